@@ -1,0 +1,207 @@
+//! What clients write about a product.
+
+use http_api::read::{MAX_AMOUNT, array, integer, money, parsed, text};
+use http_api::{Change as Field, Invalid, Object};
+use key_schema::change::Change;
+use key_schema::id::{MAX_ID_BYTES, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::EncodeError;
+use key_schema::money::Money;
+use key_schema::product::{CategoryPath, CategoryPlace, MAX_CATEGORY_DEPTH, MAX_STOCK, Product};
+
+/// Limits in bytes of UTF-8. They keep a page of a hundred products far below what one Query reads.
+const MAX_NAME: usize = 200;
+const MAX_BRAND: usize = 128;
+const MAX_PACKAGE_SIZE: usize = 64;
+const MAX_SUMMARY: usize = 2000;
+
+/// A product as a client describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    name: String,
+    brand: String,
+    package_size: Option<String>,
+    category_path: CategoryPath,
+    price: Money,
+    summary: Option<String>,
+    /// Pieces in stock at first.
+    pub stock: u64,
+}
+
+impl Draft {
+    /// The product under an id.
+    pub fn into_product(self, id: ProductId) -> Product {
+        let Self { name, brand, package_size, category_path, price, summary, stock: _ } = self;
+        Product { id, category_path, retired: false, name, brand, package_size, price, summary }
+    }
+}
+
+/// A new product, whose id may be left to us.
+///
+/// # Errors
+/// [`Invalid`] with an entry for each field.
+pub fn new_product(mut body: Object<'_>) -> Result<(Option<ProductId>, Draft), Invalid> {
+    let id = body.optional("id", parsed::<ProductId>);
+    draft(body, id)
+}
+
+/// A product of an import. It must have an id: without one, the same import run again would create it again.
+///
+/// # Errors
+/// [`Invalid`] with an entry for each field.
+pub fn imported_product(mut body: Object<'_>) -> Result<(ProductId, Draft), Invalid> {
+    let id = body.required("id", parsed::<ProductId>);
+    draft(body, id)
+}
+
+fn draft<I>(mut body: Object<'_>, id: Option<I>) -> Result<(I, Draft), Invalid> {
+    let name = body.required("name", text(1..=MAX_NAME));
+    let brand = body.required("brand", text(1..=MAX_BRAND));
+    let package_size = body.optional("package_size", text(1..=MAX_PACKAGE_SIZE));
+    let category_path = body.required("category_path", path);
+    let price = body.required("price", money(0..=MAX_AMOUNT));
+    let summary = body.optional("summary", text(1..=MAX_SUMMARY));
+    let stock = body.optional("stock", integer(0..=MAX_STOCK));
+    let fields = (id, name, brand, package_size, category_path, price, summary, stock);
+    let (id, name, brand, package_size, category_path, price, summary, stock) = body.finish(fields)?;
+    Ok((id, Draft { name, brand, package_size, category_path, price, summary, stock: stock.unwrap_or(0) }))
+}
+
+/// What a client changes of a product.
+#[derive(Debug)]
+pub struct Edit {
+    name: Option<String>,
+    brand: Option<String>,
+    package_size: Field<String>,
+    /// Where it shall stand.
+    pub category_path: Option<CategoryPath>,
+    price: Option<Money>,
+    summary: Field<String>,
+}
+
+/// A partial change of a product (JSON Merge Patch, RFC 7396): `null` clears what may be absent.
+///
+/// # Errors
+/// [`Invalid`] with an entry for each field, or when nothing is to be changed.
+pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
+    let name = body.replaced("name", text(1..=MAX_NAME));
+    let brand = body.replaced("brand", text(1..=MAX_BRAND));
+    let package_size = body.changed("package_size", text(1..=MAX_PACKAGE_SIZE));
+    let category_path = body.replaced("category_path", path);
+    let price = body.replaced("price", money(0..=MAX_AMOUNT));
+    let summary = body.changed("summary", text(1..=MAX_SUMMARY));
+    let (name, brand, package_size, category_path, price, summary) =
+        body.finish((name, brand, package_size, category_path, price, summary))?;
+    let edit = Edit { name, brand, package_size, category_path, price, summary };
+    if edit.is_empty() { Err(Invalid::new("must change at least one field")) } else { Ok(edit) }
+}
+
+impl Edit {
+    /// The change to the stored product; with the category moves its place in the list.
+    ///
+    /// # Errors
+    /// [`EncodeError`].
+    pub fn into_change(self, id: &ProductId, at: Instant) -> Result<Change<Product>, EncodeError> {
+        let mut change = Change::<Product>::visible(at);
+        if let Some(name) = &self.name {
+            change = change.name(name)?;
+        }
+        if let Some(brand) = &self.brand {
+            change = change.brand(brand)?;
+        }
+        if self.package_size.is_given() {
+            change = change.package_size(&self.package_size.apply(None))?;
+        }
+        if let Some(category_path) = &self.category_path {
+            change = change.enter(&CategoryPlace { category_path, id })?;
+        }
+        if let Some(price) = &self.price {
+            change = change.price(price)?;
+        }
+        if self.summary.is_given() {
+            change = change.summary(&self.summary.apply(None))?;
+        }
+        Ok(change)
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.name.is_none()
+            && self.brand.is_none()
+            && !self.package_size.is_given()
+            && self.category_path.is_none()
+            && self.price.is_none()
+            && !self.summary.is_given()
+    }
+}
+
+/// The change that makes a stored product what `wanted` says.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, EncodeError> {
+    Change::<Product>::visible(at)
+        .name(&wanted.name)?
+        .brand(&wanted.brand)?
+        .package_size(&wanted.package_size)?
+        .price(&wanted.price)?
+        .summary(&wanted.summary)?
+        .enter(&CategoryPlace { category_path: &wanted.category_path, id: &wanted.id })
+}
+
+fn path(value: http_api::json::Value<'_>) -> Result<CategoryPath, Invalid> {
+    let names = array(1..=MAX_CATEGORY_DEPTH, text(1..=MAX_ID_BYTES))(value)?;
+    CategoryPath::new(names).map_err(|error| Invalid::new(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const WHOLE: &str = r#"{"id":"p1","name":"Ice","brand":"National","package_size":"22 LB","category_path":["GROCERY","ICE"],
+        "price":{"amount":129,"currency":"USD"},"summary":"Cold.","stock":7}"#;
+
+    fn pointers<T: std::fmt::Debug>(read: Result<T, Invalid>) -> Vec<String> {
+        read.unwrap_err().errors().iter().map(|error| error.pointer.clone()).collect()
+    }
+
+    #[test]
+    fn a_product_has_its_fields_and_a_stock_of_none_when_left_out() {
+        let (id, draft) = new_product(Object::parse(WHOLE).unwrap()).unwrap();
+        assert_eq!((id.unwrap().as_str(), draft.stock), ("p1", 7));
+        let least = r#"{"name":"Ice","brand":"N","category_path":["ICE"],"price":{"amount":0,"currency":"USD"}}"#;
+        let (id, draft) = new_product(Object::parse(least).unwrap()).unwrap();
+        assert_eq!((id, draft.stock), (None, 0));
+    }
+
+    #[test]
+    fn everything_wrong_with_a_product_is_told_at_once() {
+        let body =
+            r#"{"name":"","category_path":["A",""],"price":{"amount":-1,"currency":"USD"},"stock":-1,"colour":"red"}"#;
+        let expected = ["/brand", "/category_path/1", "/colour", "/name", "/price/amount", "/stock"];
+        let mut found = pointers(new_product(Object::parse(body).unwrap()));
+        found.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_imported_product_needs_an_id() {
+        let without = WHOLE.replacen(r#""id":"p1","#, "", 1);
+        assert_eq!(pointers(imported_product(Object::parse(&without).unwrap())), ["/id"]);
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_with_its_escapes_is_refused() {
+        let names: Vec<String> = (0..8).map(|_| "#".repeat(100)).collect();
+        let body = WHOLE.replace(r#"["GROCERY","ICE"]"#, &format!("{names:?}"));
+        assert_eq!(pointers(new_product(Object::parse(&body).unwrap())), ["/category_path"]);
+    }
+
+    #[test]
+    fn a_change_names_at_least_one_field_and_clears_only_what_may_be_absent() {
+        assert_eq!(pointers(edit(Object::parse("{}").unwrap())), [""]);
+        assert_eq!(pointers(edit(Object::parse(r#"{"name":null,"stock":1}"#).unwrap())), ["/name", "/stock"]);
+        assert!(edit(Object::parse(r#"{"summary":null}"#).unwrap()).is_ok());
+    }
+}

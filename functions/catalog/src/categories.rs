@@ -1,0 +1,164 @@
+//! The category tree: what is said about a category, what lies below it and above it, and its products.
+
+use std::time::Duration;
+
+use http_api::read::text;
+use http_api::{Code, Precondition, Problem, Request, Response, Store};
+use key_schema::category::{self, CategoryAbout, Part};
+use key_schema::entity::AnyEntity;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::product::{self, CategoryPath};
+use table::{TransactError, WriteError};
+
+use crate::tree;
+use crate::view::{CategoryView, ListedView, NodeView, category_location, category_version};
+
+/// Limits in bytes of UTF-8.
+const MAX_TITLE: usize = 200;
+const MAX_DESCRIPTION: usize = 2000;
+/// How long a shared cache may keep what is said about categories.
+const MAX_AGE: Duration = Duration::from_secs(5);
+
+/// GET categories/{path}.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let path = path(request)?;
+    let about = find(store, &path).await?.ok_or_else(no_such_category)?;
+    Ok(described(&path, about.as_ref()).public(MAX_AGE))
+}
+
+/// PUT categories/{path}. With `If-None-Match: *` the category must not exist, and is created with those above it. With If-Match it is
+/// described anew: what the body leaves out is not said any more.
+pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let path = path(request)?;
+    let precondition = request.precondition()?;
+    let mut body = request.object()?;
+    let title = body.optional("title", text(1..=MAX_TITLE));
+    let description = body.optional("description", text(1..=MAX_DESCRIPTION));
+    let (title, description) = body.finish((title, description))?;
+    let at = Instant::now();
+    let about = CategoryAbout { path, title, description };
+    match precondition {
+        Precondition::Absent => create(store, about, at).await,
+        Precondition::Version(1) => describe(store, about, at).await,
+        Precondition::Version(version) => redescribe(store, &about, version, at).await,
+    }
+}
+
+/// GET categories/{path}/products: those of the category and all below it, by category and id.
+pub async fn products(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let path = path(request)?;
+    let segment = path.to_segment();
+    let parameters = [("path", segment.as_str())];
+    let page = request.page(&store.cursors, product::IN_CATEGORY.id, &parameters)?;
+    let query = product::in_category(&path)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    if found.items.is_empty() {
+        must_exist(store, &path).await?;
+    }
+    let items: Vec<ListedView<'_>> = found.items.iter().map(ListedView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET categories/{path}/children, by name.
+pub async fn children(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let path = path(request)?;
+    let segment = path.to_segment();
+    let parameters = [("path", segment.as_str())];
+    let page = request.page(&store.cursors, category::CHILDREN.id, &parameters)?;
+    let query = category::children(&path)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    if found.items.is_empty() {
+        must_exist(store, &path).await?;
+    }
+    let items: Vec<NodeView<'_>> = found.items.iter().map(NodeView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?).public(MAX_AGE))
+}
+
+/// GET categories/{path}/ancestors, from the top; all of them at once, for there are at most seven.
+pub async fn ancestors(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let path = path(request)?;
+    let mut lineage = store.table.batch_get(&category::ancestors(&path)?).await?;
+    if lineage.pop().flatten().is_none() {
+        return Err(no_such_category());
+    }
+    let items: Vec<NodeView<'_>> = lineage.iter().flatten().map(NodeView::from).collect();
+    Ok(Response::page(&items, None).public(MAX_AGE))
+}
+
+/// Creates a category. Whether it exists is decided by the table, not by a look before; a description that nobody gives is not written.
+async fn create(store: &Store, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
+    let path = about.path.clone();
+    if let Some(parent) = path.parent() {
+        tree::grow(store, &parent, at).await?;
+    }
+    let node = tree::new_node(store, &path, at)?;
+    let said = about.title.is_some() || about.description.is_some();
+    let about = said.then(|| Stored::new(about, node.meta.born.clone(), at));
+    match store.table.transact(&category::create(&node, about.as_ref())?).await {
+        Ok(()) => {
+            let view = CategoryView::new(&path, about.as_ref());
+            Ok(Response::created(category_location(&path), &view).etag(category_version(about.as_ref())))
+        }
+        Err(TransactError::Refused(_)) => {
+            Err(Problem::new(Code::AlreadyExists, "This category exists.").location(category_location(&path)))
+        }
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Says the first thing about a category that is at version 1: it exists, and that is all.
+async fn describe(store: &Store, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
+    let about = Stored::new(about, store.born(at)?, at);
+    match store.table.transact(&category::describe(&about)?).await {
+        Ok(()) => Ok(described(&about.path, Some(&about))),
+        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Node) => {
+            Err(no_such_category())
+        }
+        Err(TransactError::Refused(_)) => Err(Problem::version_mismatch()),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Replaces what is said about a category. Its version counts the node as 1, so the description's own is one less.
+async fn redescribe(store: &Store, about: &CategoryAbout, version: u64, at: Instant) -> Result<Response, Problem> {
+    let update = category::redescribe(&about.path, &about.title, &about.description, version.saturating_sub(1), at)?;
+    match store.table.update(&update).await {
+        Ok(about) => Ok(described(&about.path, Some(&about))),
+        Err(WriteError::Refused(_)) => {
+            find(store, &about.path).await?.ok_or_else(no_such_category)?;
+            Err(Problem::version_mismatch())
+        }
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// What is said about a category, if it exists, and if anything is.
+async fn find(store: &Store, path: &CategoryPath) -> Result<Option<Option<Stored<CategoryAbout>>>, Problem> {
+    let mut found = store.table.batch_get(&category::get(path)?).await?.into_iter();
+    let node = found.next().flatten();
+    let about = match found.next().flatten() {
+        Some(AnyEntity::CategoryAbout(about)) => Some(about),
+        _ => None,
+    };
+    Ok(node.map(|_| about))
+}
+
+/// Tells an empty category from none. Asked only of an empty page, so that a full one costs nothing more.
+async fn must_exist(store: &Store, path: &CategoryPath) -> Result<(), Problem> {
+    let known = store.table.batch_get(&category::known([path])?).await?;
+    if known.iter().flatten().next().is_some() { Ok(()) } else { Err(no_such_category()) }
+}
+
+fn described(path: &CategoryPath, about: Option<&Stored<CategoryAbout>>) -> Response {
+    Response::ok(&CategoryView::new(path, about)).etag(category_version(about))
+}
+
+fn path(request: &Request<'_>) -> Result<CategoryPath, Problem> {
+    request.path_by("path", CategoryPath::from_segment)
+}
+
+fn no_such_category() -> Problem {
+    Problem::not_found("category")
+}

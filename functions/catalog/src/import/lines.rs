@@ -1,0 +1,101 @@
+//! The lines of an import as products.
+
+use std::collections::HashMap;
+
+use http_api::{Code, MAX_BODY_BYTES, Object, Problem, Request};
+use key_schema::id::{Born, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::product::Product;
+
+use super::plan::Wanted;
+use super::report::{Outcome, Report};
+use crate::body;
+
+/// The most lines of one import.
+const MAX_LINES: usize = 1000;
+
+/// What the lines ask for.
+#[derive(Debug, Default)]
+pub struct Lines {
+    firsts: Vec<First>,
+    repeats: Vec<Repeat>,
+}
+
+/// The first line about a product.
+#[derive(Debug)]
+struct First {
+    line: usize,
+    product: Product,
+    stock: u64,
+}
+
+/// A further line about a product, which says what the first one says.
+#[derive(Debug)]
+struct Repeat {
+    line: usize,
+    of: usize,
+    id: ProductId,
+}
+
+/// Reads the lines, and refuses in the report those that are no products.
+///
+/// # Errors
+/// 422 `too_many_lines`; as [`Request::lines`].
+pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem> {
+    let texts: Vec<(usize, &str)> = request.lines(MAX_BODY_BYTES)?.take(MAX_LINES + 1).collect();
+    if texts.len() > MAX_LINES {
+        return Err(Problem::new(Code::TooManyLines, format!("An import has at most {MAX_LINES} lines.")));
+    }
+    let mut lines = Lines::default();
+    let mut seen: HashMap<ProductId, usize> = HashMap::new();
+    for (line, text) in texts {
+        let (id, draft) = match read_line(text) {
+            Ok(product) => product,
+            Err(problem) => {
+                report.add(line, None, Outcome::from(&problem));
+                continue;
+            }
+        };
+        let stock = draft.stock;
+        let product = draft.into_product(id.clone());
+        match seen.get(&id).and_then(|position| lines.firsts.get(*position)) {
+            // Stock is not compared: that of a product which exists is never touched.
+            Some(first) if first.product == product => lines.repeats.push(Repeat { line, of: first.line, id }),
+            Some(_) => report.add(line, Some(id), Outcome::conflict()),
+            None => {
+                seen.insert(id, lines.firsts.len());
+                lines.firsts.push(First { line, product, stock });
+            }
+        }
+    }
+    Ok(lines)
+}
+
+fn read_line(text: &str) -> Result<(ProductId, body::Draft), Problem> {
+    Ok(body::imported_product(Object::parse(text)?)?)
+}
+
+impl Lines {
+    /// The products that the catalogue shall have, each once.
+    ///
+    /// # Errors
+    /// That of `born`, which marks what is created.
+    pub fn wanted(&self, born: impl Fn() -> Result<Born, Problem>, at: Instant) -> Result<Vec<Wanted>, Problem> {
+        let wanted = |First { line, product, stock }: &First| {
+            Ok(Wanted { line: *line, product: Stored::new(product.clone(), born()?, at), stock: *stock })
+        };
+        self.firsts.iter().map(wanted).collect()
+    }
+
+    /// Reports on the lines that repeat another: where that one was refused, so are they.
+    pub fn answer_repeats(self, report: &mut Report) {
+        for Repeat { line, of, id } in self.repeats {
+            let outcome = match report.outcome(of) {
+                Some(refused @ Outcome::Refused(_)) => refused.clone(),
+                _ => Outcome::Unchanged,
+            };
+            report.add(line, Some(id), outcome);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What to do about each product of an import, decided from what is stored.
+
+use key_schema::item::{Meta, Stored};
+use key_schema::product::{CategoryPath, Product};
+
+use super::report::Outcome;
+
+/// A product as an import wants it.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The line that asks for it.
+    pub line: usize,
+    /// The product, as it will be stored if it is new.
+    pub product: Stored<Product>,
+    /// Its stock, if it is new.
+    pub stock: u64,
+}
+
+/// One thing to do.
+#[derive(Debug)]
+pub enum Step {
+    /// Create it.
+    Create(Wanted),
+    /// Bring it back: it was retired, as it was read.
+    Revive(Wanted, Box<Stored<Product>>),
+    /// Make the product at this version what the line says.
+    Update(Wanted, u64),
+}
+
+impl Step {
+    /// The category that must exist before.
+    pub const fn category(&self) -> &CategoryPath {
+        let (Self::Create(wanted) | Self::Revive(wanted, _) | Self::Update(wanted, _)) = self;
+        &wanted.product.data.category_path
+    }
+
+    /// The product that it is about.
+    pub fn into_wanted(self) -> Wanted {
+        let (Self::Create(wanted) | Self::Revive(wanted, _) | Self::Update(wanted, _)) = self;
+        wanted
+    }
+}
+
+/// What a look at the table leads to.
+#[derive(Debug)]
+pub enum Decision {
+    /// Something is to be done.
+    Do(Step),
+    /// The product is as its line says.
+    Settled(Wanted, Outcome),
+}
+
+/// What to do about a product, by what is stored under its id.
+pub fn decide(wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
+    match stored {
+        None => Decision::Do(Step::Create(wanted)),
+        Some(stored) if stored.retired => Decision::Do(Step::Revive(wanted, Box::new(stored))),
+        Some(stored) if stored.data == wanted.product.data => {
+            let outcome = equal(&stored.meta, &wanted.product.meta);
+            Decision::Settled(wanted, outcome)
+        }
+        Some(stored) => Decision::Do(Step::Update(wanted, stored.meta.version)),
+    }
+}
+
+/// How a product came to be as its line says. An attempt of this import whose answer was lost has left its marks.
+fn equal(stored: &Meta, ours: &Meta) -> Outcome {
+    if stored.born == ours.born {
+        Outcome::Created
+    } else if stored.updated_at == ours.updated_at {
+        Outcome::Updated
+    } else {
+        Outcome::Unchanged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use key_schema::id::{Born, ProductId};
+    use key_schema::instant::Instant;
+    use key_schema::money::{Currency, Money};
+
+    use super::*;
+
+    fn wanted() -> Wanted {
+        let product = Product {
+            id: ProductId::new("p1").unwrap(),
+            category_path: CategoryPath::new(vec!["A".to_owned()]).unwrap(),
+            retired: false,
+            name: "Ice".to_owned(),
+            brand: "National".to_owned(),
+            package_size: None,
+            price: Money::new(129, Currency::USD),
+            summary: None,
+        };
+        Wanted { line: 1, product: Stored::new(product, Born::new("b1").unwrap(), Instant::EPOCH), stock: 7 }
+    }
+
+    fn stored(change: impl FnOnce(&mut Stored<Product>)) -> Option<Stored<Product>> {
+        let mut stored = wanted().product;
+        stored.meta = Meta::new(Born::new("b0").unwrap(), Instant::MIN);
+        stored.meta.version = 5;
+        change(&mut stored);
+        Some(stored)
+    }
+
+    #[test]
+    fn a_product_is_created_revived_updated_or_left_alone() {
+        assert!(matches!(decide(wanted(), None), Decision::Do(Step::Create(_))));
+        assert!(matches!(decide(wanted(), stored(|p| p.data.retired = true)), Decision::Do(Step::Revive(_, _))));
+        assert!(matches!(decide(wanted(), stored(|p| p.data.price.amount = 1)), Decision::Do(Step::Update(_, 5))));
+        assert!(matches!(decide(wanted(), stored(|_| {})), Decision::Settled(_, Outcome::Unchanged)));
+    }
+
+    #[test]
+    fn what_a_lost_attempt_has_done_is_reported_as_done() {
+        let ours = wanted().product.meta;
+        let created = stored(|p| p.meta.born = ours.born.clone());
+        assert!(matches!(decide(wanted(), created), Decision::Settled(_, Outcome::Created)));
+        let updated = stored(|p| p.meta.updated_at = ours.updated_at);
+        assert!(matches!(decide(wanted(), updated), Decision::Settled(_, Outcome::Updated)));
+    }
+}

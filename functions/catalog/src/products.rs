@@ -1,0 +1,141 @@
+//! Products: create, read, change, retire.
+
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::entity::AnyEntity;
+use key_schema::id::ProductId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::product::{self, Product};
+use table::{TransactError, WriteError};
+
+use crate::view::{ProductView, Statistics, product_location};
+use crate::{body, tree};
+
+/// POST products. The categories first, then product and stock in one transaction. An id whose product was retired is free to be used again;
+/// that product's `version` and `rev` go on, and so do its reviews.
+pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let (id, draft) = body::new_product(request.object()?)?;
+    let at = Instant::now();
+    let id = match id {
+        Some(id) => id,
+        None => ProductId::generate(at, store.random()?),
+    };
+    let stock = draft.stock;
+    let new = Stored::new(draft.into_product(id), store.born(at)?, at);
+    tree::grow(store, &new.category_path, at).await?;
+    match store.table.transact(&product::create(&new, stock)?).await {
+        Ok(()) => Ok(created(&new, stock, Statistics::default())),
+        Err(TransactError::Refused(_)) => match store.table.get(&product::edit(&new.id)?).await? {
+            Some(retired) if retired.retired => revive(store, &retired, new, stock).await,
+            _ => Err(already_exists(&new.id)),
+        },
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+async fn revive(
+    store: &Store,
+    retired: &Stored<Product>,
+    mut new: Stored<Product>,
+    stock: u64,
+) -> Result<Response, Problem> {
+    let statistics = load(store, &new.id).await?.statistics;
+    let revival = product::revive(retired, &new, stock, &new.meta.born, new.meta.created_at)?;
+    match store.table.transact(&revival).await {
+        Ok(()) => {}
+        // Somebody else revived it meanwhile.
+        Err(TransactError::Refused(_)) => return Err(already_exists(&new.id)),
+        Err(TransactError::Table(error)) => return Err(error.into()),
+    }
+    new.meta.version = retired.meta.version + 1;
+    new.meta.rev = retired.meta.rev + 1;
+    Ok(created(&new, stock, statistics))
+}
+
+/// GET products/{id}: summary, stock and what the reviews add up to, in one Query.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let id: ProductId = request.path("id")?;
+    let Loaded { product, stock, statistics } = load(store, &id).await?;
+    let product = product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
+    Ok(current(&product, stock, statistics))
+}
+
+/// PATCH products/{id}. A change of category moves the product in the lists, and adds the categories that are missing.
+pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: ProductId = request.path("id")?;
+    let version = request.if_match()?;
+    let edit = body::edit(request.object()?)?;
+    let at = Instant::now();
+    if let Some(path) = &edit.category_path {
+        tree::grow(store, path, at).await?;
+    }
+    // Read first, so that a change that was made is not answered with the failure of a read. The change itself touches neither.
+    let Loaded { stock, statistics, .. } = load(store, &id).await?;
+    let change = edit.into_change(&id, at)?;
+    match store.table.update(&product::update(&id, change, version)?).await {
+        Ok(product) => Ok(current(&product, stock, statistics)),
+        Err(WriteError::Refused(_)) => Err(explain(store, &id).await?),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// DELETE products/{id}: the product leaves lists, search and shop; its item stays, so that its `rev` never restarts.
+pub async fn retire(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: ProductId = request.path("id")?;
+    let version = request.if_match()?;
+    match store.table.transact(&product::retire(&id, version, Instant::now())?).await {
+        Ok(()) => Ok(Response::no_content()),
+        Err(TransactError::Refused(_)) => Err(explain(store, &id).await?),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// 404 for a product that is not in the catalogue.
+pub fn no_such_product() -> Problem {
+    Problem::not_found("product")
+}
+
+/// A product, retired or not, with what lies beside it.
+#[derive(Default)]
+struct Loaded {
+    product: Option<Stored<Product>>,
+    stock: u64,
+    statistics: Statistics,
+}
+
+async fn load(store: &Store, id: &ProductId) -> Result<Loaded, Problem> {
+    let mut loaded = Loaded::default();
+    for item in store.table.query(&product::page(id)?).await?.items {
+        match item {
+            AnyEntity::Product(product) => loaded.product = Some(product),
+            AnyEntity::Stock(stock) => loaded.stock = stock.available,
+            AnyEntity::ReviewStats(stats) => loaded.statistics = Statistics::from(&stats.data),
+            _ => {}
+        }
+    }
+    Ok(loaded)
+}
+
+/// Why a change of a product was refused, by what is stored now.
+async fn explain(store: &Store, id: &ProductId) -> Result<Problem, Problem> {
+    Ok(match store.table.get(&product::edit(id)?).await? {
+        Some(product) if !product.retired => Problem::version_mismatch(),
+        _ => no_such_product(),
+    })
+}
+
+fn current(product: &Stored<Product>, stock: u64, statistics: Statistics) -> Response {
+    Response::ok(&ProductView::new(product, stock, statistics)).etag(product.meta.version)
+}
+
+fn created(product: &Stored<Product>, stock: u64, statistics: Statistics) -> Response {
+    let view = ProductView::new(product, stock, statistics);
+    Response::created(product_location(&product.id), &view).etag(product.meta.version)
+}
+
+fn already_exists(id: &ProductId) -> Problem {
+    Problem::new(Code::AlreadyExists, "A product with this id exists.").location(product_location(id))
+}

@@ -1,0 +1,171 @@
+//! Reviews: one a customer and product, counted in the transaction that writes them.
+//!
+//! A review is its author's: it can be read, changed and removed also after its product was retired. Only the product's list goes with it.
+
+use std::str::FromStr;
+
+use http_api::read::{integer, long_text, text};
+use http_api::{Code, Precondition, Problem, Request, Response, Store};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{CustomerId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::review::{self, Part, Review};
+use table::TransactError;
+
+use crate::products::no_such_product;
+use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
+
+/// Limits in bytes of UTF-8. A page of a hundred reviews stays within the 1 MB that one Query reads.
+const MAX_TITLE: usize = 200;
+const MAX_TEXT: usize = 8000;
+
+/// GET products/{id}/reviews/{customer}.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let (product, customer) = names(request)?;
+    let review = store.table.get(&review::get(&product, &customer)?).await?.ok_or_else(no_such_review)?;
+    Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
+}
+
+/// PUT products/{id}/reviews/{customer}: writes it with `If-None-Match: *`, changes it with If-Match.
+pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let (product_id, customer_id) = names(request)?;
+    request.owner(&customer_id)?;
+    let precondition = request.precondition()?;
+    let mut body = request.object()?;
+    let rating = body.required("rating", integer(1..=5_u64));
+    let title = body.required("title", text(1..=MAX_TITLE));
+    let text = body.required("text", long_text(1..=MAX_TEXT));
+    let (rating, title, text) = body.finish((rating, title, text))?;
+    let review = Review { product_id, customer_id, rating, title, text };
+    match precondition {
+        Precondition::Absent => create(store, review).await,
+        Precondition::Version(version) => change(store, review, version).await,
+    }
+}
+
+/// DELETE products/{id}/reviews/{customer}.
+pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let (product, customer) = names(request)?;
+    request.owner(&customer)?;
+    let old = at_version(store, &product, &customer, request.if_match()?).await?;
+    match store.table.transact(&review::delete(&old, Instant::now())?).await {
+        Ok(()) => Ok(Response::no_content()),
+        Err(error) => Err(overtaken(error)),
+    }
+}
+
+/// GET products/{id}/reviews, newest or best first, with what they add up to.
+pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let product: ProductId = request.path("id")?;
+    let (pattern, query) = match request.query_as("sort")?.unwrap_or(Sort::Newest) {
+        Sort::Newest => (&review::NEWEST, review::newest(&product)?),
+        Sort::Best => (&review::BEST, review::best(&product)?),
+    };
+    let parameters = [("product", product.as_str())];
+    let page = request.page(&store.cursors, pattern.id, &parameters)?;
+    let statistics = statistics(store, &product).await?;
+    let found = store.table.query(&query.limit(page.limit()).after(page.after())).await?;
+    let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
+    let next = page.next_cursor(found.next.as_deref())?;
+    Ok(Response::page_with(&items, next, &StatisticsView::from(statistics)))
+}
+
+/// GET customers/{id}/reviews, newest first.
+pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let parameters = [("customer", customer.as_str())];
+    let page = request.page(&store.cursors, review::BY_CUSTOMER.id, &parameters)?;
+    let query = review::by_customer(&customer)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// In which order a product's reviews are listed.
+#[derive(Debug, Clone, Copy)]
+enum Sort {
+    Newest,
+    Best,
+}
+
+impl FromStr for Sort {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "newest" => Ok(Self::Newest),
+            "best" => Ok(Self::Best),
+            _ => Err("must be newest or best"),
+        }
+    }
+}
+
+async fn create(store: &Store, review: Review) -> Result<Response, Problem> {
+    let at = Instant::now();
+    let review = Stored::new(review, store.born(at)?, at);
+    let location = review_location(&review.product_id, &review.customer_id);
+    match store.table.transact(&review::create(&review)?).await {
+        Ok(()) => Ok(Response::created(location, &ReviewView::from(&review)).etag(review.meta.version)),
+        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Product) => {
+            Err(no_such_product())
+        }
+        Err(TransactError::Refused(_)) => {
+            let exists = "This customer has reviewed this product; change the review with If-Match.";
+            Err(Problem::new(Code::AlreadyExists, exists).location(location))
+        }
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+async fn change(store: &Store, wanted: Review, version: u64) -> Result<Response, Problem> {
+    let mut review = at_version(store, &wanted.product_id, &wanted.customer_id, version).await?;
+    let at = Instant::now();
+    let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
+    store.table.transact(&change).await.map_err(overtaken)?;
+    review.data = wanted;
+    review.meta.version += 1;
+    review.meta.updated_at = at;
+    Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
+}
+
+/// The review that is about to be changed, read strongly: the statistics move by the difference to it.
+async fn at_version(
+    store: &Store,
+    product: &ProductId,
+    customer: &CustomerId,
+    version: u64,
+) -> Result<Stored<Review>, Problem> {
+    let review = store.table.get(&review::edit(product, customer)?).await?.ok_or_else(no_such_review)?;
+    if review.meta.version == version { Ok(review) } else { Err(Problem::version_mismatch()) }
+}
+
+/// The review was changed or removed after it was read.
+fn overtaken(error: TransactError<Part>) -> Problem {
+    match error {
+        TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.item.is_none()) => no_such_review(),
+        TransactError::Refused(_) => Problem::version_mismatch(),
+        TransactError::Table(error) => error.into(),
+    }
+}
+
+/// What a product's reviews add up to, if it is in the catalogue.
+async fn statistics(store: &Store, product: &ProductId) -> Result<Statistics, Problem> {
+    let mut found = store.table.batch_get(&review::stats(product)?).await?.into_iter();
+    match (found.next().flatten(), found.next().flatten()) {
+        (Some(AnyEntity::Product(product)), stats) if !product.retired => Ok(match stats {
+            Some(AnyEntity::ReviewStats(stats)) => Statistics::from(&stats.data),
+            _ => Statistics::default(),
+        }),
+        _ => Err(no_such_product()),
+    }
+}
+
+fn names(request: &Request<'_>) -> Result<(ProductId, CustomerId), Problem> {
+    Ok((request.path("id")?, request.path("customer")?))
+}
+
+fn no_such_review() -> Problem {
+    Problem::not_found("review")
+}

@@ -1,0 +1,272 @@
+//! The JSON that clients see.
+
+use http_api::url;
+use key_schema::category::{CategoryAbout, CategoryNode};
+use key_schema::id::{CustomerId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::money::Money;
+use key_schema::product::{self, CategoryPath, Product, ProductContent, ReviewStats};
+use key_schema::review::{self, Review};
+use serde::Serialize;
+
+/// A product with its stock and what its reviews add up to.
+#[derive(Debug, Serialize)]
+pub struct ProductView<'a> {
+    id: &'a ProductId,
+    name: &'a str,
+    brand: &'a str,
+    package_size: Option<&'a str>,
+    category_path: &'a CategoryPath,
+    price: Money,
+    summary: Option<&'a str>,
+    stock: u64,
+    average_rating: Option<f64>,
+    review_count: u64,
+    version: u64,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> ProductView<'a> {
+    /// The view of a product.
+    pub fn new(product: &'a Stored<Product>, stock: u64, statistics: Statistics) -> Self {
+        Self {
+            id: &product.id,
+            name: &product.name,
+            brand: &product.brand,
+            package_size: product.package_size.as_deref(),
+            category_path: &product.category_path,
+            price: product.price,
+            summary: product.summary.as_deref(),
+            stock,
+            average_rating: statistics.average(),
+            review_count: statistics.count,
+            version: product.meta.version,
+            created_at: product.meta.created_at,
+            updated_at: product.meta.updated_at,
+        }
+    }
+}
+
+/// What the reviews of a product add up to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// How many reviews.
+    pub count: u64,
+    /// The sum of their ratings.
+    pub sum: u64,
+}
+
+impl Statistics {
+    /// The average rating with two decimals, halves rounded up; none without reviews.
+    ///
+    /// It is computed in whole hundredths; only the finished number becomes a float, the nearest to its two decimals, which JSON then shows.
+    pub fn average(self) -> Option<f64> {
+        let hundredths = self.sum.checked_mul(200)?.checked_add(self.count)?.checked_div(self.count.checked_mul(2)?)?;
+        Some(f64::from(u32::try_from(hundredths).ok()?) / 100.0)
+    }
+}
+
+impl From<&ReviewStats> for Statistics {
+    fn from(stats: &ReviewStats) -> Self {
+        Self { count: stats.rating_count, sum: stats.rating_sum }
+    }
+}
+
+/// What stands beside the reviews of a product.
+#[derive(Debug, Serialize)]
+pub struct StatisticsView {
+    average: Option<f64>,
+    count: u64,
+}
+
+impl From<Statistics> for StatisticsView {
+    fn from(statistics: Statistics) -> Self {
+        Self { average: statistics.average(), count: statistics.count }
+    }
+}
+
+/// A product in the list of a category.
+#[derive(Debug, Serialize)]
+pub struct ListedView<'a> {
+    id: &'a ProductId,
+    name: &'a str,
+    brand: &'a str,
+    package_size: Option<&'a str>,
+    category_path: &'a CategoryPath,
+    price: Money,
+    version: u64,
+}
+
+impl<'a> From<&'a product::Listed> for ListedView<'a> {
+    fn from(listed: &'a product::Listed) -> Self {
+        Self {
+            id: &listed.id,
+            name: &listed.name,
+            brand: &listed.brand,
+            package_size: listed.package_size.as_deref(),
+            category_path: &listed.category_path,
+            price: listed.price,
+            version: listed.version,
+        }
+    }
+}
+
+/// How many pieces are in stock.
+#[derive(Debug, Serialize)]
+pub struct StockView {
+    /// Pieces.
+    pub stock: u64,
+}
+
+/// A product's long description.
+#[derive(Debug, Serialize)]
+pub struct ContentView<'a> {
+    product_id: &'a ProductId,
+    text: &'a str,
+    version: u64,
+    updated_at: Instant,
+}
+
+impl<'a> ContentView<'a> {
+    /// The view of a text at a version.
+    pub const fn new(product_id: &'a ProductId, text: &'a str, version: u64, updated_at: Instant) -> Self {
+        Self { product_id, text, version, updated_at }
+    }
+}
+
+impl<'a> From<&'a Stored<ProductContent>> for ContentView<'a> {
+    fn from(content: &'a Stored<ProductContent>) -> Self {
+        Self::new(&content.product_id, &content.text, content.meta.version, content.meta.updated_at)
+    }
+}
+
+/// A category. Its `id` is what stands for it in a URL.
+#[derive(Debug, Serialize)]
+pub struct CategoryView<'a> {
+    #[serde(flatten)]
+    node: NodeView<'a>,
+    title: Option<&'a str>,
+    description: Option<&'a str>,
+    version: u64,
+}
+
+impl<'a> CategoryView<'a> {
+    /// The view of a category with what is said about it, if anything is.
+    pub fn new(path: &'a CategoryPath, about: Option<&'a Stored<CategoryAbout>>) -> Self {
+        Self {
+            node: NodeView::from(path),
+            title: about.and_then(|about| about.title.as_deref()),
+            description: about.and_then(|about| about.description.as_deref()),
+            version: category_version(about),
+        }
+    }
+}
+
+/// A category's version: 1 as long as nobody has described it, one more with each time that somebody did.
+pub fn category_version(about: Option<&Stored<CategoryAbout>>) -> u64 {
+    about.map_or(1, |about| about.meta.version.saturating_add(1))
+}
+
+/// A category in a list.
+#[derive(Debug, Serialize)]
+pub struct NodeView<'a> {
+    id: String,
+    path: &'a CategoryPath,
+    name: &'a str,
+}
+
+impl<'a> From<&'a CategoryPath> for NodeView<'a> {
+    fn from(path: &'a CategoryPath) -> Self {
+        Self { id: path.to_segment(), path, name: path.name() }
+    }
+}
+
+impl<'a> From<&'a Stored<CategoryNode>> for NodeView<'a> {
+    fn from(node: &'a Stored<CategoryNode>) -> Self {
+        Self::from(&node.path)
+    }
+}
+
+/// A review.
+#[derive(Debug, Serialize)]
+pub struct ReviewView<'a> {
+    product_id: &'a ProductId,
+    customer_id: &'a CustomerId,
+    rating: u64,
+    title: &'a str,
+    text: &'a str,
+    version: u64,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> From<&'a Stored<Review>> for ReviewView<'a> {
+    fn from(review: &'a Stored<Review>) -> Self {
+        Self {
+            product_id: &review.product_id,
+            customer_id: &review.customer_id,
+            rating: review.rating,
+            title: &review.title,
+            text: &review.text,
+            version: review.meta.version,
+            created_at: review.meta.created_at,
+            updated_at: review.meta.updated_at,
+        }
+    }
+}
+
+impl<'a> From<&'a review::Listed> for ReviewView<'a> {
+    fn from(listed: &'a review::Listed) -> Self {
+        Self {
+            product_id: &listed.product_id,
+            customer_id: &listed.customer_id,
+            rating: listed.rating,
+            title: &listed.title,
+            text: &listed.text,
+            version: listed.version,
+            created_at: listed.created_at,
+            updated_at: listed.updated_at,
+        }
+    }
+}
+
+/// Where a product is.
+pub fn product_location(id: &ProductId) -> String {
+    url::location(&["products", id.as_str()])
+}
+
+/// Where a product's content is.
+pub fn content_location(id: &ProductId) -> String {
+    url::location(&["products", id.as_str(), "content"])
+}
+
+/// Where a category is.
+pub fn category_location(path: &CategoryPath) -> String {
+    url::location(&["categories", &path.to_segment()])
+}
+
+/// Where a review is.
+pub fn review_location(product: &ProductId, customer: &CustomerId) -> String {
+    url::location(&["products", product.as_str(), "reviews", customer.as_str()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn average(count: u64, sum: u64) -> Option<f64> {
+        Statistics { count, sum }.average()
+    }
+
+    #[test]
+    fn an_average_has_two_decimals_and_none_without_reviews() {
+        assert_eq!(average(0, 0), None);
+        assert_eq!(average(3, 13), Some(4.33));
+        assert_eq!(average(3, 14), Some(4.67));
+        assert_eq!(average(1, 5), Some(5.0));
+        assert_eq!(average(8, 33), Some(4.13), "a half is rounded up");
+        assert_eq!(average(u64::MAX, u64::MAX), None, "no number is better than a wrong one");
+    }
+}

@@ -1,0 +1,111 @@
+//! Who may do what, over all routes.
+
+use http_api::sample::Call;
+use serde_json::json;
+
+use crate::shop::{Shop, product};
+
+const STAFF_ONLY: &[&str] = &[
+    "POST /v1/products",
+    "POST /v1/products/import",
+    "PATCH /v1/products/{id}",
+    "DELETE /v1/products/{id}",
+    "PUT /v1/products/{id}/content",
+    "PUT /v1/products/{id}/stock",
+    "POST /v1/products/{id}/stock/adjustments",
+    "PUT /v1/categories/{path}",
+];
+const OWNED: &[&str] = &[
+    "PUT /v1/products/{id}/reviews/{customer}",
+    "DELETE /v1/products/{id}/reviews/{customer}",
+    "GET /v1/customers/{id}/reviews",
+];
+const PUBLIC: &[&str] = &[
+    "GET /v1/products/{id}",
+    "GET /v1/products/{id}/content",
+    "GET /v1/products/{id}/reviews",
+    "GET /v1/products/{id}/reviews/{customer}",
+    "GET /v1/categories/{path}",
+    "GET /v1/categories/{path}/products",
+    "GET /v1/categories/{path}/children",
+    "GET /v1/categories/{path}/ancestors",
+];
+
+fn call(route: &'static str) -> Call {
+    let call = Call::new(route).header("if-match", "\"1\"").header("idempotency-key", "k").json(&json!({}));
+    call.path("id", "p1").path("customer", "c1").path("path", "GROCERY")
+}
+
+#[test]
+fn every_route_is_the_templates_and_asks_for_a_token_exactly_where_the_template_does() {
+    let template = concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml");
+    let template = template::Template::read(template.as_ref()).unwrap();
+    let mut expected: Vec<(String, bool)> = template
+        .routes
+        .iter()
+        .filter(|route| route.function == "Catalog")
+        .map(|route| (route.key(), route.authorizer.is_none()))
+        .collect();
+    let known = [STAFF_ONLY, OWNED, PUBLIC].concat().into_iter();
+    let mut known: Vec<_> = known.map(|key| (key.to_owned(), PUBLIC.contains(&key))).collect();
+    let routes = catalog::routes();
+    let mut keys: Vec<&str> = routes.keys().collect();
+    expected.sort();
+    known.sort();
+    keys.sort_unstable();
+    assert_eq!(known, expected);
+    assert_eq!(keys, expected.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn nobody_but_staff_writes_the_catalogue() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 5).await;
+    let before = shop.product("p1").await.body;
+    for route in STAFF_ONLY {
+        let anonymous = shop.send(call(route)).await;
+        assert_eq!((anonymous.status, anonymous.code()), (401, Some("unauthenticated")), "{route}");
+        let customer = shop.send(call(route).customer("c1")).await;
+        assert_eq!((customer.status, customer.code()), (403, Some("forbidden")), "{route}");
+    }
+    assert_eq!(shop.product("p1").await.body, before);
+}
+
+#[tokio::test]
+async fn what_belongs_to_a_customer_is_for_that_customer_and_staff() {
+    let shop = Shop::open().await;
+    for route in OWNED {
+        assert_eq!(shop.send(call(route)).await.status, 401, "{route}");
+        let other = shop.send(call(route).path("id", "p1").customer("c2")).await;
+        assert_eq!((other.status, other.code()), (404, Some("not_found")), "{route}");
+    }
+}
+
+#[tokio::test]
+async fn anybody_reads_and_what_is_missing_is_not_found() {
+    let shop = Shop::open().await;
+    for route in PUBLIC {
+        let missing = shop.send(call(route)).await;
+        assert_eq!((missing.status, missing.code()), (404, Some("not_found")), "{route}");
+    }
+}
+
+#[tokio::test]
+async fn ids_that_break_the_rule_are_refused_and_all_others_work() {
+    let shop = Shop::open().await;
+    for bad in ["", "a\u{7}b", &"x".repeat(129)] {
+        let answer = shop.send(Call::new("GET /v1/products/{id}").path("id", bad)).await;
+        assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{bad:?}");
+    }
+    for bad in ["A B", "a_", "_4", "_41", "_c3_a4", "A~", "~", "ä", &["A"; 9].join("~")] {
+        for route in PUBLIC.iter().filter(|route| route.contains("{path}")) {
+            let answer = shop.send(Call::new(route).path("path", bad)).await;
+            assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{route} {bad:?}");
+        }
+    }
+    for id in ["a/b#c%d e", "$", "%25", "Ünïcödé 製品", "..", "~"] {
+        let created = shop.staff(Call::new("POST /v1/products").json(&product(id, 1))).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        assert_eq!(shop.product(id).await.body["id"], id);
+    }
+}

@@ -1,0 +1,69 @@
+//! A product's long description.
+
+use http_api::sample::Call;
+use serde_json::json;
+
+use crate::shop::Shop;
+
+fn put(text: &str) -> Call {
+    Call::new("PUT /v1/products/{id}/content").path("id", "p1").json(&json!({"text": text}))
+}
+
+fn get() -> Call {
+    Call::new("GET /v1/products/{id}/content").path("id", "p1")
+}
+
+#[tokio::test]
+async fn content_is_created_once_and_replaced_at_its_version() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    assert_eq!(shop.send(get()).await.status, 404);
+    let created = shop.staff(put("# Ice\n\tcold").header("if-none-match", "*")).await;
+    assert_eq!((created.status, created.version()), (201, Some(1)));
+    assert_eq!(created.header("location"), Some("/v1/products/p1/content"));
+    let again = shop.staff(put("other").header("if-none-match", "*")).await;
+    assert_eq!((again.status, again.code()), (409, Some("already_exists")));
+    let read = shop.send(get()).await;
+    assert_eq!((read.status, &read.body), (200, &created.body));
+    assert_eq!(read.header("cache-control"), Some("public, max-age=5"));
+    let replaced = shop.staff(put("colder").header("if-match", "\"1\"")).await;
+    assert_eq!((replaced.status, replaced.version(), &replaced.body["text"]), (200, Some(2), &json!("colder")));
+    assert_eq!(shop.send(get()).await.body, replaced.body);
+    let stale = shop.staff(put("coldest").header("if-match", "\"1\"")).await;
+    assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
+    assert_eq!(shop.product("p1").await.version(), Some(1), "an editor's text is no change of the product");
+}
+
+#[tokio::test]
+async fn content_needs_a_precondition_a_product_and_something_to_replace() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.staff(put("x").header("if-none-match", "*")).await.status, 404);
+    assert_eq!(shop.staff(put("x").header("if-match", "\"1\"")).await.status, 404);
+    shop.stock_up("p1", 1).await;
+    assert_eq!(shop.staff(put("x")).await.status, 428);
+    assert_eq!(shop.staff(put("x").header("if-match", "\"1\"")).await.status, 404);
+    assert_eq!(shop.send(get()).await.status, 404);
+}
+
+#[tokio::test]
+async fn content_has_up_to_100_kilobytes() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let most = "é".repeat(51_200);
+    let answer = shop.staff(put(&format!("{most}x")).header("if-none-match", "*")).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/text"]));
+    let bell = shop.staff(put("\u{7}").header("if-none-match", "*")).await;
+    assert_eq!((bell.status, bell.pointers()), (422, vec!["/text"]));
+    assert_eq!(shop.staff(put(&most).header("if-none-match", "*")).await.status, 201);
+    assert_eq!(shop.send(get()).await.body["text"], json!(most));
+}
+
+#[tokio::test]
+async fn a_retired_product_says_nothing() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    shop.staff(put("x").header("if-none-match", "*")).await;
+    shop.staff(Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"")).await;
+    assert_eq!(shop.send(get()).await.status, 404);
+    assert_eq!(shop.staff(put("y").header("if-match", "\"1\"")).await.status, 404);
+}

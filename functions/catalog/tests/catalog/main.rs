@@ -1,0 +1,15 @@
+//! The catalogue through its routes, as API Gateway would call them, over a real table: the embedded one, or the DynamoDB that
+//! `AWS_ENDPOINT_URL_DYNAMODB` names.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
+
+mod access;
+mod categories;
+mod content;
+mod import;
+mod import_faults;
+mod products;
+mod registry;
+mod reviews;
+mod shop;
+mod stock;

@@ -1,0 +1,181 @@
+//! Create, read, change, retire, create again.
+
+use http_api::sample::Call;
+use key_schema::id::ProductId;
+use key_schema::item::Stored;
+use key_schema::product::{self as schema, Product};
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, each, product, with};
+
+fn patch(id: &str, version: u64, change: &Value) -> Call {
+    Call::new("PATCH /v1/products/{id}").path("id", id).header("if-match", &format!("\"{version}\"")).json(change)
+}
+
+fn delete(id: &str, version: u64) -> Call {
+    Call::new("DELETE /v1/products/{id}").path("id", id).header("if-match", &format!("\"{version}\""))
+}
+
+async fn stored(shop: &Shop, id: &str) -> Stored<Product> {
+    let id = ProductId::new(id).unwrap();
+    shop.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap()
+}
+
+async fn listed(shop: &Shop, category: &str) -> Vec<String> {
+    let answer = shop.send(Call::new("GET /v1/categories/{path}/products").path("path", category)).await;
+    if answer.status == 404 {
+        return Vec::new();
+    }
+    each(&answer, "id").into_iter().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_product_is_created_with_its_stock_and_read_by_anybody_in_one_query() {
+    let shop = Shop::open().await;
+    let created = shop.stock_up("p/1", 7).await;
+    assert_eq!(created.header("location"), Some("/v1/products/p%2F1"));
+    assert_eq!(created.version(), Some(1));
+    let _ = shop.store.table.meter().take();
+    let read = shop.product("p/1").await;
+    assert_eq!((read.status, read.version(), read.header("cache-control")), (200, Some(1), Some("no-store")));
+    assert_eq!(read.body, created.body);
+    let cost = shop.store.table.meter().take();
+    assert_eq!(cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect::<Vec<_>>(), [("products.page", 1)]);
+    let expected = with(product("p/1", 7), "average_rating", Value::Null);
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&read.body[name], value, "{name}");
+    }
+    assert_eq!((&read.body["review_count"], &read.body["version"]), (&json!(0), &json!(1)));
+}
+
+#[tokio::test]
+async fn an_id_is_generated_and_what_may_be_absent_is_null() {
+    let shop = Shop::open().await;
+    let body =
+        json!({"name": "Ice", "brand": "N", "category_path": ["ICE"], "price": {"amount": 0, "currency": "EUR"}});
+    let one = shop.staff(Call::new("POST /v1/products").json(&body)).await;
+    let two = shop.staff(Call::new("POST /v1/products").json(&body)).await;
+    assert_eq!((one.status, two.status), (201, 201));
+    assert_ne!(one.body["id"], two.body["id"]);
+    assert_eq!(
+        (&one.body["summary"], &one.body["package_size"], &one.body["stock"]),
+        (&Value::Null, &Value::Null, &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn a_second_product_with_an_id_is_a_conflict_that_names_the_first() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 7).await;
+    let other = with(product("p1", 99), "name", json!("Other"));
+    let again = shop.staff(Call::new("POST /v1/products").json(&other)).await;
+    assert_eq!((again.status, again.code()), (409, Some("already_exists")));
+    assert_eq!(again.header("location"), Some("/v1/products/p1"));
+    let read = shop.product("p1").await.body;
+    assert_eq!((&read["name"], &read["stock"]), (&json!("Product p1"), &json!(7)));
+}
+
+#[tokio::test]
+async fn a_body_is_refused_with_every_pointer_and_nothing_is_written() {
+    let shop = Shop::open().await;
+    let post = || Call::new("POST /v1/products");
+    let bad = json!({"id": "p1", "name": 7, "category_path": ["A", "b\u{1}"], "price": {"amount": -1, "currency": "usd"}, "x": 1});
+    let answer = shop.staff(post().json(&bad)).await;
+    assert_eq!((answer.status, answer.code()), (422, Some("invalid_body")));
+    let mut pointers = answer.pointers();
+    pointers.sort_unstable();
+    assert_eq!(pointers, ["/brand", "/category_path/1", "/name", "/price/amount", "/price/currency", "/x"]);
+    assert_eq!(shop.staff(post().body("{").header("content-type", "application/json")).await.status, 400);
+    assert_eq!(shop.staff(post().body("{}").header("content-type", "text/plain")).await.status, 415);
+    let large = format!("{{\"name\":\"{}\"}}", "x".repeat(300_000));
+    assert_eq!(shop.staff(post().body(large).header("content-type", "application/json")).await.status, 413);
+    assert_eq!(shop.product("p1").await.status, 404);
+    assert_eq!(listed(&shop, "A").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_change_touches_only_what_it_names_and_moves_the_version() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 7).await;
+    let changed =
+        shop.staff(patch("p1", 1, &json!({"price": {"amount": 5, "currency": "USD"}, "summary": null}))).await;
+    assert_eq!((changed.status, changed.version()), (200, Some(2)));
+    assert_eq!((&changed.body["price"]["amount"], &changed.body["summary"]), (&json!(5), &Value::Null));
+    assert_eq!((&changed.body["name"], &changed.body["stock"]), (&json!("Product p1"), &json!(7)));
+    assert_eq!(shop.product("p1").await.body, changed.body);
+}
+
+#[tokio::test]
+async fn a_change_without_the_current_version_changes_nothing() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 7).await;
+    let name = json!({"name": "New"});
+    let bare = shop.staff(Call::new("PATCH /v1/products/{id}").path("id", "p1").json(&name)).await;
+    assert_eq!((bare.status, bare.code()), (428, Some("if_match_missing")));
+    let stale = shop.staff(patch("p1", 2, &name)).await;
+    assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
+    assert_eq!(shop.staff(patch("p2", 1, &name)).await.status, 404);
+    assert_eq!(shop.staff(patch("p1", 1, &json!({}))).await.pointers(), [""]);
+    assert_eq!(shop.staff(patch("p1", 1, &json!({"id": "p9"}))).await.pointers(), ["/id"]);
+    assert_eq!(shop.staff(delete("p1", 9)).await.status, 412);
+    assert_eq!(shop.staff(delete("p2", 1)).await.status, 404);
+    assert_eq!(shop.staff(Call::new("DELETE /v1/products/{id}").path("id", "p1")).await.status, 428);
+    assert_eq!(shop.product("p1").await.version(), Some(1));
+}
+
+#[tokio::test]
+async fn a_change_of_category_moves_the_product_in_the_lists_and_adds_the_categories() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 7).await;
+    let moved = shop.staff(patch("p1", 1, &json!({"category_path": ["DRUG GM", "CANDY"]}))).await;
+    assert_eq!(moved.status, 200, "{}", moved.body);
+    assert_eq!(listed(&shop, "GROCERY").await, Vec::<String>::new());
+    assert_eq!(listed(&shop, "DRUG_20GM").await, ["p1"]);
+    assert_eq!(listed(&shop, "DRUG_20GM~CANDY").await, ["p1"]);
+    let category = shop.send(Call::new("GET /v1/categories/{path}").path("path", "DRUG_20GM~CANDY")).await;
+    assert_eq!(category.status, 200);
+}
+
+#[tokio::test]
+async fn a_retired_product_is_gone_until_its_id_is_used_again_and_its_counters_never_restart() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 7).await;
+    let mut last = stored(&shop, "p1").await.meta;
+    for life in 0..3_u64 {
+        let retired = shop.staff(delete("p1", last.version)).await;
+        assert_eq!((retired.status, &retired.body), (204, &Value::Null));
+        assert_eq!(shop.product("p1").await.status, 404);
+        assert_eq!(listed(&shop, "GROCERY").await, Vec::<String>::new());
+        for call in [patch("p1", last.version + 1, &json!({"name": "X"})), delete("p1", last.version + 1)] {
+            assert_eq!(shop.staff(call).await.status, 404);
+        }
+        let set = Call::new("PUT /v1/products/{id}/stock").path("id", "p1").json(&json!({"set": 1}));
+        assert_eq!(shop.staff(set).await.status, 404);
+        let gone = stored(&shop, "p1").await.meta;
+        assert!(gone.rev > last.rev && gone.version > last.version);
+        let body = with(product("p1", 20 + life), "package_size", Value::Null);
+        let revived = shop.staff(Call::new("POST /v1/products").json(&body)).await;
+        assert_eq!(revived.status, 201, "{}", revived.body);
+        let back = stored(&shop, "p1").await;
+        assert!(back.meta.rev > gone.rev && back.meta.version > gone.version);
+        assert_ne!(back.meta.born, last.born, "another incarnation");
+        assert_eq!((revived.version(), &revived.body), (Some(back.meta.version), &shop.product("p1").await.body));
+        assert_eq!((&revived.body["stock"], &revived.body["package_size"]), (&json!(20 + life), &Value::Null));
+        assert_eq!(listed(&shop, "GROCERY").await, ["p1"]);
+        last = back.meta;
+    }
+}
+
+#[tokio::test]
+async fn of_many_who_create_or_revive_an_id_at_once_one_succeeds() {
+    let shop = Shop::open().await;
+    for _ in 0..2 {
+        let calls = (0..10).map(|stock| shop.staff(Call::new("POST /v1/products").json(&product("p1", stock))));
+        let mut statuses: Vec<u16> =
+            futures::future::join_all(calls).await.iter().map(|answer| answer.status).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409, 409, 409]);
+        let version = shop.product("p1").await.version().unwrap();
+        assert_eq!(shop.staff(delete("p1", version)).await.status, 204);
+    }
+}

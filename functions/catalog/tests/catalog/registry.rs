@@ -1,0 +1,79 @@
+//! The registry of access patterns says of each pattern which routes use it.
+
+use std::collections::BTreeSet;
+
+use http_api::sample::Call;
+use key_schema::pattern;
+use serde_json::json;
+
+use crate::shop::{Shop, product, with};
+
+/// Calls that together take every way through the function that reaches the table.
+fn calls() -> Vec<(&'static str, Call)> {
+    let call = |route: &'static str| {
+        let call =
+            Call::new(route).staff("s1").header("idempotency-key", "k").header("content-type", "application/json");
+        (route, call.path("id", "p1").path("customer", "c1").path("path", "NEW~BELOW"))
+    };
+    let absent = |(route, call): (&'static str, Call)| (route, call.header("if-none-match", "*"));
+    let at = |(route, call): (&'static str, Call), version| (route, call.header("if-match", version));
+    let with_body = |(route, call): (&'static str, Call), body| (route, call.json(&body));
+    let lines = |products: &[serde_json::Value]| {
+        let lines: String = products.iter().map(|product| format!("{product}\n")).collect();
+        let (route, call) = call("POST /v1/products/import");
+        (route, call.header("content-type", "application/x-ndjson").body(lines))
+    };
+    let best = |(route, call): (&'static str, Call)| (route, call.query("sort", "best"));
+    let review = || json!({"rating": 5, "title": "x", "text": "y"});
+    let other = with(product("p2", 1), "category_path", json!(["OTHER"]));
+    vec![
+        call("GET /v1/categories/{path}/products"),
+        call("GET /v1/categories/{path}/children"),
+        with_body(call("POST /v1/products"), product("p1", 5)),
+        with_body(call("POST /v1/products"), product("p1", 5)),
+        call("GET /v1/products/{id}"),
+        at(with_body(call("PATCH /v1/products/{id}"), json!({"category_path": ["MOVED"]})), "\"1\""),
+        at(with_body(call("PATCH /v1/products/{id}"), json!({"name": "x"})), "\"1\""),
+        absent(with_body(call("PUT /v1/products/{id}/content"), json!({"text": "x"}))),
+        at(with_body(call("PUT /v1/products/{id}/content"), json!({"text": "y"})), "\"1\""),
+        call("GET /v1/products/{id}/content"),
+        with_body(call("PUT /v1/products/{id}/stock"), json!({"set": 3})),
+        with_body(call("POST /v1/products/{id}/stock/adjustments"), json!({"adjust": 1, "reason": "x"})),
+        with_body(call("POST /v1/products/{id}/stock/adjustments"), json!({"adjust": 1, "reason": "x"})),
+        absent(with_body(call("PUT /v1/products/{id}/reviews/{customer}"), review())),
+        at(with_body(call("PUT /v1/products/{id}/reviews/{customer}"), review()), "\"1\""),
+        call("GET /v1/products/{id}/reviews/{customer}"),
+        call("GET /v1/products/{id}/reviews"),
+        best(call("GET /v1/products/{id}/reviews")),
+        call("GET /v1/customers/{id}/reviews"),
+        at(call("DELETE /v1/products/{id}/reviews/{customer}"), "\"2\""),
+        absent(with_body(call("PUT /v1/categories/{path}"), json!({}))),
+        at(with_body(call("PUT /v1/categories/{path}"), json!({})), "\"1\""),
+        at(with_body(call("PUT /v1/categories/{path}"), json!({})), "\"2\""),
+        at(with_body(call("PUT /v1/categories/{path}"), json!({})), "\"2\""),
+        call("GET /v1/categories/{path}"),
+        call("GET /v1/categories/{path}/ancestors"),
+        at(call("DELETE /v1/products/{id}"), "\"2\""),
+        at(call("DELETE /v1/products/{id}"), "\"2\""),
+        with_body(call("POST /v1/products"), product("p1", 5)),
+        lines(&[product("p1", 5), other.clone()]),
+        lines(&[with(product("p1", 5), "name", json!("New"))]),
+        at(call("DELETE /v1/products/{id}"), "\"5\""),
+        lines(&[product("p1", 5), other]),
+    ]
+}
+
+#[tokio::test]
+async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
+    let shop = Shop::open().await;
+    let _ = shop.store.table.meter().take();
+    let mut used = BTreeSet::new();
+    for (route, call) in calls() {
+        let answer = shop.send(call).await;
+        assert!(answer.status < 500, "{route}: {}", answer.body);
+        used.extend(shop.store.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+    }
+    let routes: BTreeSet<&str> = shop.routes.keys().collect();
+    let listed = pattern::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));
+    assert_eq!(used, listed.filter(|(route, _)| routes.contains(route)).collect());
+}

@@ -1,0 +1,158 @@
+//! Reviews and what they add up to.
+
+use futures::future::join_all;
+use http_api::sample::{Answered, Call};
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, each};
+
+fn put(customer: &str, rating: u64) -> Call {
+    let body = json!({"rating": rating, "title": format!("By {customer}"), "text": "Cold.\nVery."});
+    one("PUT /v1/products/{id}/reviews/{customer}", customer).json(&body).customer(customer)
+}
+
+fn one(route: &'static str, customer: &str) -> Call {
+    Call::new(route).path("id", "p1").path("customer", customer)
+}
+
+fn list(sort: &str) -> Call {
+    Call::new("GET /v1/products/{id}/reviews").path("id", "p1").query("sort", sort)
+}
+
+async fn write(shop: &Shop, customer: &str, rating: u64) -> Answered {
+    let answer = shop.send(put(customer, rating).header("if-none-match", "*")).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    answer
+}
+
+/// Average and count, as the list and the product show them.
+async fn statistics(shop: &Shop) -> (Value, Value) {
+    let list = shop.send(list("newest")).await.body;
+    let product = shop.product("p1").await.body;
+    assert_eq!((&list["average"], &list["count"]), (&product["average_rating"], &product["review_count"]));
+    (list["average"].clone(), list["count"].clone())
+}
+
+#[tokio::test]
+async fn a_review_is_written_changed_and_removed_by_its_author_and_counted_each_time() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    assert_eq!(statistics(&shop).await, (Value::Null, json!(0)));
+    let created = write(&shop, "c/1", 5).await;
+    assert_eq!((created.header("location"), created.version()), (Some("/v1/products/p1/reviews/c%2F1"), Some(1)));
+    write(&shop, "c2", 4).await;
+    write(&shop, "c3", 4).await;
+    assert_eq!(statistics(&shop).await, (json!(4.33), json!(3)));
+    let read = shop.send(one("GET /v1/products/{id}/reviews/{customer}", "c/1")).await;
+    assert_eq!((read.status, &read.body), (200, &created.body));
+
+    let changed = shop.send(put("c/1", 1).header("if-match", "\"1\"")).await;
+    assert_eq!((changed.status, changed.version(), &changed.body["rating"]), (200, Some(2), &json!(1)));
+    assert_eq!(changed.body["created_at"], created.body["created_at"]);
+    assert_eq!(shop.send(one("GET /v1/products/{id}/reviews/{customer}", "c/1")).await.body, changed.body);
+    assert_eq!(statistics(&shop).await, (json!(3.0), json!(3)));
+
+    let remove = |version| one("DELETE /v1/products/{id}/reviews/{customer}", "c/1").header("if-match", version);
+    assert_eq!(shop.send(remove("\"1\"").customer("c/1")).await.status, 412);
+    assert_eq!(shop.send(remove("\"2\"").customer("c2")).await.status, 404, "not c2's");
+    assert_eq!(shop.staff(remove("\"2\"")).await.status, 204, "staff may moderate");
+    assert_eq!(shop.staff(remove("\"2\"")).await.status, 404);
+    assert_eq!(statistics(&shop).await, (json!(4.0), json!(2)));
+    assert_eq!(shop.product("p1").await.version(), Some(1), "reviews are no change of the product");
+}
+
+#[tokio::test]
+async fn a_review_exists_once_and_its_conditions_hold() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.send(put("c1", 5).header("if-none-match", "*")).await.status, 404, "no such product");
+    shop.stock_up("p1", 1).await;
+    assert_eq!(shop.send(put("c1", 5)).await.status, 428);
+    assert_eq!(shop.send(put("c1", 5).header("if-match", "\"1\"")).await.status, 404);
+    write(&shop, "c1", 5).await;
+    let again = shop.send(put("c1", 1).header("if-none-match", "*")).await;
+    assert_eq!((again.status, again.code()), (409, Some("already_exists")));
+    assert_eq!(again.header("location"), Some("/v1/products/p1/reviews/c1"));
+    assert_eq!(shop.send(put("c1", 1).header("if-match", "\"2\"")).await.status, 412);
+    let bad = json!({"rating": 6, "title": "", "text": "x".repeat(8001), "stars": 5});
+    let call =
+        one("PUT /v1/products/{id}/reviews/{customer}", "c1").customer("c1").header("if-match", "\"1\"").json(&bad);
+    let answer = shop.send(call).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/rating", "/title", "/text", "/stars"]));
+    assert_eq!(statistics(&shop).await, (json!(5.0), json!(1)));
+}
+
+#[tokio::test]
+async fn twenty_who_review_at_once_are_all_counted() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let names: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
+    let ratings = (0..20_u64).map(|n| n % 5 + 1);
+    join_all(names.iter().zip(ratings).map(|(name, rating)| write(&shop, name, rating))).await;
+    assert_eq!(statistics(&shop).await, (json!(3.0), json!(20)));
+    // Everybody changes and half withdraw, each also in a second tab that must lose.
+    join_all(names.iter().enumerate().map(|(n, name)| {
+        let shop = &shop;
+        async move {
+            let call = || match n % 2 {
+                0 => put(name, 5).header("if-match", "\"1\""),
+                _ => {
+                    one("DELETE /v1/products/{id}/reviews/{customer}", name).customer(name).header("if-match", "\"1\"")
+                }
+            };
+            let (a, b) = futures::future::join(shop.send(call()), shop.send(call())).await;
+            let mut statuses = [a.status, b.status];
+            statuses.sort_unstable();
+            assert!(matches!(statuses, [200, 412] | [204, 404] | [204, 412]), "{statuses:?}");
+        }
+    }))
+    .await;
+    assert_eq!(statistics(&shop).await, (json!(5.0), json!(10)));
+}
+
+#[tokio::test]
+async fn reviews_are_listed_newest_or_best_first_and_by_customer() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    for (customer, rating) in [("c1", 3), ("c2", 5), ("c3", 1), ("c4", 5)] {
+        write(&shop, customer, rating).await;
+    }
+    let newest = shop.send(list("newest")).await;
+    assert_eq!(newest.header("cache-control"), Some("no-store"));
+    let times = each(&newest, "created_at");
+    assert!(times.is_sorted_by(|a, b| a >= b));
+    assert_eq!(shop.send(Call::new("GET /v1/products/{id}/reviews").path("id", "p1")).await.body, newest.body);
+    let best = shop.send(list("best")).await;
+    let ratings: Vec<_> =
+        best.body["items"].as_array().unwrap().iter().map(|item| item["rating"].as_u64().unwrap()).collect();
+    assert_eq!(ratings, [5, 5, 3, 1]);
+    let page = shop.send(list("best").query("limit", "3")).await;
+    let next = page.body["next_cursor"].as_str().unwrap();
+    let rest = shop.send(list("best").query("cursor", next)).await;
+    assert_eq!(each(&rest, "customer_id"), ["c3"]);
+    assert_eq!(
+        shop.send(list("newest").query("cursor", next)).await.code(),
+        Some("cursor_invalid"),
+        "of another order"
+    );
+    assert_eq!(shop.send(list("worst")).await.code(), Some("invalid_parameter"));
+    // The better rating moves the review in the list.
+    shop.send(put("c3", 4).header("if-match", "\"1\"")).await;
+    assert_eq!(each(&shop.send(list("best")).await, "customer_id")[2], "c3");
+
+    let mine = |caller: &str| Call::new("GET /v1/customers/{id}/reviews").path("id", "c1").customer(caller);
+    assert_eq!(each(&shop.send(mine("c1")).await, "product_id"), ["p1"]);
+    assert_eq!(shop.send(mine("c2")).await.status, 404);
+}
+
+#[tokio::test]
+async fn with_its_product_the_list_is_retired_and_an_author_keeps_the_review() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    write(&shop, "c1", 3).await;
+    shop.staff(Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"")).await;
+    assert_eq!(shop.send(list("newest")).await.status, 404);
+    assert_eq!(shop.send(put("c2", 3).header("if-none-match", "*")).await.status, 404);
+    assert_eq!(shop.send(put("c1", 2).header("if-match", "\"1\"")).await.status, 200);
+    let again = shop.stock_up("p1", 1).await;
+    assert_eq!((&again.body["average_rating"], &again.body["review_count"]), (&json!(2.0), &json!(1)));
+}

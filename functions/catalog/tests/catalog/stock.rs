@@ -1,0 +1,134 @@
+//! Stock: set, adjusted, adjusted once however often.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use http_api::sample::Call;
+use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpResponse;
+use serde_json::json;
+
+use crate::shop::Shop;
+
+fn adjust(by: i64, key: &str) -> Call {
+    let body = json!({"adjust": by, "reason": "delivery"});
+    Call::new("POST /v1/products/{id}/stock/adjustments").path("id", "p1").header("idempotency-key", key).json(&body)
+}
+
+async fn stock(shop: &Shop) -> u64 {
+    shop.product("p1").await.body["stock"].as_u64().unwrap()
+}
+
+/// The answer as it goes over the wire.
+async fn raw(shop: &Shop, call: Call) -> ApiGatewayV2httpResponse {
+    let event = serde_json::from_value(call.staff("s1").event()).unwrap();
+    shop.routes.answer(&shop.store, event).await
+}
+
+#[tokio::test]
+async fn a_stock_is_set_and_the_product_keeps_its_version() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 5).await;
+    let set = |body: &str| {
+        let call = Call::new("PUT /v1/products/{id}/stock").path("id", "p1");
+        shop.staff(call.header("content-type", "application/json").body(body))
+    };
+    let answer = set(r#"{"set":12}"#).await;
+    assert_eq!((answer.status, &answer.body), (200, &json!({"stock": 12})));
+    for bad in [r#"{"set":-1}"#, r#"{"set":1.0}"#, r#"{"set":"1"}"#, r#"{"set":1000000000001}"#, r#"{"set":null}"#] {
+        let answer = set(bad).await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec!["/set"]), "{bad}");
+    }
+    let read = shop.product("p1").await;
+    assert_eq!((read.version(), &read.body["stock"]), (Some(1), &json!(12)));
+    let nothing = Call::new("PUT /v1/products/{id}/stock").path("id", "p2").json(&json!({"set": 1}));
+    assert_eq!(shop.staff(nothing).await.status, 404);
+}
+
+#[tokio::test]
+async fn an_adjustment_needs_a_key_a_reason_and_a_movement() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 5).await;
+    let route = "POST /v1/products/{id}/stock/adjustments";
+    let bare = Call::new(route).path("id", "p1").json(&json!({"adjust": 1, "reason": "x"}));
+    assert_eq!(shop.staff(bare).await.code(), Some("idempotency_key_missing"));
+    let bad = Call::new(route).path("id", "p1").header("idempotency-key", "k").json(&json!({"adjust": 0}));
+    let answer = shop.staff(bad).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/adjust", "/reason"]));
+    let nothing =
+        Call::new(route).path("id", "p2").header("idempotency-key", "k").json(&json!({"adjust": 1, "reason": "x"}));
+    assert_eq!(shop.staff(nothing).await.status, 404);
+    assert_eq!(stock(&shop).await, 5);
+}
+
+#[tokio::test]
+async fn a_stock_never_goes_below_zero_and_never_grows_beyond_its_limit() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 5).await;
+    let answer = shop.staff(adjust(-6, "k1")).await;
+    assert_eq!((answer.status, answer.code(), answer.pointers()), (409, Some("insufficient_stock"), vec!["/adjust"]));
+    let answer = shop.staff(adjust(1_000_000_000_000, "k2")).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/adjust"]));
+    assert_eq!(shop.staff(adjust(-5, "k1")).await.body, json!({"stock": 0}), "a refusal does not use up its key");
+}
+
+#[tokio::test]
+async fn a_repetition_gets_the_first_answer_byte_for_byte_and_does_nothing() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 5).await;
+    let first = raw(&shop, adjust(3, "k")).await;
+    shop.staff(adjust(10, "k2")).await;
+    let again = raw(&shop, adjust(3, "k")).await;
+    assert_eq!((again.status_code, again.body), (first.status_code, first.body));
+    assert_eq!(first.headers.get("idempotency-replayed"), None);
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    assert_eq!(stock(&shop).await, 18);
+    let other = shop.staff(adjust(4, "k")).await;
+    assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
+    let elsewhere = shop.send(adjust(3, "k").staff("s2")).await;
+    assert_eq!(elsewhere.body, json!({"stock": 21}), "another caller's key is another key");
+}
+
+#[tokio::test]
+async fn a_repetition_is_answered_even_when_its_first_attempt_used_up_the_stock_or_the_product_is_gone() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 5).await;
+    assert_eq!(shop.staff(adjust(-5, "k")).await.body, json!({"stock": 0}));
+    assert_eq!(shop.staff(adjust(-5, "k")).await.body, json!({"stock": 0}));
+    shop.staff(Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"")).await;
+    assert_eq!(shop.staff(adjust(-5, "k")).await.body, json!({"stock": 0}));
+    assert_eq!(shop.staff(adjust(-5, "new")).await.status, 404);
+}
+
+#[tokio::test]
+async fn fifty_adjustments_at_once_all_count_and_each_answer_is_exact() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1000).await;
+    let calls = (0..50_i64).map(|n| {
+        let by = if n % 2 == 0 { n + 1 } else { -n };
+        let shop = &shop;
+        async move { (by, shop.staff(adjust(by, &format!("k{n}"))).await) }
+    });
+    let answers = join_all(calls).await;
+    let sum: i64 = answers.iter().map(|(by, _)| by).sum();
+    assert_eq!(stock(&shop).await, u64::try_from(1000 + sum).unwrap());
+    // Each answer less its own movement is what another answered, or the beginning: together they are one chain.
+    let after: BTreeSet<i64> = answers.iter().map(|(_, answer)| answer.body["stock"].as_i64().unwrap()).collect();
+    for (by, answer) in &answers {
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let before = answer.body["stock"].as_i64().unwrap() - by;
+        assert!(before == 1000 || after.contains(&before), "{before} was never the stock");
+    }
+}
+
+#[tokio::test]
+async fn the_same_adjustment_many_times_at_once_has_one_effect_and_one_answer() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 5).await;
+    let answers = join_all((0..20).map(|_| shop.staff(adjust(-5, "k")))).await;
+    for answer in &answers {
+        assert_eq!((answer.status, &answer.body), (200, &json!({"stock": 0})));
+    }
+    let first = answers.iter().filter(|answer| answer.header("idempotency-replayed").is_none());
+    assert_eq!(first.count(), 1);
+    assert_eq!(stock(&shop).await, 0);
+}

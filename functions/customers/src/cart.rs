@@ -1,0 +1,114 @@
+//! The cart. Its lines need no If-Match: each is set whole, and setting or removing it again changes nothing more. A cart that has lapsed
+//! is empty, whether or not DynamoDB has removed it.
+
+use std::collections::BTreeMap;
+
+use http_api::read::integer;
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::cart::{self, Cart, CartLine, LIFETIME_SECONDS, MAX_LINES};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{CustomerId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::order::MAX_QUANTITY;
+use table::{TableError, WriteError};
+
+use crate::owner;
+use crate::profile::no_customer;
+use crate::view::{CartLineView, CartView};
+
+/// How often a line is tried to be set. A second time when there was no cart; a third when somebody began or discarded it in between,
+/// which nobody does often enough for a fourth.
+const ATTEMPTS: usize = 3;
+
+/// GET /v1/customers/{id}/cart
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let cart = current(store, owner.customer()).await?;
+    Ok(Response::ok(&CartView::from(cart.as_ref())))
+}
+
+/// GET /v1/customers/{id}/cart/items/{product}
+pub async fn read_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let product: ProductId = request.path("product")?;
+    let cart = current(store, owner.customer()).await?;
+    let line = cart.as_ref().and_then(|cart| cart.lines.get_key_value(&product));
+    let line = line.ok_or_else(|| Problem::not_found("line in the cart"))?;
+    Ok(Response::ok(&CartLineView::from(line)))
+}
+
+/// PUT /v1/customers/{id}/cart/items/{product}: answers the line.
+pub async fn put_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let product: ProductId = request.path("product")?;
+    let mut body = request.object()?;
+    let quantity = body.required("quantity", integer(1..=MAX_QUANTITY));
+    let quantity = body.finish(quantity)?;
+    check(store, owner.customer(), &product).await?;
+    let now = Instant::now();
+    let line = CartLine { quantity, added_at: now };
+    set_line(store, owner.customer(), &product, &line, now).await?;
+    Ok(Response::ok(&CartLineView::from((&product, &line))))
+}
+
+/// DELETE /v1/customers/{id}/cart/items/{product}: what is not there is removed already.
+pub async fn remove_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let product: ProductId = request.path("product")?;
+    match store.table.update(&cart::remove_line(owner.customer(), &product, Instant::now())?).await {
+        Ok(_) | Err(WriteError::Refused(_)) => Ok(Response::no_content()),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// The customer's cart, unless it has lapsed.
+async fn current(store: &Store, customer: &CustomerId) -> Result<Option<Cart>, Problem> {
+    let now = Instant::now();
+    let cart = store.table.get(&cart::get(customer)?).await?;
+    Ok(cart.map(|cart| cart.data).filter(|cart| !cart.is_expired(now)))
+}
+
+/// A line belongs to a customer who exists and names a product of the catalogue.
+async fn check(store: &Store, customer: &CustomerId, product: &ProductId) -> Result<(), Problem> {
+    let found = store.table.batch_get(&cart::prepare(customer, product)?).await?;
+    let has = |wanted: fn(&AnyEntity) -> bool| found.iter().flatten().any(wanted);
+    if !has(|item| matches!(item, AnyEntity::Customer(_))) {
+        return Err(no_customer());
+    }
+    if !has(|item| matches!(item, AnyEntity::Product(product) if !product.retired)) {
+        return Err(Problem::new(Code::UnknownProduct, "The catalogue has no such product."));
+    }
+    Ok(())
+}
+
+async fn set_line(
+    store: &Store,
+    customer: &CustomerId,
+    product: &ProductId,
+    line: &CartLine,
+    now: Instant,
+) -> Result<(), Problem> {
+    for _ in 0..ATTEMPTS {
+        match store.table.update(&cart::put_line(customer, product, line, now)?).await {
+            Ok(_) => return Ok(()),
+            Err(WriteError::Refused(stored)) => {
+                let stored =
+                    stored.map(|item| Stored::<Cart>::from_item(*item)).transpose().map_err(TableError::from)?;
+                if stored.is_some_and(|cart| !cart.is_expired(now)) {
+                    return Err(Problem::new(Code::TooManyLines, format!("A cart has at most {MAX_LINES} lines.")));
+                }
+            }
+            Err(WriteError::Table(error)) => return Err(error.into()),
+        }
+        // No cart, or a lapsed one: the line begins another.
+        let lines = BTreeMap::from([(product.clone(), line.clone())]);
+        let begun = Cart { customer_id: customer.clone(), expires_at: now.plus_seconds(LIFETIME_SECONDS), lines };
+        match store.table.write(&cart::create(&Stored::new(begun, store.born(now)?, now), now)?).await {
+            Ok(()) => return Ok(()),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Table(error)) => return Err(error.into()),
+        }
+    }
+    Err(TableError::Contended.into())
+}

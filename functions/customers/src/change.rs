@@ -1,0 +1,141 @@
+//! Changing a profile.
+//!
+//! The profile is read first, strongly. A new email address or user name moves its claim in the same transaction, a new tier states its
+//! whole index key, and a part of `place` is merged with the other part: each depends on what is stored. The write is conditional on the
+//! version that was read, so two changes at once cannot mix. What changes nothing is not written.
+
+use http_api::body::Invalid;
+use http_api::json::Value;
+use http_api::read::{one_of, parsed};
+use http_api::{Change, Code, Problem, Request, Response, Store};
+use key_schema::change::Change as Update;
+use key_schema::customer::{self, Customer, Place, Tier, TierPlace};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::text::{Email, Username};
+use table::{TransactError, WriteError};
+
+use crate::owner;
+use crate::profile::{name, no_customer, overtaken, place_name, refused, respond};
+
+/// PATCH /v1/customers/{id}: a JSON Merge Patch (RFC 7396).
+pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let version = request.if_match()?;
+    let patch = Patch::read(request)?;
+    if patch.tier.is_some() && !owner.is_staff() {
+        return Err(Problem::forbidden());
+    }
+    let before = store.table.get(&customer::edit(owner.customer())?).await?.ok_or_else(no_customer)?;
+    if before.meta.version != version {
+        return Err(Problem::version_mismatch());
+    }
+    let after = patch.apply(&before)?;
+    if after == before.data {
+        return Ok(respond(&before));
+    }
+    let now = Instant::now();
+    let update = differences(&before, &after, now)?;
+    if after.email == before.email && after.username == before.username {
+        return match store.table.update(&customer::update(&before.id, update, version)?).await {
+            Ok(changed) => Ok(respond(&changed)),
+            Err(WriteError::Refused(stored)) => Err(overtaken(stored.is_some())),
+            Err(WriteError::Table(error)) => Err(error.into()),
+        };
+    }
+    let rename = customer::rename(&before, &after.email, &after.username, update, now)?;
+    store.table.transact(&rename).await.map_err(|error| match error {
+        TransactError::Refused(refusals) => refused(&refusals),
+        TransactError::Table(error) => error.into(),
+    })?;
+    // A transaction gives nothing back, but its condition was the version: nothing else that clients see can have changed.
+    let mut meta = before.meta;
+    meta.version += 1;
+    meta.rev += 1;
+    meta.updated_at = now;
+    Ok(respond(&Stored { meta, data: after }))
+}
+
+/// What differs, except for the names, which [`customer::rename`] adds.
+fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Result<Update<Customer>, Problem> {
+    let mut update = Update::<Customer>::visible(now);
+    if after.name != before.name {
+        update = update.name(&after.name)?;
+    }
+    if after.place != before.place {
+        update = update.place(&after.place)?;
+    }
+    if after.tier != before.tier {
+        update = update.enter(&TierPlace { tier: after.tier, created_at: before.meta.created_at, id: &before.id })?;
+    }
+    Ok(update)
+}
+
+/// A partial change as the client gave it.
+struct Patch {
+    email: Option<Email>,
+    username: Option<Username>,
+    name: Option<String>,
+    place: Change<PlacePatch>,
+    tier: Option<Tier>,
+}
+
+struct PlacePatch {
+    country: Option<String>,
+    city: Option<String>,
+}
+
+impl Patch {
+    fn read(request: &Request<'_>) -> Result<Self, Problem> {
+        let mut body = request.object()?;
+        let email = body.replaced("email", parsed);
+        let username = body.replaced("username", parsed);
+        let name = body.replaced("name", name);
+        let place = body.changed("place", PlacePatch::read);
+        let tier = body.replaced("tier", one_of(&["bronze", "silver", "gold"]));
+        let (email, username, name, place, tier) = body.finish((email, username, name, place, tier))?;
+        Ok(Self { email, username, name, place, tier })
+    }
+
+    fn apply(self, before: &Customer) -> Result<Customer, Problem> {
+        let place = match self.place {
+            Change::Keep => before.place.clone(),
+            Change::Clear => None,
+            Change::Set(patch) => Some(patch.apply(before.place.as_ref())?),
+        };
+        Ok(Customer {
+            id: before.id.clone(),
+            email: self.email.unwrap_or_else(|| before.email.clone()),
+            username: self.username.unwrap_or_else(|| before.username.clone()),
+            tier: self.tier.unwrap_or(before.tier),
+            name: self.name.unwrap_or_else(|| before.name.clone()),
+            place,
+            addresses: before.addresses.clone(),
+        })
+    }
+}
+
+impl PlacePatch {
+    fn read(value: Value<'_>) -> Result<Self, Invalid> {
+        let mut place = value.object()?;
+        let country = place.replaced("country", place_name);
+        let city = place.replaced("city", place_name);
+        let (country, city) = place.finish((country, city))?;
+        Ok(Self { country, city })
+    }
+
+    /// RFC 7396 merges objects member by member. What is missing on both sides makes no place.
+    fn apply(self, before: Option<&Place>) -> Result<Place, Problem> {
+        let country = self.country.or_else(|| before.map(|place| place.country.clone()));
+        let city = self.city.or_else(|| before.map(|place| place.city.clone()));
+        if let (Some(country), Some(city)) = (&country, &city) {
+            return Ok(Place { country: country.clone(), city: city.clone() });
+        }
+        let missing = [("/place/country", country.is_none()), ("/place/city", city.is_none())];
+        let problem = Problem::new(Code::InvalidBody, "A place has a country and a city.");
+        Err(missing
+            .into_iter()
+            .filter(|(_, missing)| *missing)
+            .fold(problem, |problem, (pointer, _)| problem.error(pointer, "is missing")))
+    }
+}

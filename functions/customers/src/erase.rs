@@ -1,0 +1,58 @@
+//! Erasing a customer.
+
+use http_api::{Problem, Request, Response, Store};
+use key_schema::customer;
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
+use key_schema::{cart, session};
+use table::{TransactError, WriteError};
+
+use crate::owner;
+use crate::profile::{no_customer, refused};
+
+/// Sessions that are ended with one page of the list.
+const PAGE: usize = 100;
+/// Pages of sessions that one request ends. Who has more than 5,000 is asked to try again, which goes on where this stopped.
+const MAX_PAGES: usize = 50;
+
+/// DELETE /v1/customers/{id}
+///
+/// Sessions and cart go first and the profile last: while there is a profile, a request that broke off can be repeated, and each step
+/// done twice does no harm. Profile and claims go together, so that both names are free as soon as the profile is gone. Orders stay,
+/// because the books need them.
+pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let version = request.if_match()?;
+    let customer = store.table.get(&customer::edit(owner.customer())?).await?.ok_or_else(no_customer)?;
+    if customer.meta.version != version {
+        return Err(Problem::version_mismatch());
+    }
+    end_sessions(store, owner.customer()).await?;
+    store.table.write(&cart::discard(owner.customer())?).await.map_err(|error| match error {
+        WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
+        WriteError::Table(error) => error.into(),
+    })?;
+    match store.table.transact(&customer::delete(&customer)?).await {
+        Ok(()) => Ok(Response::no_content()),
+        Err(TransactError::Refused(refusals)) => Err(refused(&refusals)),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Ends the sessions that have not expired; the others are hidden already and go by their time to live.
+async fn end_sessions(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
+    let now = Instant::now();
+    let mut after = None;
+    for _ in 0..MAX_PAGES {
+        let page = store.table.query(&session::active(customer, now)?.limit(PAGE).after(after)).await?;
+        let left = store.table.batch_write(&session::end_all(page.items.iter().map(|session| &session.id))?).await?;
+        if !left.is_empty() {
+            return Err(Problem::throttled(format!("{} sessions could not be ended", left.len())));
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+    Err(Problem::throttled("more sessions than one request ends"))
+}

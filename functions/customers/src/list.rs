@@ -1,0 +1,41 @@
+//! Finding customers, for staff.
+
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::customer::{self, Tier};
+use key_schema::text::Email;
+
+use crate::view::CustomerView;
+
+/// GET /v1/customers?email= or ?tier=
+pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    match (request.query_as::<Email>("email")?, request.query_as::<Tier>("tier")?) {
+        (Some(email), None) => by_email(store, request, &email).await,
+        (None, Some(tier)) => by_tier(store, request, tier).await,
+        _ => Err(Problem::new(Code::InvalidParameter, "Give either `email` or `tier`.")),
+    }
+}
+
+/// A page of none or one.
+async fn by_email(store: &Store, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
+    // There is never a second page, but a bad limit or a foreign cursor is refused here as in every list.
+    request.page(&store.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
+    let found = match store.table.get(&customer::by_email(email.as_str())?).await? {
+        Some(claim) => store.table.get(&customer::get(&claim.customer_id)?).await?,
+        None => None,
+    };
+    let items: Vec<_> = found.iter().map(CustomerView::from).collect();
+    Ok(Response::page(&items, None))
+}
+
+/// Oldest customers first. The index has the ids, the profiles are read by key.
+async fn by_tier(store: &Store, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
+    let parameters = [("tier", tier.as_str())];
+    let page = request.page(&store.cursors, customer::BY_TIER.id, &parameters)?;
+    let listed = store.table.query(&customer::by_tier(tier)?.limit(page.limit()).after(page.after())).await?;
+    let found = store.table.batch_get(&customer::hydrate(listed.items.iter().map(|listed| &listed.id))?).await?;
+    // The index follows the profiles by a moment: who was erased or moved to another tier meanwhile is left out.
+    let members = found.iter().flatten().filter(|customer| customer.tier == tier);
+    let items: Vec<_> = members.map(CustomerView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(listed.next.as_deref())?))
+}

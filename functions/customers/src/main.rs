@@ -1,0 +1,7 @@
+//! The function `customers`, as Lambda starts it.
+
+/// Answers requests until the environment ends.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    customers::run().await
+}

@@ -1,0 +1,130 @@
+//! The profile: creating and reading it, alone and with the newest orders.
+
+use std::collections::BTreeMap;
+
+use http_api::body::Invalid;
+use http_api::json::Value;
+use http_api::read::{parsed, text};
+use http_api::url::location;
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::customer::{self, Customer, Part, Place, Tier};
+use key_schema::entity::AnyEntity;
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::order::Summary;
+use table::{Refusal, TransactError};
+
+use crate::owner;
+use crate::view::{CustomerView, OverviewView};
+
+/// POST /v1/customers
+pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let mut body = request.object()?;
+    let id = body.optional("id", parsed::<CustomerId>);
+    let email = body.required("email", parsed);
+    let username = body.required("username", parsed);
+    let name = body.required("name", name);
+    let place = body.optional("place", place);
+    let (id, email, username, name, place) = body.finish((id, email, username, name, place))?;
+    let id = id.unwrap_or_else(|| caller.id().clone());
+    if id != *caller.id() && !caller.is_staff() {
+        return Err(Problem::new(Code::Forbidden, "Only staff may create a customer under another id than their own."));
+    }
+    let now = Instant::now();
+    let customer = Customer { id, email, username, tier: Tier::default(), name, place, addresses: BTreeMap::new() };
+    let customer = Stored::new(customer, store.born(now)?, now);
+    let location = location(&["customers", customer.id.as_str()]);
+    match store.table.transact(&customer::create(&customer)?).await {
+        Ok(()) => Ok(Response::created(location, &CustomerView::from(&customer)).etag(customer.meta.version)),
+        Err(TransactError::Refused(refusals)) if is_refused(&refusals, Part::Profile) => {
+            Err(Problem::new(Code::AlreadyExists, "There is a customer with this id.").location(location))
+        }
+        Err(TransactError::Refused(refusals)) => Err(name_taken(&refusals)),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// GET /v1/customers/{id}
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let found = store.table.get(&customer::get(owner.customer())?).await?;
+    Ok(respond(&found.ok_or_else(no_customer)?))
+}
+
+/// GET /v1/customers/{id}/overview: profile and newest orders lie next to each other, so they are one Query.
+pub async fn overview(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let found = store.table.query(&customer::overview(owner.customer())?).await?;
+    let mut profile = None;
+    let mut orders = Vec::new();
+    for item in found.items {
+        match item {
+            AnyEntity::Customer(customer) => profile = Some(customer),
+            AnyEntity::CustomerOrder(order) => orders.push(Summary::from(order.data)),
+            // The range holds nothing else; what a later version puts there is not this route's.
+            _ => {}
+        }
+    }
+    // The orders of an erased customer stay.
+    let profile = profile.ok_or_else(no_customer)?;
+    Ok(Response::ok(&OverviewView { customer: CustomerView::from(&profile), orders: &orders }))
+}
+
+/// 200 with a customer and the ETag.
+pub fn respond(customer: &Stored<Customer>) -> Response {
+    Response::ok(&CustomerView::from(customer)).etag(customer.meta.version)
+}
+
+/// 404 for a customer who is not there.
+pub fn no_customer() -> Problem {
+    Problem::not_found("customer")
+}
+
+/// Why a change or an erasure did not happen. The version comes first: who lost to another change of this customer has not lost a name
+/// to somebody else. A claim that is not this customer's any more tells of another change, too.
+pub fn refused(refusals: &[Refusal<Part>]) -> Problem {
+    let profile = refusals.iter().find(|refusal| refusal.label == Part::Profile);
+    match profile {
+        Some(profile) => overtaken(profile.item.is_some()),
+        None if is_refused(refusals, Part::OldClaim) => Problem::version_mismatch(),
+        None => name_taken(refusals),
+    }
+}
+
+/// Another change of a customer came first, or the erasure.
+pub fn overtaken(exists: bool) -> Problem {
+    if exists { Problem::version_mismatch() } else { no_customer() }
+}
+
+/// Which name is somebody else's; the email address where both are.
+fn name_taken(refusals: &[Refusal<Part>]) -> Problem {
+    if is_refused(refusals, Part::Email) {
+        Problem::new(Code::EmailTaken, "Another customer has this email address.").error("/email", "is taken")
+    } else {
+        Problem::new(Code::UsernameTaken, "Another customer has this user name.").error("/username", "is taken")
+    }
+}
+
+fn is_refused(refusals: &[Refusal<Part>], part: Part) -> bool {
+    refusals.iter().any(|refusal| refusal.label == part)
+}
+
+/// How a customer is addressed.
+pub fn name(value: Value<'_>) -> Result<String, Invalid> {
+    text(1..=200)(value)
+}
+
+/// A country or a city.
+pub fn place_name(value: Value<'_>) -> Result<String, Invalid> {
+    text(1..=128)(value)
+}
+
+fn place(value: Value<'_>) -> Result<Place, Invalid> {
+    let mut place = value.object()?;
+    let country = place.required("country", place_name);
+    let city = place.required("city", place_name);
+    let (country, city) = place.finish((country, city))?;
+    Ok(Place { country, city })
+}

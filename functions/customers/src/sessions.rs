@@ -1,0 +1,104 @@
+//! Sessions: a customer's signed-in devices. A session that has expired is gone for everybody, whether or not DynamoDB has removed it.
+
+use http_api::body::Invalid;
+use http_api::json::Value;
+use http_api::read::{integer, text};
+use http_api::url::location;
+use http_api::{Problem, Request, Response, Store};
+use key_schema::id::SessionId;
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Stored};
+use key_schema::session::{self, Session, SessionPlace};
+use table::WriteError;
+
+use crate::owner;
+use crate::view::SessionView;
+
+/// The longest time that a session may have before it: 30 days.
+const MAX_TTL_SECONDS: i64 = 2_592_000;
+/// The time that a session has before it when the client does not say: a day.
+const DEFAULT_TTL_SECONDS: i64 = 86_400;
+
+/// POST /v1/customers/{id}/sessions
+pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let mut body = request.object()?;
+    let device = body.required("device", device);
+    let ttl = body.optional("ttl_seconds", integer(1..=MAX_TTL_SECONDS));
+    let (device, ttl) = body.finish((device, ttl))?;
+    let now = Instant::now();
+    let session = Session {
+        id: SessionId::generate(now, store.random()?),
+        customer_id: owner.customer().clone(),
+        expires_at: now.plus_seconds(ttl.unwrap_or(DEFAULT_TTL_SECONDS)),
+        device,
+    };
+    let session = Stored::new(session, store.born(now)?, now);
+    match store.table.write(&session::create(&session)?).await {
+        // The id is new, so what is in the way can only be this very session, from an attempt whose answer was lost.
+        Ok(()) | Err(WriteError::Refused(_)) => {}
+        Err(WriteError::Table(error)) => return Err(error.into()),
+    }
+    let location = location(&["sessions", session.id.as_str()]);
+    Ok(Response::created(location, &SessionView::from(&session)).etag(session.meta.version))
+}
+
+/// GET /v1/customers/{id}/sessions: the one that ends first is first.
+pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let parameters = [("customer", owner.customer().as_str())];
+    let page = request.page(&store.cursors, session::ACTIVE.id, &parameters)?;
+    let query = session::active(owner.customer(), Instant::now())?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<_> = found.items.iter().map(SessionView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// PUT /v1/sessions/{id}: counts its time from now on, and may rename the device.
+pub async fn prolong(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.signed_in()?;
+    let mut body = request.object()?;
+    let device = body.optional("device", device);
+    let ttl = body.optional("ttl_seconds", integer(1..=MAX_TTL_SECONDS));
+    let (device, ttl) = body.finish((device, ttl))?;
+    let now = Instant::now();
+    let session = mine(store, request, now).await?;
+    let expires_at = match ttl {
+        Some(ttl) => now.plus_seconds(ttl),
+        // Who did not ask for less shall not lose what is left.
+        None => now.plus_seconds(DEFAULT_TTL_SECONDS).max(session.expires_at),
+    };
+    let place = SessionPlace { customer_id: &session.customer_id, expires_at, id: &session.id };
+    let device = device.as_ref().unwrap_or(&session.device);
+    match store.table.update(&session::extend(&place, device, now)?).await {
+        Ok(session) => Ok(Response::ok(&SessionView::from(&session))),
+        Err(WriteError::Refused(_)) => Err(no_session()),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// DELETE /v1/sessions/{id}
+pub async fn end(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let session = mine(store, request, Instant::now()).await?;
+    match store.table.write(&session::end(&session.id, &session.customer_id)?).await {
+        // It was there a moment ago: whoever removed it since, it has ended.
+        Ok(()) | Err(WriteError::Refused(_)) => Ok(Response::no_content()),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// The session of the path, if the caller may act for its customer. Somebody else's, one that has expired and none at all look alike.
+async fn mine(store: &Store, request: &Request<'_>, now: Instant) -> Result<Stored<Session>, Problem> {
+    let caller = request.signed_in()?;
+    let id: SessionId = request.path("id")?;
+    let found = store.table.get(&session::get(&id)?).await?.filter(|session| !session.is_expired(now));
+    found.filter(|session| caller.is_staff() || session.customer_id == *caller.id()).ok_or_else(no_session)
+}
+
+fn no_session() -> Problem {
+    Problem::not_found("session")
+}
+
+fn device(value: Value<'_>) -> Result<String, Invalid> {
+    text(1..=200)(value)
+}

@@ -1,0 +1,162 @@
+//! Who may do what, and that the template agrees with the code.
+
+use std::collections::BTreeSet;
+
+use http_api::sample::Call;
+use key_schema::pattern;
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, if_match, sign_up, template};
+
+/// A valid request to a route about a customer, an address, a product and a session of theirs.
+fn valid(route: &'static str, customer: &str) -> Call {
+    let body = match route {
+        "POST /v1/customers" => json!({ "email": "new@example.com", "username": "new", "name": "New" }),
+        "PATCH /v1/customers/{id}" => json!({ "name": "Other" }),
+        "PUT /v1/customers/{id}/addresses/{name}" => json!({ "street": "1 Road", "city": "Ulm", "country": "DE" }),
+        "POST /v1/customers/{id}/sessions" => json!({ "device": "phone" }),
+        "PUT /v1/customers/{id}/cart/items/{product}" => json!({ "quantity": 2 }),
+        _ => json!({}),
+    };
+    let mut call = Call::new(route).json(&body);
+    for (name, value) in [("name", "home"), ("product", "p0")] {
+        if route.contains(&format!("{{{name}}}")) {
+            call = call.path(name, value);
+        }
+    }
+    if route.contains("/sessions/{id}") {
+        call = call.path("id", "session-1");
+    } else if route.contains("{id}") {
+        call = call.path("id", customer);
+    }
+    if route == "GET /v1/customers" {
+        call = call.query("tier", "bronze");
+    }
+    if_match(call, 1)
+}
+
+async fn shop_with_ann() -> Shop {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.customer("bob").await;
+    shop.product("p0").await;
+    shop.cart("ann", 1, 60).await;
+    shop.session("ann", "session-1", 60).await;
+    shop
+}
+
+async fn state(shop: &Shop) -> Vec<Value> {
+    let mut all = Vec::new();
+    for route in ["GET /v1/customers/{id}", "GET /v1/customers/{id}/sessions", "GET /v1/customers/{id}/cart"] {
+        all.push(shop.send(valid(route, "ann").staff("s")).await.body);
+    }
+    all
+}
+
+#[tokio::test]
+async fn nobody_gets_anything_without_a_token() {
+    let shop = shop_with_ann().await;
+    for route in customers::routes().keys() {
+        let answer = shop.send(valid(route, "ann")).await;
+        assert_eq!((answer.status, answer.code()), (401, Some("unauthenticated")), "{route}");
+    }
+}
+
+#[tokio::test]
+async fn another_customers_things_are_not_found_and_stay_as_they_are() {
+    let shop = shop_with_ann().await;
+    let before = state(&shop).await;
+    for route in customers::routes().keys().filter(|route| route.contains("{id}")) {
+        let answer = shop.send(valid(route, "ann").customer("bob")).await;
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{route}");
+    }
+    assert_eq!(state(&shop).await, before);
+}
+
+#[tokio::test]
+async fn the_answer_for_another_customer_is_the_same_whether_the_thing_exists_or_not() {
+    let shop = shop_with_ann().await;
+    for route in customers::routes().keys().filter(|route| route.contains("{id}")) {
+        let theirs = shop.send(valid(route, "ann").customer("bob")).await;
+        let mut absent = valid(route, "nobody").customer("bob");
+        if route.contains("/sessions/{id}") {
+            // The first value of a parameter counts, so the route is called anew.
+            absent = Call::new(route).path("id", "no-session").json(&json!({})).customer("bob");
+        }
+        assert_eq!(shop.send(absent).await.body, theirs.body, "{route}");
+    }
+}
+
+#[tokio::test]
+async fn lists_over_all_customers_are_for_staff() {
+    let shop = shop_with_ann().await;
+    let answer = shop.send(valid("GET /v1/customers", "ann").customer("ann")).await;
+    assert_eq!((answer.status, answer.code()), (403, Some("forbidden")));
+}
+
+#[tokio::test]
+async fn staff_reaches_everything() {
+    let shop = shop_with_ann().await;
+    let last = "DELETE /v1/customers/{id}";
+    for route in customers::routes().keys().filter(|route| *route != last) {
+        let answer = shop.send(valid(route, "ann").staff("s")).await;
+        assert!((200..300).contains(&answer.status), "{route}: {} {}", answer.status, answer.body);
+    }
+    let version = shop.read("ann").await.version().unwrap();
+    let erase = if_match(Call::new(last).path("id", "ann").staff("s"), version);
+    assert_eq!(shop.send(erase).await.status, 204);
+}
+
+#[tokio::test]
+async fn an_id_in_the_path_may_hold_anything_but_control_characters() {
+    let shop = Shop::open().await;
+    for (n, id) in ["a#b", "50%", "a/b c", "Ωmega", "山田"].into_iter().enumerate() {
+        let created = shop.send(sign_up(id, &format!("{n}@example.com"), id)).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        assert_eq!(shop.read(id).await.body["id"], id);
+    }
+    for route in customers::routes().keys().filter(|route| route.contains("{id}")) {
+        for bad in ["a\u{7}b", "\u{85}", &"x".repeat(129)] {
+            let mut call = Call::new(route).path("id", bad).staff("s").json(&json!({}));
+            for name in ["name", "product"] {
+                call = call.path(name, "x");
+            }
+            let answer = shop.send(if_match(call, 1)).await;
+            assert_eq!(answer.status, 422, "{route} {bad:?}");
+        }
+    }
+    for (route, name) in [
+        ("PUT /v1/customers/{id}/addresses/{name}", "name"),
+        ("DELETE /v1/customers/{id}/addresses/{name}", "name"),
+        ("GET /v1/customers/{id}/cart/items/{product}", "product"),
+        ("PUT /v1/customers/{id}/cart/items/{product}", "product"),
+        ("DELETE /v1/customers/{id}/cart/items/{product}", "product"),
+    ] {
+        let call = Call::new(route).path("id", "Ωmega").path(name, "a\nb").customer("Ωmega").json(&json!({}));
+        let answer = shop.send(call).await;
+        assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{route}");
+    }
+}
+
+#[test]
+fn the_routes_are_those_that_the_template_gives_the_function_and_none_is_public() {
+    let template = template();
+    let given = template.routes.iter().filter(|route| route.function == "Customers");
+    let keys: BTreeSet<String> = given.clone().map(template::Route::key).collect();
+    assert_eq!(customers::routes().keys().map(str::to_owned).collect::<BTreeSet<_>>(), keys);
+    assert!(given.into_iter().all(|route| route.authorizer.is_some()));
+}
+
+#[test]
+fn the_templates_policy_allows_what_the_access_patterns_of_the_routes_need() {
+    let template = template();
+    let function = template.function("Customers").unwrap();
+    let routes = customers::routes();
+    let keys: BTreeSet<&str> = routes.keys().collect();
+    for pattern in pattern::all().filter(|pattern| pattern.routes.iter().any(|route| keys.contains(route))) {
+        let suffix = pattern.index.map_or(String::new(), |index| format!("/index/{}", index.name()));
+        for action in pattern.operation.actions() {
+            assert!(function.may(action, &suffix), "{}: {action} {suffix}", pattern.id);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Addresses of a customer.
+
+use http_api::sample::{Answered, Call};
+use key_schema::customer::MAX_ADDRESSES;
+use serde_json::{Value, json};
+
+use crate::shop::Shop;
+
+async fn put(shop: &Shop, name: &str, body: &Value) -> Answered {
+    let call =
+        Call::new("PUT /v1/customers/{id}/addresses/{name}").path("id", "ann").path("name", name).customer("ann");
+    shop.send(call.json(body)).await
+}
+
+async fn remove(shop: &Shop, name: &str) -> Answered {
+    let call = Call::new("DELETE /v1/customers/{id}/addresses/{name}").path("id", "ann").path("name", name);
+    shop.send(call.customer("ann")).await
+}
+
+fn address(street: &str) -> Value {
+    json!({ "street": street, "city": "Ulm", "postal_code": "89073", "region": "BW", "country": "DE" })
+}
+
+#[tokio::test]
+async fn an_address_is_set_replaced_and_removed_without_touching_the_others() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let bare = json!({ "street": "2 Lane", "city": "Bonn", "country": "DE" });
+    let first = put(&shop, "home", &address("1 Road")).await;
+    assert_eq!(
+        (first.status, first.version(), &first.body["addresses"]),
+        (200, Some(2), &json!({ "home": address("1 Road") }))
+    );
+    let second = put(&shop, "work", &bare).await;
+    assert_eq!(second.body["addresses"], json!({ "home": address("1 Road"), "work": bare }));
+    let third = put(&shop, "home", &address("3 Way")).await;
+    assert_eq!(third.body["addresses"], json!({ "home": address("3 Way"), "work": bare }));
+    assert_eq!(shop.read("ann").await.body, third.body);
+
+    assert_eq!(remove(&shop, "home").await.status, 204);
+    let left = shop.read("ann").await;
+    assert_eq!((left.version(), &left.body["addresses"]), (Some(5), &json!({ "work": bare })));
+    let again = remove(&shop, "home").await;
+    assert_eq!((again.status, again.code()), (404, Some("not_found")));
+    assert_eq!(shop.read("ann").await.version(), Some(5));
+}
+
+#[tokio::test]
+async fn an_address_may_be_called_anything() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let names = ["a.b", "a#b", "addresses", "version", "50% [0]", "ferienhaus am meer", "家"];
+    for name in names {
+        assert_eq!(put(&shop, name, &address(name)).await.status, 200, "{name}");
+    }
+    let stored = shop.read("ann").await.body["addresses"].clone();
+    assert_eq!(stored.as_object().unwrap().len(), names.len());
+    for name in names {
+        assert_eq!(stored[name], address(name));
+        assert_eq!(remove(&shop, name).await.status, 204, "{name}");
+    }
+    assert_eq!(shop.read("ann").await.body["addresses"], json!({}));
+}
+
+#[tokio::test]
+async fn a_customer_has_a_limited_number_of_addresses() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    for n in 0..MAX_ADDRESSES {
+        assert_eq!(put(&shop, &format!("a{n}"), &address("1 Road")).await.status, 200);
+    }
+    let more = put(&shop, "more", &address("1 Road")).await;
+    assert_eq!((more.status, more.code()), (422, Some("invalid_body")));
+    assert_eq!(put(&shop, "a0", &address("2 Road")).await.status, 200);
+    assert_eq!(remove(&shop, "a1").await.status, 204);
+    assert_eq!(put(&shop, "more", &address("1 Road")).await.status, 200);
+}
+
+#[tokio::test]
+async fn two_addresses_set_at_once_are_both_there() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let (home, work) = (address("1 Road"), address("2 Road"));
+    let (a, b) = futures::future::join(put(&shop, "home", &home), put(&shop, "work", &work)).await;
+    assert_eq!((a.status, b.status), (200, 200));
+    assert_eq!(shop.read("ann").await.body["addresses"], json!({ "home": home, "work": work }));
+}
+
+#[tokio::test]
+async fn a_customer_who_does_not_exist_has_no_addresses_to_change() {
+    let shop = Shop::open().await;
+    assert_eq!(put(&shop, "home", &address("1 Road")).await.status, 404);
+    assert_eq!(remove(&shop, "home").await.status, 404);
+    assert_eq!(shop.read("ann").await.status, 404);
+}
+
+#[tokio::test]
+async fn an_address_that_breaks_the_rules_is_refused() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    for (field, value) in [
+        ("street", json!(null)),
+        ("street", json!("")),
+        ("street", json!("x".repeat(201))),
+        ("city", json!(1)),
+        ("city", json!("x".repeat(129))),
+        ("country", json!("a\u{0}")),
+        ("postal_code", json!("x".repeat(33))),
+        ("region", json!("")),
+        ("extra", json!("x")),
+    ] {
+        let mut body = address("1 Road");
+        body[field] = value;
+        let answer = put(&shop, "home", &body).await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec![format!("/{field}").as_str()]), "{body}");
+    }
+    assert_eq!(shop.read("ann").await.version(), Some(1));
+}

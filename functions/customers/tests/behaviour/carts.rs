@@ -1,0 +1,159 @@
+//! The cart of a customer.
+
+use http_api::sample::{Answered, Call};
+use key_schema::cart::{LIFETIME_SECONDS, MAX_LINES};
+use key_schema::instant::Instant;
+use serde_json::{Value, json};
+
+use crate::shop::Shop;
+
+async fn read(shop: &Shop) -> Answered {
+    shop.send(Call::new("GET /v1/customers/{id}/cart").path("id", "ann").customer("ann")).await
+}
+
+fn line(method: &'static str, product: &str) -> Call {
+    let route = match method {
+        "GET" => "GET /v1/customers/{id}/cart/items/{product}",
+        "PUT" => "PUT /v1/customers/{id}/cart/items/{product}",
+        _ => "DELETE /v1/customers/{id}/cart/items/{product}",
+    };
+    Call::new(route).path("id", "ann").path("product", product).customer("ann")
+}
+
+async fn put(shop: &Shop, product: &str, quantity: u64) -> Answered {
+    shop.send(line("PUT", product).json(&json!({ "quantity": quantity }))).await
+}
+
+fn quantities(cart: &Value) -> Vec<(&str, u64)> {
+    let items = cart["items"].as_array().unwrap();
+    items.iter().map(|item| (item["product_id"].as_str().unwrap(), item["quantity"].as_u64().unwrap())).collect()
+}
+
+fn empty() -> Value {
+    json!({ "items": [], "expires_at": null })
+}
+
+async fn shop_with_ann() -> Shop {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.product("p0").await;
+    shop.product("p.1#ä").await;
+    shop
+}
+
+#[tokio::test]
+async fn lines_are_set_read_and_removed_one_by_one() {
+    let shop = shop_with_ann().await;
+    let before = Instant::now();
+    assert_eq!(read(&shop).await.body, empty());
+    let first = put(&shop, "p0", 3).await;
+    assert_eq!((first.status, &first.body["product_id"], &first.body["quantity"]), (200, &json!("p0"), &json!(3)));
+    assert_eq!(put(&shop, "p.1#ä", 1_000_000).await.status, 200);
+    assert_eq!(put(&shop, "p0", 5).await.status, 200);
+    let cart = read(&shop).await.body;
+    assert_eq!(quantities(&cart), [("p.1#ä", 1_000_000), ("p0", 5)]);
+    let expires: Instant = cart["expires_at"].as_str().unwrap().parse().unwrap();
+    assert!(expires >= before.plus_seconds(LIFETIME_SECONDS));
+
+    let one = shop.send(line("GET", "p0")).await;
+    assert_eq!((one.status, &one.body), (200, &cart["items"][1]));
+    assert_eq!(shop.send(line("DELETE", "p0")).await.status, 204);
+    assert_eq!(shop.send(line("GET", "p0")).await.status, 404);
+    assert_eq!(quantities(&read(&shop).await.body), [("p.1#ä", 1_000_000)]);
+    assert_eq!(shop.send(line("DELETE", "p.1#ä")).await.status, 204);
+    assert_eq!(read(&shop).await.body, empty());
+}
+
+#[tokio::test]
+async fn removing_what_is_not_there_is_no_error() {
+    let shop = shop_with_ann().await;
+    assert_eq!(shop.send(line("DELETE", "p0")).await.status, 204);
+    put(&shop, "p.1#ä", 1).await;
+    for _ in 0..2 {
+        assert_eq!(shop.send(line("DELETE", "p0")).await.status, 204);
+    }
+    assert_eq!(quantities(&read(&shop).await.body), [("p.1#ä", 1)]);
+    assert_eq!(shop.send(line("GET", "p0")).await.code(), Some("not_found"));
+}
+
+#[tokio::test]
+async fn only_products_of_the_catalogue_and_customers_who_exist_make_a_line() {
+    let shop = shop_with_ann().await;
+    let unknown = put(&shop, "nothing", 1).await;
+    assert_eq!((unknown.status, unknown.code()), (422, Some("unknown_product")));
+    shop.retire("p0").await;
+    let retired = put(&shop, "p0", 1).await;
+    assert_eq!((retired.status, retired.code()), (422, Some("unknown_product")));
+    let nobody = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", "bob").path("product", "p.1#ä");
+    let nobody = shop.send(nobody.customer("bob").json(&json!({ "quantity": 1 }))).await;
+    assert_eq!((nobody.status, nobody.code()), (404, Some("not_found")));
+    assert_eq!(read(&shop).await.body, empty());
+}
+
+#[tokio::test]
+async fn customer_and_product_are_read_in_one_request() {
+    let shop = shop_with_ann().await;
+    put(&shop, "p0", 1).await;
+    let _ = shop.store.table.meter().take();
+    put(&shop, "p0", 2).await;
+    let measured: Vec<_> =
+        shop.store.table.meter().take().iter().map(|measured| (measured.pattern.id, measured.requests)).collect();
+    assert_eq!(measured, [("carts.prepare", 1), ("carts.put-line", 1)]);
+}
+
+#[tokio::test]
+async fn a_quantity_is_an_integer_from_one_to_a_million() {
+    let shop = shop_with_ann().await;
+    for (body, pointer) in [
+        (json!({ "quantity": 0 }), "/quantity"),
+        (json!({ "quantity": -1 }), "/quantity"),
+        (json!({ "quantity": 1_000_001 }), "/quantity"),
+        (json!({ "quantity": 1.0 }), "/quantity"),
+        (json!({ "quantity": "1" }), "/quantity"),
+        (json!({ "quantity": null }), "/quantity"),
+        (json!({}), "/quantity"),
+        (json!({ "quantity": 1, "price": 1 }), "/price"),
+    ] {
+        let answer = shop.send(line("PUT", "p0").json(&body)).await;
+        assert_eq!(
+            (answer.status, answer.code(), answer.pointers()),
+            (422, Some("invalid_body"), vec![pointer]),
+            "{body}"
+        );
+    }
+    assert_eq!(read(&shop).await.body, empty());
+}
+
+#[tokio::test]
+async fn a_full_cart_takes_no_further_line_but_another_quantity() {
+    let shop = shop_with_ann().await;
+    shop.cart("ann", MAX_LINES, 60).await;
+    let more = put(&shop, "p.1#ä", 1).await;
+    assert_eq!((more.status, more.code()), (422, Some("too_many_lines")));
+    assert_eq!(put(&shop, "p0", 9).await.status, 200);
+    assert_eq!(read(&shop).await.body["items"].as_array().unwrap().len(), MAX_LINES);
+    assert_eq!(shop.send(line("DELETE", "p1")).await.status, 204);
+    assert_eq!(put(&shop, "p.1#ä", 1).await.status, 200);
+    assert_eq!(put(&shop, "p0", 9).await.status, 200);
+    assert_eq!(read(&shop).await.body["items"].as_array().unwrap().len(), MAX_LINES);
+}
+
+#[tokio::test]
+async fn a_lapsed_cart_is_empty_though_nothing_has_removed_it() {
+    let shop = shop_with_ann().await;
+    // Full, so that a line added to it would be refused.
+    shop.cart("ann", MAX_LINES, -1).await;
+    assert_eq!(read(&shop).await.body, empty());
+    assert_eq!(shop.send(line("GET", "p0")).await.status, 404);
+    assert_eq!(shop.send(line("DELETE", "p0")).await.status, 204);
+    assert_eq!(put(&shop, "p.1#ä", 2).await.status, 200);
+    assert_eq!(quantities(&read(&shop).await.body), [("p.1#ä", 2)]);
+}
+
+#[tokio::test]
+async fn lines_set_at_once_are_all_there_also_in_a_new_cart() {
+    let shop = shop_with_ann().await;
+    let (a, b) = futures::future::join(put(&shop, "p0", 1), put(&shop, "p.1#ä", 2)).await;
+    assert_eq!((a.status, b.status), (200, 200));
+    assert_eq!(quantities(&read(&shop).await.body), [("p.1#ä", 2), ("p0", 1)]);
+}

@@ -1,0 +1,155 @@
+//! PATCH of a customer.
+
+use http_api::sample::{Answered, Call};
+use key_schema::customer::Tier;
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, ids, if_match};
+
+async fn patch(shop: &Shop, version: u64, body: &Value) -> Answered {
+    let call = Call::new("PATCH /v1/customers/{id}").path("id", "ann").customer("ann").json(body);
+    shop.send(if_match(call, version)).await
+}
+
+#[tokio::test]
+async fn a_change_touches_what_it_names_and_answers_what_is_stored() {
+    let shop = Shop::open().await;
+    let before = shop.customer("ann").await;
+    let changed = patch(&shop, 1, &json!({ "name": "Änne", "place": { "country": "DE", "city": "Ulm" } })).await;
+    assert_eq!((changed.status, changed.version()), (200, Some(2)));
+    assert_eq!(changed.body["name"], "Änne");
+    for same in ["id", "email", "username", "tier", "addresses", "created_at"] {
+        assert_eq!(changed.body[same], before[same], "{same}");
+    }
+    assert_eq!(shop.read("ann").await.body, changed.body);
+
+    let renamed = patch(&shop, 2, &json!({ "email": "new@example.com", "name": "Ann" })).await;
+    assert_eq!((renamed.status, renamed.version()), (200, Some(3)));
+    assert_eq!(shop.read("ann").await.body, renamed.body);
+    assert_eq!((&renamed.body["email"], &renamed.body["name"]), (&json!("new@example.com"), &json!("Ann")));
+}
+
+#[tokio::test]
+async fn a_change_needs_the_version_that_it_was_made_for() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let patch = |tag: Option<&str>, body: &Value| {
+        let call = Call::new("PATCH /v1/customers/{id}").path("id", "ann").customer("ann").json(body);
+        tag.map_or(call.clone(), |tag| call.header("if-match", tag))
+    };
+    for body in [json!({ "name": "Eve" }), json!({ "email": "eve@example.com" }), json!({})] {
+        for (tag, status, code) in [
+            (None, 428, "if_match_missing"),
+            (Some("\"2\""), 412, "version_mismatch"),
+            (Some("1"), 400, "invalid_header"),
+            (Some("*"), 400, "invalid_header"),
+        ] {
+            let answer = shop.send(patch(tag, &body)).await;
+            assert_eq!((answer.status, answer.code()), (status, Some(code)), "{tag:?} {body}");
+        }
+    }
+    assert_eq!(shop.read("ann").await.version(), Some(1));
+    assert_eq!(shop.send(patch(Some("\"1\""), &json!({ "name": "Eve" }))).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_place_is_cleared_with_null_and_merged_member_by_member() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let half = patch(&shop, 1, &json!({ "place": { "city": "Ulm" } })).await;
+    assert_eq!((half.status, half.pointers()), (422, vec!["/place/country"]));
+    let none = patch(&shop, 1, &json!({ "place": {} })).await;
+    assert_eq!((none.status, none.pointers()), (422, vec!["/place/country", "/place/city"]));
+    let set = patch(&shop, 1, &json!({ "place": { "country": "DE", "city": "Ulm" } })).await;
+    assert_eq!(set.status, 200);
+    let moved = patch(&shop, 2, &json!({ "place": { "city": "Bonn" } })).await;
+    assert_eq!(moved.body["place"], json!({ "country": "DE", "city": "Bonn" }));
+    let cleared = patch(&shop, 3, &json!({ "place": null })).await;
+    assert_eq!((cleared.status, cleared.body.get("place")), (200, Some(&Value::Null)));
+    assert_eq!(shop.read("ann").await.body, cleared.body);
+}
+
+#[tokio::test]
+async fn what_changes_nothing_is_not_written() {
+    let shop = Shop::open().await;
+    let before = shop.customer("ann").await;
+    for body in [json!({}), json!({ "name": "Ann" }), json!({ "email": "ann@example.com", "place": null })] {
+        let answer = patch(&shop, 1, &body).await;
+        assert_eq!((answer.status, answer.version(), &answer.body), (200, Some(1), &before), "{body}");
+    }
+    assert_eq!(shop.read("ann").await.body, before);
+}
+
+#[tokio::test]
+async fn only_staff_moves_a_customer_to_another_tier_and_the_lists_follow() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let own = patch(&shop, 1, &json!({ "tier": "gold", "name": "Eve" })).await;
+    assert_eq!((own.status, own.code()), (403, Some("forbidden")));
+    assert_eq!(shop.read("ann").await.body["name"], "Ann");
+
+    shop.move_to("ann", Tier::Gold).await;
+    assert_eq!(shop.read("ann").await.body["tier"], "gold");
+    for (tier, members) in [("gold", vec!["ann"]), ("bronze", vec![]), ("silver", vec![])] {
+        let list = shop.send(Call::new("GET /v1/customers").query("tier", tier).staff("s")).await;
+        assert_eq!(ids(&list.body["items"]), members, "{tier}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_breaks_the_rules_is_refused_and_nothing_is_written() {
+    let shop = Shop::open().await;
+    let before = shop.customer("ann").await;
+    for (body, pointer) in [
+        (json!({ "email": null }), "/email"),
+        (json!({ "email": "x" }), "/email"),
+        (json!({ "username": null }), "/username"),
+        (json!({ "username": " " }), "/username"),
+        (json!({ "name": null }), "/name"),
+        (json!({ "name": 1 }), "/name"),
+        (json!({ "tier": "platinum" }), "/tier"),
+        (json!({ "tier": null }), "/tier"),
+        (json!({ "place": { "country": null, "city": "Ulm" } }), "/place/country"),
+        (json!({ "place": [] }), "/place"),
+        (json!({ "id": "bob" }), "/id"),
+        (json!({ "addresses": {} }), "/addresses"),
+        (json!({ "version": 9 }), "/version"),
+    ] {
+        let call = Call::new("PATCH /v1/customers/{id}").path("id", "ann").staff("s").json(&body);
+        let answer = shop.send(if_match(call, 1)).await;
+        assert_eq!(
+            (answer.status, answer.code(), answer.pointers()),
+            (422, Some("invalid_body"), vec![pointer]),
+            "{body}"
+        );
+    }
+    assert_eq!(shop.read("ann").await.body, before);
+}
+
+#[tokio::test]
+async fn of_two_changes_at_once_one_wins_and_the_other_gets_412() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    for (round, a, b) in [
+        (1, json!({ "name": "One" }), json!({ "name": "Two" })),
+        (2, json!({ "email": "one@example.com" }), json!({ "email": "two@example.com" })),
+        (3, json!({ "username": "same" }), json!({ "username": "same" })),
+        (4, json!({ "name": "Three" }), json!({ "email": "three@example.com" })),
+    ] {
+        let (first, second) = futures::future::join(patch(&shop, round, &a), patch(&shop, round, &b)).await;
+        let mut statuses = [first.status, second.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 412], "{a} {b}");
+        let winner = if first.status == 200 { first } else { second };
+        assert_eq!(shop.read("ann").await.body, winner.body);
+        assert_eq!(winner.version(), Some(round + 1));
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_exist_cannot_be_changed() {
+    let shop = Shop::open().await;
+    assert_eq!(patch(&shop, 1, &json!({ "name": "Ann" })).await.status, 404);
+    assert_eq!(patch(&shop, 1, &json!({ "email": "ann@example.com" })).await.status, 404);
+    assert!(shop.find("ann@example.com").await.is_empty());
+}

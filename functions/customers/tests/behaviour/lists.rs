@@ -1,0 +1,122 @@
+//! Finding customers by email address and by tier.
+
+use http_api::sample::{Answered, Call};
+use key_schema::customer::{TIER_SHARDS, Tier};
+use serde_json::Value;
+
+use crate::shop::{Shop, ids, sign_up};
+
+async fn list(shop: &Shop, parameters: &[(&str, &str)]) -> Answered {
+    let call = parameters
+        .iter()
+        .fold(Call::new("GET /v1/customers").staff("s"), |call, (name, value)| call.query(name, value));
+    shop.send(call).await
+}
+
+#[tokio::test]
+async fn an_email_address_is_found_in_any_spelling_and_whole() {
+    let shop = Shop::open().await;
+    let ann = shop.send(sign_up("ann", "Straße@example.com", "ann")).await.body;
+    for email in ["Straße@example.com", "STRASSE@example.com", "strasse@EXAMPLE.com"] {
+        let found = list(&shop, &[("email", email)]).await;
+        assert_eq!(found.status, 200);
+        assert_eq!(found.body["items"].as_array().unwrap(), std::slice::from_ref(&ann), "{email}");
+        assert_eq!(found.body["next_cursor"], Value::Null);
+    }
+    for other in ["stra@example.com", "strasse@example.co", "%@example.com"] {
+        assert!(shop.find(other).await.is_empty(), "{other}");
+    }
+}
+
+#[tokio::test]
+async fn exactly_one_of_email_and_tier_selects() {
+    let shop = Shop::open().await;
+    for parameters in [
+        &[][..],
+        &[("limit", "5")],
+        &[("email", "a@example.com"), ("tier", "gold")],
+        &[("tier", "platinum")],
+        &[("tier", "Gold")],
+        &[("tier", "")],
+        &[("email", "")],
+        &[("email", "nobody")],
+        &[("tier", "gold"), ("limit", "0")],
+        &[("tier", "gold"), ("limit", "101")],
+        &[("tier", "gold"), ("limit", "-1")],
+        &[("email", "a@example.com"), ("limit", "x")],
+    ] {
+        let answer = list(&shop, parameters).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{parameters:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tier_is_paged_through_all_shards_oldest_first_and_each_member_once() {
+    let shop = Shop::open().await;
+    let everybody: Vec<String> = (0..11).map(|n| format!("c{n}")).collect();
+    for id in &everybody {
+        shop.customer(id).await;
+    }
+    let shards: std::collections::BTreeSet<u32> = everybody.iter().map(|id| TIER_SHARDS.of(id)).collect();
+    assert!(shards.len() > 1, "the members must lie in several shards");
+    shop.move_to("c4", Tier::Gold).await;
+
+    let whole = list(&shop, &[("tier", "bronze")]).await.body;
+    let mut order: Vec<(&str, &str)> = whole["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|customer| (customer["created_at"].as_str().unwrap(), customer["id"].as_str().unwrap()))
+        .collect();
+    assert_eq!(ids(&whole["items"]), order.iter().map(|(_, id)| *id).collect::<Vec<_>>());
+    assert!(order.is_sorted());
+    order.sort_by_key(|(_, id)| *id);
+    let mut expected: Vec<&str> = everybody.iter().map(String::as_str).filter(|id| *id != "c4").collect();
+    expected.sort_unstable();
+    assert_eq!(order.iter().map(|(_, id)| *id).collect::<Vec<_>>(), expected);
+    assert_eq!(whole["items"][0], shop.read(ids(&whole["items"])[0]).await.body);
+
+    for limit in ["1", "3", "10", "100"] {
+        let mut paged = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut parameters = vec![("tier", "bronze"), ("limit", limit)];
+            parameters.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+            let page = list(&shop, &parameters).await;
+            let items = page.body["items"].as_array().unwrap();
+            assert!(items.len() <= limit.parse().unwrap());
+            paged.extend(items.clone());
+            cursor = page.body["next_cursor"].as_str().map(str::to_owned);
+            assert_eq!(page.header("link").is_some(), cursor.is_some());
+            if cursor.is_none() {
+                break;
+            }
+            assert!(!items.is_empty());
+        }
+        assert_eq!(&paged, whole["items"].as_array().unwrap(), "limit {limit}");
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_its_own_list_and_caller_alone() {
+    let shop = Shop::open().await;
+    for id in ["a", "b"] {
+        shop.customer(id).await;
+    }
+    let page = list(&shop, &[("tier", "bronze"), ("limit", "1")]).await;
+    let cursor = page.body["next_cursor"].as_str().unwrap();
+    assert_eq!(list(&shop, &[("tier", "bronze"), ("cursor", cursor)]).await.status, 200);
+    let mut altered = cursor.to_owned();
+    altered.replace_range(5..6, if &cursor[5..6] == "A" { "B" } else { "A" });
+    for parameters in [
+        [("tier", "gold"), ("cursor", cursor)],
+        [("email", "a@example.com"), ("cursor", cursor)],
+        [("tier", "bronze"), ("cursor", altered.as_str())],
+        [("tier", "bronze"), ("cursor", "")],
+    ] {
+        let answer = list(&shop, &parameters).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("cursor_invalid")), "{parameters:?}");
+    }
+    let borrowed = Call::new("GET /v1/customers").query("tier", "bronze").query("cursor", cursor).staff("another");
+    assert_eq!(shop.send(borrowed).await.code(), Some("cursor_invalid"));
+}

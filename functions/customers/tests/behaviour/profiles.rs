@@ -1,0 +1,142 @@
+//! Creating and reading customers.
+
+use http_api::sample::Call;
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, sign_up};
+
+#[tokio::test]
+async fn who_signs_up_gets_the_profile_with_its_place_and_version() {
+    let shop = Shop::open().await;
+    let body = json!({ "email": "Ann@Example.com", "username": "ann", "name": "Ann", "place": { "country": "DE", "city": "Ulm" } });
+    let created = shop.send(Call::new("POST /v1/customers").customer("a/1").json(&body)).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    assert_eq!(created.header("location"), Some("/v1/customers/a%2F1"));
+    assert_eq!(created.version(), Some(1));
+    let at = &created.body["created_at"];
+    let expected = json!({
+        "id": "a/1", "email": "Ann@Example.com", "username": "ann", "name": "Ann", "tier": "bronze",
+        "place": { "country": "DE", "city": "Ulm" }, "addresses": {}, "version": 1, "created_at": at, "updated_at": at,
+    });
+    assert_eq!(created.body, expected);
+
+    let read = shop.send(Call::new("GET /v1/customers/{id}").path("id", "a/1").customer("a/1")).await;
+    assert_eq!((read.status, read.version()), (200, Some(1)));
+    assert_eq!(read.body, expected);
+}
+
+#[tokio::test]
+async fn a_customer_without_a_place_shows_that_there_is_none() {
+    let shop = Shop::open().await;
+    let created = shop.customer("ann").await;
+    assert_eq!(created.get("place"), Some(&Value::Null));
+    assert_eq!(created["addresses"], json!({}));
+}
+
+#[tokio::test]
+async fn staff_names_the_customer_to_create_and_a_customer_can_only_be_the_own_one() {
+    let shop = Shop::open().await;
+    let body = |id: &str| json!({ "id": id, "email": format!("{id}@example.com"), "username": id, "name": "N" });
+    let by_staff = shop.send(Call::new("POST /v1/customers").staff("s").json(&body("ann"))).await;
+    assert_eq!((by_staff.status, &by_staff.body["id"]), (201, &json!("ann")));
+    let own = shop.send(Call::new("POST /v1/customers").customer("bob").json(&body("bob"))).await;
+    assert_eq!(own.status, 201);
+    let other = shop.send(Call::new("POST /v1/customers").customer("bob").json(&body("eve"))).await;
+    assert_eq!((other.status, other.code()), (403, Some("forbidden")));
+    assert_eq!(shop.read("eve").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_customer_is_created_once_and_the_second_time_told_where_it_is() {
+    let shop = Shop::open().await;
+    let first = shop.customer("ann").await;
+    let again = shop.send(sign_up("ann", "other@example.com", "other")).await;
+    assert_eq!((again.status, again.code()), (409, Some("already_exists")));
+    assert_eq!(again.header("location"), Some("/v1/customers/ann"));
+    assert_eq!(shop.read("ann").await.body, first);
+    assert!(shop.find("other@example.com").await.is_empty());
+}
+
+#[tokio::test]
+async fn of_several_reasons_to_refuse_the_first_is_told() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let all = shop.send(sign_up("ann", "ann@example.com", "ann")).await;
+    assert_eq!(all.code(), Some("already_exists"));
+    let names = shop.send(sign_up("bob", "ann@example.com", "ann")).await;
+    assert_eq!((names.status, names.code(), names.pointers()), (409, Some("email_taken"), vec!["/email"]));
+    let username = shop.send(sign_up("bob", "bob@example.com", "ann")).await;
+    assert_eq!(
+        (username.status, username.code(), username.pointers()),
+        (409, Some("username_taken"), vec!["/username"])
+    );
+    assert_eq!(shop.read("bob").await.status, 404);
+    assert!(shop.find("bob@example.com").await.is_empty());
+}
+
+#[tokio::test]
+async fn who_does_not_exist_is_not_found() {
+    let shop = Shop::open().await;
+    for route in ["GET /v1/customers/{id}", "GET /v1/customers/{id}/overview"] {
+        let answer = shop.send(Call::new(route).path("id", "ann").customer("ann")).await;
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{route}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_the_rules_is_refused_field_by_field_and_nothing_is_written() {
+    let shop = Shop::open().await;
+    let sound = json!({ "email": "ann@example.com", "username": "ann", "name": "Ann" });
+    let long = "x".repeat(201);
+    for (field, value) in [
+        ("email", json!("no-address")),
+        ("email", json!("a b@example.com")),
+        ("email", json!(format!("{}@example.com", "x".repeat(250)))),
+        ("email", json!(7)),
+        ("email", Value::Null),
+        ("username", json!("")),
+        ("username", json!("a\tb")),
+        ("username", json!("\u{3000}")),
+        ("username", json!("x".repeat(129))),
+        ("name", json!("")),
+        ("name", json!(long)),
+        ("name", json!(["Ann"])),
+        ("place", json!("Ulm")),
+        ("place", json!({ "country": "DE" })),
+        ("place", json!({ "country": "DE", "city": "x".repeat(129) })),
+        ("place", json!({ "country": "", "city": "Ulm" })),
+        ("place", json!({ "country": "DE", "city": "Ulm", "street": "1 Road" })),
+        ("id", json!("")),
+        ("id", json!("x".repeat(129))),
+        ("tier", json!("gold")),
+        ("addresses", json!({})),
+        ("extra", json!(1)),
+    ] {
+        let mut body = sound.clone();
+        body[field] = value;
+        let answer = shop.send(Call::new("POST /v1/customers").customer("ann").json(&body)).await;
+        assert_eq!((answer.status, answer.code()), (422, Some("invalid_body")), "{body}");
+        assert!(
+            answer.pointers().iter().all(|pointer| pointer.starts_with(&format!("/{field}"))),
+            "{body}: {}",
+            answer.body
+        );
+    }
+    let empty = shop.send(Call::new("POST /v1/customers").customer("ann").json(&json!({}))).await;
+    assert_eq!((empty.status, empty.pointers()), (422, vec!["/email", "/username", "/name"]));
+    for (call, status, code) in [
+        (Call::new("POST /v1/customers").body("{"), 400, "malformed_json"),
+        (Call::new("POST /v1/customers").json(&json!([])), 422, "invalid_body"),
+        (
+            Call::new("POST /v1/customers").json(&sound).header("content-type", "text/plain"),
+            415,
+            "unsupported_media_type",
+        ),
+        (Call::new("POST /v1/customers").body(" ".repeat(256 * 1024 + 1)), 413, "body_too_large"),
+    ] {
+        let answer = shop.send(call.customer("ann")).await;
+        assert_eq!((answer.status, answer.code()), (status, Some(code)));
+    }
+    assert_eq!(shop.read("ann").await.status, 404);
+    assert!(shop.find("ann@example.com").await.is_empty());
+}

@@ -1,0 +1,151 @@
+//! Sessions of a customer.
+
+use http_api::sample::{Answered, Call};
+use key_schema::instant::Instant;
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, ids};
+
+async fn begin(shop: &Shop, body: &Value) -> Answered {
+    shop.send(Call::new("POST /v1/customers/{id}/sessions").path("id", "ann").customer("ann").json(body)).await
+}
+
+async fn list(shop: &Shop, limit: &str, cursor: Option<&str>) -> Answered {
+    let call = Call::new("GET /v1/customers/{id}/sessions").path("id", "ann").query("limit", limit).customer("ann");
+    shop.send(cursor.map_or(call.clone(), |cursor| call.query("cursor", cursor))).await
+}
+
+async fn prolong(shop: &Shop, id: &str, body: &Value) -> Answered {
+    shop.send(Call::new("PUT /v1/sessions/{id}").path("id", id).customer("ann").json(body)).await
+}
+
+async fn end(shop: &Shop, id: &str) -> Answered {
+    shop.send(Call::new("DELETE /v1/sessions/{id}").path("id", id).customer("ann")).await
+}
+
+fn millis(instant: &Value) -> i64 {
+    instant.as_str().unwrap().parse::<Instant>().unwrap().as_millis()
+}
+
+fn length(session: &Value) -> i64 {
+    millis(&session["expires_at"]) - millis(&session["created_at"])
+}
+
+#[tokio::test]
+async fn a_session_begins_is_listed_and_ends() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let begun = begin(&shop, &json!({ "device": "phone", "ttl_seconds": 3600 })).await;
+    assert_eq!((begun.status, begun.version()), (201, Some(1)));
+    let id = begun.body["id"].as_str().unwrap();
+    assert_eq!(begun.header("location"), Some(format!("/v1/sessions/{id}").as_str()));
+    assert_eq!((&begun.body["customer_id"], &begun.body["device"]), (&json!("ann"), &json!("phone")));
+    assert_eq!(begun.body.as_object().unwrap().len(), 5, "{}", begun.body);
+    assert_eq!(length(&begun.body), 3_600_000);
+    let listed = list(&shop, "20", None).await;
+    assert_eq!((listed.status, &listed.body["items"]), (200, &json!([begun.body])));
+
+    assert_eq!(end(&shop, id).await.status, 204);
+    assert_eq!(list(&shop, "20", None).await.body["items"], json!([]));
+    assert_eq!(end(&shop, id).await.status, 404);
+    assert_eq!(prolong(&shop, id, &json!({})).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_session_lasts_a_day_unless_said_and_at_most_30_days() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    assert_eq!(length(&begin(&shop, &json!({ "device": "x" })).await.body), 86_400_000);
+    assert_eq!(length(&begin(&shop, &json!({ "device": "x", "ttl_seconds": 2_592_000 })).await.body), 2_592_000_000);
+    let before = list(&shop, "20", None).await.body;
+    for (body, pointer) in [
+        (json!({ "device": "x", "ttl_seconds": 2_592_001 }), "/ttl_seconds"),
+        (json!({ "device": "x", "ttl_seconds": 0 }), "/ttl_seconds"),
+        (json!({ "device": "x", "ttl_seconds": -5 }), "/ttl_seconds"),
+        (json!({ "device": "x", "ttl_seconds": 1.5 }), "/ttl_seconds"),
+        (json!({ "device": "x", "ttl_seconds": "60" }), "/ttl_seconds"),
+        (json!({ "ttl_seconds": 60 }), "/device"),
+        (json!({ "device": "" }), "/device"),
+        (json!({ "device": "x".repeat(201) }), "/device"),
+        (json!({ "device": "x", "id": "mine" }), "/id"),
+    ] {
+        let answer = begin(&shop, &body).await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec![pointer]), "{body}");
+    }
+    assert_eq!(list(&shop, "20", None).await.body, before);
+}
+
+#[tokio::test]
+async fn an_expired_session_is_gone_though_nothing_has_removed_it() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.session("ann", "expired", -1).await;
+    shop.session("ann", "alive", 60).await;
+    assert_eq!(ids(&list(&shop, "20", None).await.body["items"]), ["alive"]);
+    for answer in [prolong(&shop, "expired", &json!({ "ttl_seconds": 60 })).await, end(&shop, "expired").await] {
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+    }
+    assert_eq!(ids(&list(&shop, "20", None).await.body["items"]), ["alive"]);
+}
+
+#[tokio::test]
+async fn a_session_is_prolonged_and_its_device_renamed() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.session("ann", "s", 60).await;
+    let now = Instant::now().as_millis();
+    let prolonged = prolong(&shop, "s", &json!({ "device": "tablet", "ttl_seconds": 7200 })).await;
+    assert_eq!((prolonged.status, &prolonged.body["device"]), (200, &json!("tablet")));
+    assert!(millis(&prolonged.body["expires_at"]) >= now + 7_200_000);
+    assert_eq!(list(&shop, "20", None).await.body["items"], json!([prolonged.body]));
+
+    // Without a time it gets a day from now, and keeps its device.
+    let day = prolong(&shop, "s", &json!({})).await;
+    assert_eq!(day.body["device"], "tablet");
+    assert!(millis(&day.body["expires_at"]) >= now + 86_400_000);
+    // A longer rest is not cut short by a new name alone.
+    let month = prolong(&shop, "s", &json!({ "ttl_seconds": 2_592_000 })).await;
+    let renamed = prolong(&shop, "s", &json!({ "device": "watch" })).await;
+    assert_eq!((&renamed.body["device"], &renamed.body["expires_at"]), (&json!("watch"), &month.body["expires_at"]));
+    assert_eq!(list(&shop, "20", None).await.body["items"], json!([renamed.body]));
+
+    for (body, pointer) in
+        [(json!({ "ttl_seconds": 0 }), "/ttl_seconds"), (json!({ "device": 1 }), "/device"), (json!({ "x": 1 }), "/x")]
+    {
+        let answer = prolong(&shop, "s", &body).await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec![pointer]), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_paged_the_one_that_ends_first_first() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.session("bob", "other", 60).await;
+    shop.session("ann", "gone", -60).await;
+    for (id, seconds) in [("c", 300), ("a", 500), ("b", 100), ("d", 200), ("e", 400)] {
+        shop.session("ann", id, seconds).await;
+    }
+    let mut seen = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = list(&shop, "2", cursor.as_deref()).await;
+        seen.extend(ids(&page.body["items"]).into_iter().map(str::to_owned));
+        cursor = page.body["next_cursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["b", "d", "c", "e", "a"]);
+}
+
+#[tokio::test]
+async fn the_session_of_another_customer_can_neither_be_prolonged_nor_ended() {
+    let shop = Shop::open().await;
+    shop.session("bob", "bobs", 60).await;
+    for answer in [prolong(&shop, "bobs", &json!({ "device": "mine" })).await, end(&shop, "bobs").await] {
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+    }
+    let list = shop.send(Call::new("GET /v1/customers/{id}/sessions").path("id", "bob").staff("s")).await;
+    assert_eq!((ids(&list.body["items"]), &list.body["items"][0]["device"]), (vec!["bobs"], &json!("phone")));
+}

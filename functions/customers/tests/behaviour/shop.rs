@@ -1,0 +1,218 @@
+//! A shop for one test: a fresh table, the function's routes over it, and what other functions would have written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
+    ScalarAttributeType,
+};
+use emulators::table::EmbeddedTable;
+use http_api::sample::{Answered, Call};
+use http_api::{Routes, Store};
+use key_schema::cart::{self, Cart, CartLine};
+use key_schema::cursor::Cursors;
+use key_schema::customer::Tier;
+use key_schema::id::{Born, CustomerId, OrderId, ProductId, SessionId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::money::{Currency, Money};
+use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement};
+use key_schema::product::{self, CategoryPath, Product};
+use key_schema::session::{self, Session};
+use serde_json::{Value, json};
+use table::Table;
+use template::{KeyAttributes, TableDefinition, Template};
+
+const CURSOR_KEYS: &str = "t:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+pub struct Shop {
+    pub store: Store,
+    pub routes: Routes<Store>,
+    _table: EmbeddedTable,
+}
+
+pub fn template() -> Template {
+    Template::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../template.yaml")).unwrap()
+}
+
+impl Shop {
+    pub async fn open() -> Self {
+        let table = EmbeddedTable::start(None).unwrap();
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new("eu-central-1"))
+            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .endpoint_url(table.url())
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .build();
+        let client = Client::from_conf(config);
+        create_table(&client, &template().table).await;
+        let store =
+            Store { table: Table::new(client, "bodega".to_owned()), cursors: Cursors::new(CURSOR_KEYS).unwrap() };
+        Self { store, routes: customers::routes(), _table: table }
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        call.send(&self.routes, &self.store).await
+    }
+
+    /// A customer who has signed up with the names `<id>@example.com` and `<id>`.
+    pub async fn customer(&self, id: &str) -> Value {
+        let answer = self.send(sign_up(id, &format!("{id}@example.com"), id)).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        answer.body
+    }
+
+    pub async fn read(&self, id: &str) -> Answered {
+        self.send(Call::new("GET /v1/customers/{id}").path("id", id).staff("s")).await
+    }
+
+    pub async fn find(&self, email: &str) -> Vec<Value> {
+        let answer = self.send(Call::new("GET /v1/customers").query("email", email).staff("s")).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body["items"].as_array().unwrap().clone()
+    }
+
+    pub async fn move_to(&self, id: &str, tier: Tier) {
+        let version = self.read(id).await.version().unwrap();
+        let call =
+            Call::new("PATCH /v1/customers/{id}").path("id", id).staff("s").json(&json!({ "tier": tier.as_str() }));
+        assert_eq!(self.send(if_match(call, version)).await.status, 200);
+    }
+
+    pub async fn product(&self, id: &str) {
+        let product = Product {
+            id: ProductId::new(id).unwrap(),
+            category_path: CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
+            retired: false,
+            name: id.to_owned(),
+            brand: "Brand".to_owned(),
+            package_size: None,
+            price: money(100),
+            summary: None,
+        };
+        let product = Stored::new(product, born(), Instant::now());
+        self.store.table.transact(&product::create(&product, 1_000_000).unwrap()).await.unwrap();
+    }
+
+    pub async fn retire(&self, product: &str) {
+        let retire = product::retire(&ProductId::new(product).unwrap(), 1, Instant::now()).unwrap();
+        self.store.table.transact(&retire).await.unwrap();
+    }
+
+    /// An order of one piece of a product that exists, placed `minute` minutes after the shop opened.
+    pub async fn order(&self, customer: &str, product: &str, minute: i64) -> String {
+        let at = Instant::EPOCH.plus_seconds(1_700_000_000 + 60 * minute);
+        let order = Order {
+            id: OrderId::generate(at, [7; 10]),
+            customer_id: CustomerId::new(customer).unwrap(),
+            status: OrderStatus::Pending,
+            placed_at: at,
+            reference: None,
+            store_id: None,
+            total: money(100),
+            line_count: 1,
+            invoice_number: None,
+        };
+        let line = OrderLine {
+            order_id: order.id.clone(),
+            line: 1,
+            product_id: ProductId::new(product).unwrap(),
+            name: product.to_owned(),
+            quantity: 1,
+            unit_price: money(100),
+            total: money(100),
+        };
+        let (order, line) = (Stored::new(order, born(), at), Stored::new(line, born(), at));
+        let placement = Placement { order: &order, lines: &[line], by: customer, claim: None, cart: None };
+        self.store.table.transact(&order::place(placement).unwrap()).await.unwrap();
+        order.id.to_string()
+    }
+
+    /// A session that ends some seconds from now, or has ended that long ago.
+    pub async fn session(&self, customer: &str, id: &str, seconds: i64) {
+        let now = Instant::now();
+        let session = Session {
+            id: SessionId::new(id).unwrap(),
+            customer_id: CustomerId::new(customer).unwrap(),
+            expires_at: now.plus_seconds(seconds),
+            device: "phone".to_owned(),
+        };
+        self.store.table.write(&session::create(&Stored::new(session, born(), now)).unwrap()).await.unwrap();
+    }
+
+    /// A cart of the products `p0`, `p1` …, which lapses some seconds from now, or has lapsed that long ago.
+    pub async fn cart(&self, customer: &str, lines: usize, seconds: i64) {
+        let now = Instant::now();
+        let line = |n| (ProductId::new(format!("p{n}")).unwrap(), CartLine { quantity: 1, added_at: now });
+        let cart = Cart {
+            customer_id: CustomerId::new(customer).unwrap(),
+            expires_at: now.plus_seconds(seconds),
+            lines: (0..lines).map(line).collect::<BTreeMap<_, _>>(),
+        };
+        self.store.table.write(&cart::create(&Stored::new(cart, born(), now), now).unwrap()).await.unwrap();
+    }
+}
+
+pub fn sign_up(id: &str, email: &str, username: &str) -> Call {
+    let body = json!({ "email": email, "username": username, "name": "Ann" });
+    Call::new("POST /v1/customers").customer(id).json(&body)
+}
+
+pub fn if_match(call: Call, version: u64) -> Call {
+    call.header("if-match", &format!("\"{version}\""))
+}
+
+pub fn ids(items: &Value) -> Vec<&str> {
+    items.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect()
+}
+
+fn money(amount: i64) -> Money {
+    Money::new(amount, Currency::USD)
+}
+
+fn born() -> Born {
+    Born::new("born").unwrap()
+}
+
+async fn create_table(client: &Client, definition: &TableDefinition) {
+    let attributes = definition.attribute_types.iter().map(|(name, kind)| {
+        let kind = ScalarAttributeType::from(kind.as_str());
+        AttributeDefinition::builder().attribute_name(name).attribute_type(kind).build().unwrap()
+    });
+    let indexes = definition.indexes.iter().map(|index| {
+        let projection = match &index.projection {
+            template::Projection::KeysOnly => Projection::builder().projection_type(ProjectionType::KeysOnly),
+            template::Projection::All => Projection::builder().projection_type(ProjectionType::All),
+            template::Projection::Include(names) => Projection::builder()
+                .projection_type(ProjectionType::Include)
+                .set_non_key_attributes(Some(names.clone())),
+        };
+        GlobalSecondaryIndex::builder()
+            .index_name(&index.name)
+            .set_key_schema(Some(key(&index.key)))
+            .projection(projection.build())
+            .build()
+            .unwrap()
+    });
+    client
+        .create_table()
+        .table_name("bodega")
+        .billing_mode(BillingMode::PayPerRequest)
+        .set_attribute_definitions(Some(attributes.collect()))
+        .set_key_schema(Some(key(&definition.key)))
+        .set_global_secondary_indexes(Some(indexes.collect()))
+        .send()
+        .await
+        .unwrap();
+}
+
+fn key(attributes: &KeyAttributes) -> Vec<KeySchemaElement> {
+    [(&attributes.partition, KeyType::Hash), (&attributes.sort, KeyType::Range)]
+        .into_iter()
+        .map(|(name, kind)| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().unwrap())
+        .collect()
+}

@@ -1,0 +1,39 @@
+//! Checkout: the cart becomes an order, and is gone, in the same transaction.
+
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::cart;
+use key_schema::id::CustomerId;
+use key_schema::idempotency;
+use key_schema::instant::Instant;
+
+use crate::place::{Once, Wanted, WantedLine, is_live, place};
+
+/// POST customers/{id}/cart/checkout. An Idempotency-Key may be given; without one a repetition finds the cart empty, because the cart's removal is
+/// part of the order's transaction.
+pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer_id: CustomerId = request.path("id")?;
+    let owner = request.owner(&customer_id)?;
+    request.object()?.finish(())?;
+    let caller = owner.caller();
+    let once = request.idempotency_key_optional()?.map(|key| Once::new(request, caller, key)).transpose()?;
+    let now = Instant::now();
+    if let Some(once) = &once
+        && let Some(record) = store.table.get(&idempotency::get(once.scope())?).await?
+        && is_live(&record, now)
+    {
+        return once.replay(store, &record).await;
+    }
+    let cart = store.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
+    let Some(cart) = cart.filter(|cart| !cart.lines.is_empty()) else {
+        return Err(Problem::new(Code::CartEmpty, "There is nothing in the cart."));
+    };
+    let mut lines: Vec<_> = cart.lines.iter().collect();
+    // As the customer filled it.
+    lines.sort_by_key(|(_, line)| line.added_at);
+    let lines = lines
+        .into_iter()
+        .map(|(product, line)| WantedLine { product_id: product.clone(), quantity: line.quantity, total: None })
+        .collect();
+    let wanted = Wanted { customer_id, lines, reference: None, placed_at: None, store_id: None };
+    place(store, caller, wanted, once.as_ref(), None, Some(cart::check_out(&cart)?)).await
+}

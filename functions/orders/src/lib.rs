@@ -1,0 +1,37 @@
+//! Orders: placed in one transaction with their stock, moved through their life, listed by customer, status, shipment and product.
+
+mod checkout;
+mod list;
+mod log;
+mod place;
+mod sales;
+mod status;
+mod view;
+
+use http_api::{Error, Routes, Store};
+
+/// The routes of this function.
+#[must_use]
+pub fn routes() -> Routes<Store> {
+    Routes::new()
+        .on("POST /v1/orders", |store, request| Box::pin(place::create(store, request)))
+        .on("GET /v1/orders", |store, request| Box::pin(list::by_status(store, request)))
+        .on("GET /v1/orders/{id}", |store, request| Box::pin(list::get(store, request)))
+        .on("POST /v1/orders/{id}/status", |store, request| Box::pin(status::change(store, request)))
+        .on("POST /v1/orders/{id}/log", |store, request| Box::pin(log::add(store, request)))
+        .on("GET /v1/orders/{id}/log", |store, request| Box::pin(log::list(store, request)))
+        .on("POST /v1/customers/{id}/cart/checkout", |store, request| Box::pin(checkout::checkout(store, request)))
+        .on("GET /v1/customers/{id}/orders", |store, request| Box::pin(list::of_customer(store, request)))
+        .on("GET /v1/customers/{id}/shipments", |store, request| Box::pin(list::shipments(store, request)))
+        .on("GET /v1/products/{id}/sales", |store, request| Box::pin(sales::of_product(store, request)))
+}
+
+/// Answers requests until the environment is shut down.
+///
+/// # Errors
+/// When the environment lacks what the function needs, or the Runtime API breaks.
+pub async fn run() -> Result<(), Error> {
+    telemetry::init("orders");
+    let store = Store::from_env().await?;
+    http_api::run(routes(), store).await
+}

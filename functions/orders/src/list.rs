@@ -1,0 +1,61 @@
+//! Reading orders: one whole, and the lists by customer, status and shipment.
+
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::id::{CustomerId, OrderId};
+use key_schema::order::{self, OrderStatus, Summary};
+
+use crate::view::{Whole, no_such_order};
+
+/// GET orders/{id}: head, lines and history in one Query.
+pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.signed_in()?;
+    let id: OrderId = request.path("id")?;
+    let items = store.table.query(&order::get(&id)?).await?.items;
+    let whole = Whole::assemble(items).ok_or_else(no_such_order)?;
+    request.owner(&whole.order.customer_id).map_err(|_| no_such_order())?;
+    Ok(Response::ok(&whole.view()).etag(whole.order.meta.version))
+}
+
+/// GET customers/{id}/orders?from=&to=, newest first.
+pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let (from, to) = (request.query_instant("from")?, request.query_instant("to")?);
+    let parameters = [("customer", customer.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
+    let page = request.page(&store.cursors, order::OF_CUSTOMER.id, &parameters)?;
+    let query = order::of_customer(&customer, from, to)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<Summary> = found.items.into_iter().map(|copy| copy.data.into()).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET orders?status=&from=&to=, newest first: staff's work queue.
+pub async fn by_status(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let status: OrderStatus = request
+        .query_as("status")?
+        .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."))?;
+    let (from, to) = (request.query_instant("from")?, request.query_instant("to")?);
+    let parameters = [("status", status.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
+    let page = request.page(&store.cursors, order::BY_STATUS.id, &parameters)?;
+    let query = order::by_status(status, from, to)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    Ok(Response::page(&found.items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET customers/{id}/shipments?since=, newest shipment first.
+pub async fn shipments(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let since = request.query_instant("since")?;
+    let parameters = [("customer", customer.as_str()), ("since", text(request, "since")?)];
+    let page = request.page(&store.cursors, order::SHIPMENTS.id, &parameters)?;
+    let query = order::shipments(&customer, since)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    Ok(Response::page(&found.items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// A parameter as it was given: a cursor is good for the same spelling only.
+fn text<'a>(request: &'a Request<'_>, name: &str) -> Result<&'a str, Problem> {
+    Ok(request.query(name)?.unwrap_or_default())
+}

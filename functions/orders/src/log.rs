@@ -1,0 +1,45 @@
+//! What staff notes about an order.
+
+use http_api::read::long_text;
+use http_api::{Problem, Request, Response, Store};
+use key_schema::id::{LogId, OrderId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::order::{self, LogLine, OrderLog};
+use table::TransactError;
+
+use crate::view::no_such_order;
+
+/// POST orders/{id}/log.
+pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let staff = request.staff()?;
+    let order_id: OrderId = request.path("id")?;
+    let mut body = request.object()?;
+    let text = body.required("text", long_text(1..=4000));
+    let text = body.finish(text)?;
+    let at = Instant::now();
+    let line = OrderLog { id: LogId::generate(at, store.random()?), order_id, at, by: staff.id().to_string(), text };
+    let line = Stored::new(line, store.born(at)?, at);
+    match store.table.transact(&order::add_log(&line)?).await {
+        Ok(()) => {}
+        Err(TransactError::Refused(_)) => return Err(no_such_order()),
+        Err(TransactError::Table(error)) => return Err(error.into()),
+    }
+    let OrderLog { id, order_id, at, by, text } = line.data;
+    let location = http_api::url::location(&["orders", order_id.as_str(), "log"]);
+    Ok(Response::created(location, &LogLine { id, order_id, at, by, text }))
+}
+
+/// GET orders/{id}/log, oldest first.
+pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let order_id: OrderId = request.path("id")?;
+    let parameters = [("order", order_id.as_str())];
+    let page = request.page(&store.cursors, order::LOG.id, &parameters)?;
+    if store.table.get(&order::head(&order_id)?).await?.is_none() {
+        return Err(no_such_order());
+    }
+    let query = order::log(&order_id)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    Ok(Response::page(&found.items, page.next_cursor(found.next.as_deref())?))
+}

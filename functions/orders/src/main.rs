@@ -1,0 +1,6 @@
+//! The Lambda function `Orders`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    orders::run().await
+}

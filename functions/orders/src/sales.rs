@@ -1,0 +1,40 @@
+//! A product's sales by date.
+
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::id::ProductId;
+use key_schema::instant::Instant;
+use key_schema::sales::{self, Listed};
+
+/// How many yearly buckets one request may look into.
+const MAX_YEARS: i32 = 20;
+/// What is listed when the request does not say from when: a year.
+const DEFAULT_SPAN_SECONDS: i64 = 366 * 24 * 60 * 60;
+
+/// GET products/{id}/sales?from=&to=, both included, newest first. The buckets of the years are read from the newest on until the page is
+/// full; `to` is now and `from` a year earlier when they are left out.
+pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let product: ProductId = request.path("id")?;
+    let (from, to) = (request.query("from")?.unwrap_or_default(), request.query("to")?.unwrap_or_default());
+    let parameters = [("product", product.as_str()), ("from", from), ("to", to)];
+    let page = request.page(&store.cursors, sales::OF_PRODUCT.id, &parameters)?;
+    let to = request.query_instant("to")?.unwrap_or_else(Instant::now);
+    let from = request.query_instant("from")?.unwrap_or_else(|| to.plus_seconds(-DEFAULT_SPAN_SECONDS));
+    if to.year() - from.year() >= MAX_YEARS {
+        return Err(Problem::new(Code::InvalidParameter, format!("`from` and `to` may span {MAX_YEARS} calendar years.")));
+    }
+    let after = page.after();
+    let newest = after.as_deref().map(sales::placed_at_of).transpose().map_err(Problem::internal)?.unwrap_or(to);
+    let (wanted, mut items) = (page.limit() + 1, Vec::<Listed>::new());
+    for year in (from.year()..=newest.year()).rev() {
+        let query = sales::of_product(&product, year, from, to)?.limit(wanted - items.len()).after(after.clone());
+        items.extend(store.table.query(&query).await?.items);
+        if items.len() >= wanted {
+            break;
+        }
+    }
+    let more = items.len() >= wanted;
+    items.truncate(page.limit());
+    let last = items.last().filter(|_| more).map(Listed::sort_key);
+    Ok(Response::page(&items, page.next_cursor(last.as_deref())?))
+}

@@ -1,0 +1,128 @@
+//! Orders as clients see them.
+
+use http_api::Problem;
+use key_schema::entity::AnyEntity;
+use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::money::Money;
+use key_schema::order::{Order, OrderLine, OrderStatus, OrderStatusEvent};
+use serde::Serialize;
+
+/// An order with its lines and history, as it is read from its partition.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    /// The head.
+    pub order: Stored<Order>,
+    /// Lines by number.
+    pub lines: Vec<OrderLine>,
+    /// Steps by time.
+    pub history: Vec<OrderStatusEvent>,
+}
+
+impl Whole {
+    /// Sorts the items of an order's partition. An order that is still being placed is nobody's to see.
+    pub fn assemble(items: Vec<AnyEntity>) -> Option<Self> {
+        let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
+        for item in items {
+            match item {
+                AnyEntity::Order(order) => head = Some(order),
+                AnyEntity::OrderLine(line) => lines.push(line.data),
+                AnyEntity::OrderStatusEvent(event) => history.push(event.data),
+                _ => {}
+            }
+        }
+        let order = head.filter(|order| order.status != OrderStatus::Placing)?;
+        Some(Self { order, lines, history })
+    }
+
+    /// The order as it was when it was placed: what its creator was answered. Lines, total and the first step never change.
+    pub fn into_placed(mut self) -> Self {
+        self.order.meta.version = 1;
+        self.order.data.status = OrderStatus::Pending;
+        self.order.data.invoice_number = None;
+        self.history.truncate(1);
+        self
+    }
+
+    /// The order as JSON.
+    pub fn view(&self) -> View<'_> {
+        let Order { id, customer_id, status, placed_at, reference, store_id, total, invoice_number, .. } = &self.order.data;
+        View {
+            id,
+            reference: reference.as_ref(),
+            customer_id,
+            store_id: store_id.as_ref(),
+            status: *status,
+            lines: self.lines.iter().map(LineView::from).collect(),
+            total: *total,
+            placed_at: *placed_at,
+            history: self.history.iter().map(StepView::from).collect(),
+            invoice_number: *invoice_number,
+            version: self.order.meta.version,
+        }
+    }
+
+    /// Where the order is found.
+    pub fn location(&self) -> String {
+        location(&self.order.id)
+    }
+}
+
+/// Where an order is found.
+pub fn location(id: &OrderId) -> String {
+    http_api::url::location(&["orders", id.as_str()])
+}
+
+/// 404.
+pub fn no_such_order() -> Problem {
+    Problem::not_found("order")
+}
+
+/// An order as JSON.
+#[derive(Debug, Serialize)]
+pub struct View<'a> {
+    id: &'a OrderId,
+    reference: Option<&'a OrderReference>,
+    customer_id: &'a CustomerId,
+    store_id: Option<&'a StoreId>,
+    status: OrderStatus,
+    lines: Vec<LineView<'a>>,
+    total: Money,
+    placed_at: Instant,
+    history: Vec<StepView<'a>>,
+    invoice_number: Option<u64>,
+    version: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct LineView<'a> {
+    line: u64,
+    product_id: &'a ProductId,
+    name: &'a str,
+    quantity: u64,
+    unit_price: Money,
+    total: Money,
+}
+
+impl<'a> From<&'a OrderLine> for LineView<'a> {
+    fn from(line: &'a OrderLine) -> Self {
+        let OrderLine { line, product_id, name, quantity, unit_price, total, .. } = line;
+        Self { line: *line, product_id, name, quantity: *quantity, unit_price: *unit_price, total: *total }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct StepView<'a> {
+    status: OrderStatus,
+    at: Instant,
+    by: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+}
+
+impl<'a> From<&'a OrderStatusEvent> for StepView<'a> {
+    fn from(event: &'a OrderStatusEvent) -> Self {
+        Self { status: event.status, at: event.at, by: &event.by, note: event.note.as_deref() }
+    }
+}

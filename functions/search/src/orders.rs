@@ -1,0 +1,53 @@
+//! GET /v1/search/orders
+
+use http_api::{Problem, Request, Response};
+use search_index::{OrderDocument, OrderQuery};
+use serde::Serialize;
+
+use crate::App;
+use crate::list;
+use crate::parameters::text;
+use crate::products::Price;
+
+/// Finds orders by id, reference, customer or status, newest first. For staff.
+pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let text = text(request)?;
+    let parameters = [("q", request.query("q")?.unwrap_or_default())];
+    let page = request.page(&app.cursors, "search.orders", &parameters)?;
+    let query = OrderQuery { text, size: list::size(&page), after: list::after(&page)? };
+    let mut found = list::found(app.client.search_orders(&query).await)?;
+    let next_cursor = list::cut(&mut found, &page)?;
+    let items: Vec<_> = found.hits.iter().map(|hit| OrderSummary::from(&hit.document)).collect();
+    Ok(Response::page_with(&items, next_cursor, &Found { total: found.total }))
+}
+
+#[derive(Serialize)]
+struct Found {
+    total: u64,
+}
+
+#[derive(Serialize)]
+struct OrderSummary<'a> {
+    id: &'a str,
+    reference: Option<&'a str>,
+    customer_id: &'a str,
+    status: &'a str,
+    total: Price<'a>,
+    placed_at: &'a str,
+    line_count: u64,
+}
+
+impl<'a> From<&'a OrderDocument> for OrderSummary<'a> {
+    fn from(order: &'a OrderDocument) -> Self {
+        Self {
+            id: &order.id,
+            reference: order.reference.as_deref(),
+            customer_id: &order.customer_id,
+            status: &order.status,
+            total: Price { amount: order.total_amount, currency: &order.total_currency },
+            placed_at: &order.placed_at,
+            line_count: order.line_count,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The query parameters of both searches.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use http_api::{Code, Problem, Request};
+use key_schema::id;
+use key_schema::product::{CategoryError, CategoryPath};
+use search_index::{ProductSort, SearchText};
+
+/// A parameter read by a function, whose error the client sees.
+pub fn read<T, E: Display>(
+    request: &Request<'_>,
+    name: &str,
+    read: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Option<T>, Problem> {
+    let refuse =
+        |error| Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is refused: {error}."));
+    request.query(name)?.map(|text| read(text).map_err(refuse)).transpose()
+}
+
+/// `q`; none matches everything.
+pub fn text(request: &Request<'_>) -> Result<SearchText, Problem> {
+    Ok(read(request, "q", SearchText::parse)?.unwrap_or_default())
+}
+
+/// `category` as the index has it: names from the top, joined by ` / `.
+pub fn category(request: &Request<'_>) -> Result<Option<String>, Problem> {
+    read(request, "category", |text| path(text).map(|path| path.to_string()))
+}
+
+/// Takes the form that category URLs have, `GROCERY~FRZN_20ICE`, and the one that the facets of an answer have, `GROCERY / FRZN ICE`, so that
+/// either can be followed. Where a text is both, it is the former.
+fn path(text: &str) -> Result<CategoryPath, CategoryError> {
+    match CategoryPath::from_segment(text) {
+        Err(CategoryError::Segment) => CategoryPath::new(text.split(" / ").map(str::to_owned).collect()),
+        path => path,
+    }
+}
+
+/// `brand`, exactly as a product has it.
+pub fn brand(request: &Request<'_>) -> Result<Option<String>, Problem> {
+    read(request, "brand", |text| id::check(text).map(|()| text.to_owned()))
+}
+
+/// `min_price` and `max_price`, in minor units, both included.
+pub fn prices(request: &Request<'_>) -> Result<(Option<i64>, Option<i64>), Problem> {
+    let (low, high) = (read(request, "min_price", amount)?, read(request, "max_price", amount)?);
+    if low.zip(high).is_some_and(|(low, high)| low > high) {
+        return Err(Problem::new(Code::InvalidParameter, "`min_price` is above `max_price`."));
+    }
+    Ok((low, high))
+}
+
+fn amount(text: &str) -> Result<i64, &'static str> {
+    // `parse` would take a sign.
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or("must be an integer of minor units, 0 or more")
+}
+
+/// `sort`, with the name that stands for it in cursors.
+#[derive(Debug, Clone, Copy)]
+pub struct Sort {
+    /// The order.
+    pub by: ProductSort,
+    /// Its name.
+    pub name: &'static str,
+}
+
+impl Default for Sort {
+    fn default() -> Self {
+        Self { by: ProductSort::Relevance, name: "relevance" }
+    }
+}
+
+impl FromStr for Sort {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (by, name) = match text {
+            "relevance" => (ProductSort::Relevance, "relevance"),
+            "price" | "price_asc" => (ProductSort::PriceAscending, "price"),
+            "-price" | "price_desc" => (ProductSort::PriceDescending, "-price"),
+            "newest" => (ProductSort::Newest, "newest"),
+            "name" => (ProductSort::Name, "name"),
+            _ => return Err("must be relevance, price, -price, newest or name"),
+        };
+        Ok(Self { by, name })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_category_is_taken_as_its_url_or_its_facet_writes_it() {
+        for text in ["GROCERY~FRZN_20ICE", "GROCERY / FRZN ICE"] {
+            assert_eq!(path(text).unwrap().to_string(), "GROCERY / FRZN ICE");
+        }
+        assert_eq!(path("GROCERY").unwrap().to_string(), "GROCERY");
+        assert_eq!(path("ICE - CRUSHED/CUBED").unwrap().names(), ["ICE - CRUSHED/CUBED"]);
+        for bad in ["", "GROCERY / ", "a\u{0}b", &"x / ".repeat(9)] {
+            assert!(path(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_amount_is_digits_and_fits() {
+        assert_eq!(amount("0"), Ok(0));
+        assert_eq!(amount("9223372036854775807"), Ok(i64::MAX));
+        for bad in ["", "-1", "+1", "1.0", "1e3", " 1", "9223372036854775808"] {
+            assert!(amount(bad).is_err(), "{bad}");
+        }
+    }
+}

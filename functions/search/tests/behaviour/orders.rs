@@ -1,0 +1,60 @@
+//! GET /v1/search/orders
+
+use http_api::sample::Call;
+use serde_json::json;
+
+use crate::shop::{Shop, ids, order};
+
+fn call(query: &[(&str, &str)]) -> Call {
+    query.iter().fold(Call::new("GET /v1/search/orders"), |call, (name, value)| call.query(name, value))
+}
+
+#[tokio::test]
+async fn staff_finds_orders_newest_first() {
+    let shop =
+        Shop::with(&[], &[order("o1", "c1", "paid", 1), order("o2", "c2", "paid", 2), order("o3", "c1", "pending", 3)])
+            .await;
+    for (query, expected) in [
+        (&[][..], &["o3", "o2", "o1"][..]),
+        (&[("q", "c1")], &["o3", "o1"]),
+        (&[("q", "PAID")], &["o2", "o1"]),
+        (&[("q", "r-o2")], &["o2"]),
+        (&[("q", "o3")], &["o3"]),
+        (&[("q", "nobody")], &[]),
+    ] {
+        assert_eq!(ids(&shop.send(call(query).staff("s1")).await), expected, "{query:?}");
+    }
+    let answer = shop.send(call(&[("q", "o2")]).staff("s1")).await;
+    assert_eq!(
+        answer.body,
+        json!({
+            "items": [{
+                "id": "o2", "reference": "R-o2", "customer_id": "c2", "status": "paid",
+                "total": {"amount": 2580, "currency": "USD"}, "placed_at": "2017-01-01T00:00:02.000Z", "line_count": 2,
+            }],
+            "total": 1, "next_cursor": null,
+        })
+    );
+}
+
+#[tokio::test]
+async fn the_pages_of_a_list_belong_to_who_asked_for_it() {
+    let orders: Vec<_> = (0..5).map(|n| order(&format!("o{n}"), "c1", "paid", n)).collect();
+    let shop = Shop::with(&[], &orders).await;
+    let first = shop.send(call(&[("limit", "3")]).staff("s1")).await;
+    assert_eq!(ids(&first), ["o4", "o3", "o2"]);
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    let next = [("limit", "3"), ("cursor", cursor)];
+    let second = shop.send(call(&next).staff("s1")).await;
+    assert_eq!(ids(&second), ["o1", "o0"]);
+    assert_eq!(second.body["next_cursor"], json!(null));
+    assert_eq!(shop.send(call(&next).staff("s2")).await.code(), Some("cursor_invalid"));
+    assert_eq!(shop.send(call(&[("q", "c1"), ("cursor", cursor)]).staff("s1")).await.code(), Some("cursor_invalid"));
+}
+
+#[tokio::test]
+async fn customers_and_nobody_find_no_orders() {
+    let shop = Shop::with(&[], &[order("o1", "c1", "paid", 1)]).await;
+    assert_eq!(shop.send(call(&[])).await.status, 401);
+    assert_eq!(shop.send(call(&[]).customer("c1")).await.status, 403);
+}

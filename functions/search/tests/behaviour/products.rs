@@ -1,0 +1,194 @@
+//! GET /v1/search/products
+
+use emulators::search::{Fault, FaultKind};
+use search_index::{ProductDocument, SearchText};
+use serde_json::json;
+
+use crate::shop::{Shop, ids, product};
+
+fn shelf() -> Vec<ProductDocument> {
+    vec![
+        product("p1", "Crushed ice", "Private", &["GROCERY", "FRZN ICE"], 129),
+        product("p2", "Cubed ice", "National", &["GROCERY", "FRZN ICE"], 99),
+        product("p3", "Strawberry yoghurt", "National", &["GROCERY", "DAIRY"], 250),
+        product("p4", "Garden hose", "Private", &["GARDEN"], 1_999),
+    ]
+}
+
+#[tokio::test]
+async fn anybody_finds_products_by_words_and_typing_mistakes() {
+    let shop = Shop::with(&shelf(), &[]).await;
+    assert_eq!(shop.ids(&[("q", "strawberry")]).await, ["p3"]);
+    assert_eq!(shop.ids(&[("q", "strawbery yogurt")]).await, ["p3"]);
+    assert_eq!(shop.ids(&[("q", "ice"), ("sort", "price")]).await, ["p2", "p1"]);
+    assert_eq!(shop.ids(&[("q", "submarine")]).await, [""; 0]);
+    assert_eq!(shop.ids(&[]).await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
+    let mut ice = product("p1", "Crushed ice", "Private", &["GROCERY", "FRZN ICE"], 129);
+    ice.package_size = Some("22 LB".into());
+    ice.summary = "Cold & <clear> ice".into();
+    let shop = Shop::with(&[ice], &[]).await;
+    let answer = shop.products(&[("q", "ice")]).await;
+    let mut item = answer.body["items"][0].clone();
+    assert!(item["score"].as_f64().unwrap() > 0.0);
+    item.as_object_mut().unwrap().remove("score");
+    assert_eq!(
+        item,
+        json!({
+            "id": "p1", "name": "Crushed ice", "brand": "Private", "package_size": "22 LB",
+            "category_path": ["GROCERY", "FRZN ICE"], "price": {"amount": 129, "currency": "USD"}, "summary": "Cold & <clear> ice",
+            "highlights": {"name": ["Crushed <em>ice</em>"], "summary": ["Cold &amp; &lt;clear&gt; <em>ice</em>"]},
+        })
+    );
+    assert_eq!(answer.body["total"], 1);
+    assert_eq!(answer.body["next_cursor"], json!(null));
+}
+
+#[tokio::test]
+async fn facets_count_all_hits_and_can_be_followed() {
+    let shop = Shop::with(&shelf(), &[]).await;
+    let facets = shop.products(&[("limit", "1")]).await.body["facets"].clone();
+    assert_eq!(facets["brand"], json!([{"value": "National", "count": 2}, {"value": "Private", "count": 2}]));
+    assert_eq!(facets["category"][0], json!({"value": "GROCERY", "count": 3}));
+    for facet in facets["category"].as_array().unwrap() {
+        let followed = shop.ids(&[("category", facet["value"].as_str().unwrap())]).await;
+        assert_eq!(followed.len() as u64, facet["count"].as_u64().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn filters_and_orders_do_what_they_say() {
+    let shop = Shop::with(&shelf(), &[]).await;
+    for (query, expected) in [
+        (&[("category", "GROCERY~FRZN_20ICE"), ("sort", "name")][..], &["p1", "p2"][..]),
+        (&[("category", "GROCERY"), ("sort", "-price")], &["p3", "p1", "p2"]),
+        (&[("category", "GROCER")], &[]),
+        (&[("brand", "Private"), ("sort", "price")], &["p1", "p4"]),
+        (&[("brand", "private")], &[]),
+        (&[("min_price", "129"), ("max_price", "250"), ("sort", "price_asc")], &["p1", "p3"]),
+        (&[("min_price", "129"), ("max_price", "129")], &["p1"]),
+        (&[("sort", "price_desc")], &["p4", "p3", "p1", "p2"]),
+        (&[("sort", "newest")], &["p2", "p4", "p3", "p1"]),
+        (&[("sort", "name")], &["p1", "p2", "p4", "p3"]),
+    ] {
+        assert_eq!(shop.ids(query).await, expected, "{query:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_order_can_be_paged_through_without_gap_or_repetition() {
+    let many: Vec<_> =
+        (0..23).map(|n| product(&format!("p{n:02}"), "Ice \"é\"", "Private", &["GROCERY"], n % 5)).collect();
+    let shop = Shop::with(&many, &[]).await;
+    for sort in ["relevance", "price", "-price", "newest", "name"] {
+        let (mut seen, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let mut query = vec![("q", "ice"), ("sort", sort), ("limit", "5")];
+            if !cursor.is_empty() {
+                query.push(("cursor", &cursor));
+            }
+            let answer = shop.products(&query).await;
+            seen.extend(ids(&answer));
+            assert_eq!(answer.body["total"], 23);
+            match answer.body["next_cursor"].as_str() {
+                Some(next) => cursor = next.to_owned(),
+                None => break,
+            }
+        }
+        assert_eq!(seen.len(), 23, "{sort}");
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 23, "{sort}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_last_page_has_no_next_one_and_a_next_one_is_linked() {
+    let shop = Shop::with(&shelf(), &[]).await;
+    assert_eq!(shop.products(&[("limit", "4")]).await.body["next_cursor"], json!(null));
+    let first = shop.products(&[("limit", "3"), ("q", "")]).await;
+    assert!(first.header("link").unwrap().starts_with("</v1/search/products?cursor="));
+}
+
+#[tokio::test]
+async fn the_longest_name_and_id_still_fit_a_cursor() {
+    let long =
+        |n: u32| product(&format!("{n}{}", "\"".repeat(127)), &format!("{}{n}", "\"".repeat(199)), "B", &["C"], 1);
+    let shop = Shop::with(&[long(1), long(2)], &[]).await;
+    let first = shop.products(&[("sort", "name"), ("limit", "1")]).await;
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    let second = shop.products(&[("sort", "name"), ("limit", "1"), ("cursor", cursor)]).await;
+    assert_ne!(ids(&first), ids(&second));
+}
+
+#[tokio::test]
+async fn a_cursor_belongs_to_its_parameters() {
+    let shop = Shop::with(&shelf(), &[]).await;
+    let given = [("q", "ice"), ("sort", "price"), ("limit", "1")];
+    let cursor = shop.products(&given).await.body["next_cursor"].as_str().unwrap().to_owned();
+    assert_eq!(shop.ids(&[("q", "ice"), ("sort", "price_asc"), ("limit", "2"), ("cursor", &cursor)]).await, ["p1"]);
+    for other in [
+        &[("q", "ice"), ("cursor", cursor.as_str())][..],
+        &[("q", "hose"), ("sort", "price"), ("cursor", &cursor)],
+        &[("q", "ice"), ("sort", "price"), ("brand", "Private"), ("cursor", &cursor)],
+        &[("q", "ice"), ("sort", "price"), ("min_price", "1"), ("cursor", &cursor)],
+        &[("q", "ice"), ("sort", "price"), ("category", "GARDEN"), ("cursor", &cursor)],
+        &[("q", "ice"), ("sort", "price"), ("cursor", "AAAA")],
+    ] {
+        let answer = shop.products(other).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("cursor_invalid")), "{other:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_bad_parameter_is_refused() {
+    let shop = Shop::with(&[], &[]).await;
+    let (long, wordy) = ("x".repeat(SearchText::MAX_BYTES + 1), "a ".repeat(SearchText::MAX_WORDS + 1));
+    for bad in [
+        &[("min_price", "-1")][..],
+        &[("min_price", "1.5")],
+        &[("max_price", "cheap")],
+        &[("max_price", "")],
+        &[("max_price", "9223372036854775808")],
+        &[("min_price", "2"), ("max_price", "1")],
+        &[("sort", "dearest")],
+        &[("sort", "")],
+        &[("limit", "0")],
+        &[("limit", "101")],
+        &[("category", "")],
+        &[("category", "A\u{1}B")],
+        &[("brand", "")],
+        &[("q", &long)],
+        &[("q", &wordy)],
+        &[("q", "a"), ("q", "b")],
+    ] {
+        let answer = shop.products(bad).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{bad:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_shop_that_never_had_a_product_finds_none() {
+    let answer = Shop::empty().await.products(&[("q", "ice")]).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(
+        answer.body,
+        json!({"items": [], "facets": {"category": [], "brand": []}, "total": 0, "next_cursor": null})
+    );
+}
+
+#[tokio::test]
+async fn an_engine_that_is_away_is_503_and_says_when_to_come_back() {
+    let shop = Shop::embedded().await;
+    let faults = shop.server.as_ref().unwrap().faults();
+    for kind in [FaultKind::Error, FaultKind::Throttle, FaultKind::Reset] {
+        faults.add(Fault { kind, rate: 1.0, count: None, seed: 0 }).unwrap();
+        let answer = shop.products(&[("q", "ice")]).await;
+        assert_eq!((answer.status, answer.code()), (503, Some("unavailable")), "{kind:?}");
+        assert!(answer.header("retry-after").is_some());
+        faults.clear();
+    }
+}

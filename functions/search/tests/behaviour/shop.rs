@@ -1,0 +1,111 @@
+//! An index with a few things in it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use emulators::search::SearchServer;
+use fixture::CURSOR_KEYS;
+use http_api::sample::{Answered, Call};
+use key_schema::cursor::Cursors;
+use search::{App, routes};
+use search_index::{
+    BulkOperation, BulkOutcome, Limits, OrderDocument, ProductDocument, SearchClient, SearchConfig, category_prefixes,
+    document_id,
+};
+
+pub struct Shop {
+    pub app: App,
+    pub server: Option<SearchServer>,
+}
+
+impl Shop {
+    /// An engine without an index.
+    pub async fn empty() -> Self {
+        match std::env::var("SEARCH_ENDPOINT") {
+            Ok(endpoint) => Self { app: app(&endpoint), server: None },
+            Err(_) => Self::embedded().await,
+        }
+    }
+
+    /// The embedded engine, which can be made to fail.
+    pub async fn embedded() -> Self {
+        let server = SearchServer::start(None).await.unwrap();
+        Self { app: app(server.url()), server: Some(server) }
+    }
+
+    pub async fn with(products: &[ProductDocument], orders: &[OrderDocument]) -> Self {
+        let shop = Self::empty().await;
+        shop.app.client.ensure_indices().await.unwrap();
+        let products =
+            products.iter().map(|product| BulkOperation::index(document_id(&product.id, "P"), 1, product).unwrap());
+        let orders = orders.iter().map(|order| BulkOperation::index(document_id(&order.id, "O"), 1, order).unwrap());
+        let outcomes = shop.app.client.bulk(&products.chain(orders).collect::<Vec<_>>()).await.unwrap();
+        assert!(outcomes.iter().all(BulkOutcome::is_durable), "{outcomes:?}");
+        shop.app.client.refresh().await.unwrap();
+        shop
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        call.send(&routes(), &self.app).await
+    }
+
+    /// Searches products as nobody.
+    pub async fn products(&self, query: &[(&str, &str)]) -> Answered {
+        let call =
+            query.iter().fold(Call::new("GET /v1/search/products"), |call, (name, value)| call.query(name, value));
+        self.send(call).await
+    }
+
+    /// The ids of the products that are found, in order.
+    pub async fn ids(&self, query: &[(&str, &str)]) -> Vec<String> {
+        ids(&self.products(query).await)
+    }
+}
+
+/// The ids on a page.
+pub fn ids(answer: &Answered) -> Vec<String> {
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn app(endpoint: &str) -> App {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let prefix = format!("search-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let limits = Limits { attempts: 2, backoff: Duration::from_millis(1), ..Limits::default() };
+    let config = SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits);
+    App { client: SearchClient::new(&config), cursors: Cursors::new(CURSOR_KEYS).unwrap() }
+}
+
+pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> ProductDocument {
+    let category_path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
+    ProductDocument {
+        id: id.into(),
+        name: name.into(),
+        brand: brand.into(),
+        package_size: None,
+        category: category_prefixes(&category_path),
+        category_path,
+        price_amount: price,
+        price_currency: "USD".into(),
+        summary: String::new(),
+        created_at: format!("2017-01-01T00:00:{:02}.000Z", price % 60),
+        version: 1,
+        deleted: false,
+    }
+}
+
+pub fn order(id: &str, customer: &str, status: &str, second: u32) -> OrderDocument {
+    OrderDocument {
+        id: id.into(),
+        reference: Some(format!("R-{id}")),
+        customer_id: customer.into(),
+        store_id: None,
+        status: status.into(),
+        total_amount: 2580,
+        total_currency: "USD".into(),
+        placed_at: format!("2017-01-01T00:00:{second:02}.000Z"),
+        line_count: 2,
+        version: 1,
+        deleted: false,
+    }
+}

@@ -1,0 +1,126 @@
+//! One batch through every sink.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::future::{join, join_all};
+use futures::stream;
+use table::Table;
+use tokio::time::{Instant, timeout_at};
+
+use crate::answer::Answer;
+use crate::batch::{Batch, BatchError, Event, Origin};
+use crate::ledger::{Ledger, Verdict};
+use crate::quarantine::{Entry, InTable, Quarantine};
+use crate::report::Report;
+use crate::settings::{self, Settings, StartError};
+use crate::sink::{self, Sink};
+
+/// The sinks of this deployment, and what they share.
+pub struct Consumer {
+    name: String,
+    sinks: Vec<Box<dyn Sink>>,
+    quarantine: Box<dyn Quarantine>,
+    settings: Settings,
+    table: Option<Arc<Table>>,
+}
+
+/// What became of a batch.
+#[derive(Debug)]
+pub struct Taken {
+    /// What Lambda is told.
+    pub answer: Answer,
+    /// What operators are told.
+    pub report: Report,
+}
+
+impl Consumer {
+    /// As the environment says; see [`crate::run`].
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn from_env() -> Result<Self, StartError> {
+        let names = std::env::var("SINKS").ok();
+        let names = settings::sinks(names.as_deref())?;
+        let settings = Settings::from_env()?;
+        let table = Arc::new(Table::from_env().await?);
+        let mut sinks = Vec::with_capacity(names.len());
+        for name in names {
+            sinks.push(sink::open(name, &table, settings).await?);
+        }
+        let consumer = Self::new(sinks, Box::new(InTable(table.clone())), settings);
+        Ok(Self { table: Some(table), ..consumer })
+    }
+
+    /// Over sinks that are already built.
+    #[must_use]
+    pub fn new(sinks: Vec<Box<dyn Sink>>, quarantine: Box<dyn Quarantine>, settings: Settings) -> Self {
+        let name = sinks.iter().map(|sink| sink.name()).collect::<Vec<_>>().join(",");
+        Self { name, sinks, quarantine, settings, table: None }
+    }
+
+    /// How it works.
+    #[must_use]
+    pub const fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Takes a batch until everything is settled, or until `stop`.
+    ///
+    /// # Errors
+    /// [`BatchError`] when a record cannot be named; then nothing was done.
+    pub async fn take(&self, event: &Event, stop: Instant) -> Result<Taken, BatchError> {
+        let started = Instant::now();
+        let batch = Batch::decode(event)?;
+        let records: Vec<&Origin<'_>> = batch.records.iter().map(|record| &record.origin).collect();
+        let malformed: Vec<&Origin<'_>> = batch.malformed.iter().map(|malformed| &malformed.origin).collect();
+        let ledgers: Vec<Ledger> = self.sinks.iter().map(|_| Ledger::new(records.len())).collect();
+        let aside = Ledger::new(malformed.len());
+        for (position, malformed) in batch.malformed.iter().enumerate() {
+            aside.settle(position, Verdict::Refused(malformed.reason.clone()));
+        }
+
+        let sinks = self.sinks.iter().zip(&ledgers).map(|(sink, ledger)| async {
+            sink.take(&batch.records, ledger).await;
+            self.set_aside(sink.name(), &records, ledger).await;
+        });
+        let work = join(join_all(sinks), self.set_aside(&self.name, &malformed, &aside));
+        let in_time = timeout_at(stop, work).await.is_ok();
+
+        let unfinished = |origins: &[&Origin<'_>], ledger: &Ledger| {
+            let verdicts = ledger.verdicts();
+            let open =
+                origins.iter().zip(verdicts).filter(|(_, verdict)| !verdict.as_ref().is_some_and(Verdict::is_durable));
+            open.map(|(origin, _)| origin.sequence.clone()).min()
+        };
+        let earliest = ledgers.iter().filter_map(|ledger| unfinished(&records, ledger)).min();
+        let earliest = earliest.into_iter().chain(unfinished(&malformed, &aside)).min();
+
+        let mut report = Report::new(&self.name, &batch, in_time, earliest.as_ref());
+        for (sink, ledger) in self.sinks.iter().zip(&ledgers) {
+            report.sink(sink.name(), &batch, &ledger.verdicts());
+        }
+        report.aside(&batch, &aside.verdicts());
+        report.finish(started.elapsed(), self.table.as_deref().map(|table| table.meter().take()).unwrap_or_default());
+        Ok(Taken { answer: Answer::from_earliest(earliest), report })
+    }
+
+    /// Sets aside what the ledger has as refused. What cannot be set aside has failed: it is kept in the stream until it can.
+    async fn set_aside(&self, consumer: &str, origins: &[&Origin<'_>], ledger: &Ledger) {
+        stream::iter(ledger.refused())
+            .for_each_concurrent(self.settings.concurrency, |(position, reason)| async move {
+                let Some(origin) = origins.get(position) else { return };
+                let entry = Entry { consumer, origin, reason: &reason };
+                let verdict = match self.quarantine.put(entry).await {
+                    Ok(()) => {
+                        let sequence_number = origin.sequence.as_str();
+                        tracing::warn!(consumer, sequence_number, kind = reason.kind, "a record was quarantined");
+                        Verdict::Quarantined
+                    }
+                    Err(failure) => Verdict::Failed(failure),
+                };
+                ledger.settle(position, verdict);
+            })
+            .await;
+    }
+}

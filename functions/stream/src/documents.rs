@@ -1,0 +1,92 @@
+//! What the index shall hold for an item: a function of the item alone.
+
+use key_schema::entity::AnyEntity;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::key::Key;
+use key_schema::order::{Order, OrderStatus};
+use key_schema::product::Product;
+use search_index::{
+    BulkOperation, Collection, OrderDocument, ProductDocument, SearchError, category_prefixes, document_id,
+};
+
+use crate::batch::{Change, Record};
+
+/// What a change does to the index; `None` if its item is not searched for.
+pub(crate) fn operation(record: &Record<'_>) -> Option<Result<BulkOperation, SearchError>> {
+    let id = id(&record.key);
+    match &record.change {
+        Change::Written { new: AnyEntity::Product(new), .. } if new.retired => {
+            Some(tombstone(Collection::Products, id, new.meta.rev, new.meta.updated_at))
+        }
+        Change::Written { new: AnyEntity::Product(new), .. } => {
+            Some(BulkOperation::index(id, new.meta.rev, &product(new)))
+        }
+        // Nobody can see it yet. The tombstone costs a write that comes to nothing, and keeps the rule without exception: the document
+        // always says what the item of its rev says.
+        Change::Written { new: AnyEntity::Order(new), .. } if new.status == OrderStatus::Placing => {
+            Some(tombstone(Collection::Orders, id, new.meta.rev, new.meta.updated_at))
+        }
+        Change::Written { new: AnyEntity::Order(new), .. } => Some(BulkOperation::index(id, new.meta.rev, &order(new))),
+        Change::Removed { old: AnyEntity::Product(old) } => {
+            Some(tombstone(Collection::Products, id, after(old.meta.rev), removed_at(record, old.meta.updated_at)))
+        }
+        Change::Removed { old: AnyEntity::Order(old) } => {
+            Some(tombstone(Collection::Orders, id, after(old.meta.rev), removed_at(record, old.meta.updated_at)))
+        }
+        Change::Written { .. } | Change::Removed { .. } => None,
+    }
+}
+
+fn id(key: &Key) -> String {
+    document_id(key.pk.as_str(), key.sk.as_str())
+}
+
+fn tombstone(collection: Collection, id: String, rev: u64, at: Instant) -> Result<BulkOperation, SearchError> {
+    BulkOperation::tombstone(collection, id, rev, &at.to_string())
+}
+
+/// The rev of a removal. The shop itself retires and never removes; an operator's removal outranks the state that it removed, or that state's
+/// record, delivered once more, would bring the document back. The price: an item put back by hand with its old rev is not found until its next
+/// change.
+const fn after(rev: u64) -> u64 {
+    rev.saturating_add(1)
+}
+
+/// The stream's time of a removal, for information only: no clock decides what the index holds.
+fn removed_at(record: &Record<'_>, otherwise: Instant) -> Instant {
+    record.origin.written_at.unwrap_or(otherwise)
+}
+
+fn product(product: &Stored<Product>) -> ProductDocument {
+    ProductDocument {
+        id: product.id.to_string(),
+        name: product.name.clone(),
+        brand: product.brand.clone(),
+        package_size: product.package_size.clone(),
+        category_path: product.category_path.names().to_vec(),
+        category: category_prefixes(product.category_path.names()),
+        price_amount: product.price.amount,
+        price_currency: product.price.currency.to_string(),
+        summary: product.summary.clone().unwrap_or_default(),
+        created_at: product.meta.created_at.to_string(),
+        version: product.meta.version,
+        deleted: false,
+    }
+}
+
+fn order(order: &Stored<Order>) -> OrderDocument {
+    OrderDocument {
+        id: order.id.to_string(),
+        reference: order.reference.as_ref().map(ToString::to_string),
+        customer_id: order.customer_id.to_string(),
+        store_id: order.store_id.as_ref().map(ToString::to_string),
+        status: order.status.to_string(),
+        total_amount: order.total.amount,
+        total_currency: order.total.currency.to_string(),
+        placed_at: order.placed_at.to_string(),
+        line_count: order.line_count,
+        version: order.meta.version,
+        deleted: false,
+    }
+}

@@ -1,0 +1,250 @@
+//! What operators see of a batch: one line of what happened, one line of metrics a sink, one line a failed record.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use key_schema::key::Key;
+use search_index::document_id;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use table::Measured;
+use telemetry::emf::{Line, Unit};
+
+use crate::batch::Batch;
+use crate::ledger::Verdict;
+use crate::sequence::SequenceNumber;
+
+/// What became of a batch, without keys and without anything of the items.
+#[derive(Debug, Clone)]
+pub struct Report {
+    consumer: String,
+    records: usize,
+    foreign: usize,
+    in_time: bool,
+    earliest: Option<String>,
+    oldest: Option<Duration>,
+    sinks: Vec<(&'static str, Counts)>,
+    malformed: Counts,
+    took: Duration,
+    costs: Vec<Measured>,
+}
+
+/// How many records came to which end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Durable, or without effect.
+    pub done: usize,
+    /// In the quarantine.
+    pub quarantined: usize,
+    /// Failed now.
+    pub failed: usize,
+    /// Not attempted, or stopped at the deadline.
+    pub unfinished: usize,
+}
+
+impl Report {
+    pub(crate) fn new(consumer: &str, batch: &Batch<'_>, in_time: bool, earliest: Option<&SequenceNumber>) -> Self {
+        let origins = batch.records.iter().map(|record| &record.origin);
+        let origins = origins.chain(batch.malformed.iter().map(|malformed| &malformed.origin));
+        let oldest = origins.filter_map(|origin| origin.written_at).min();
+        Self {
+            consumer: consumer.to_owned(),
+            records: batch.records.len() + batch.malformed.len() + batch.foreign,
+            foreign: batch.foreign,
+            in_time,
+            earliest: earliest.map(ToString::to_string),
+            oldest: oldest.map(|at| age(at.as_millis())),
+            sinks: Vec::new(),
+            malformed: Counts::default(),
+            took: Duration::ZERO,
+            costs: Vec::new(),
+        }
+    }
+
+    /// Counts a sink's verdicts, and logs each failure.
+    pub(crate) fn sink(&mut self, name: &'static str, batch: &Batch<'_>, verdicts: &[Option<Verdict>]) {
+        for (record, verdict) in batch.records.iter().zip(verdicts) {
+            if let Some(Verdict::Failed(reason)) = verdict {
+                let (sequence_number, key) = (record.origin.sequence.as_str(), key_hash(&record.key));
+                tracing::warn!(
+                    sink = name,
+                    sequence_number,
+                    key,
+                    kind = reason.kind,
+                    cause = reason.detail,
+                    "a record failed"
+                );
+            }
+        }
+        self.sinks.push((name, Counts::of(verdicts)));
+    }
+
+    /// Counts what became of the malformed records, and logs each that could not be set aside.
+    pub(crate) fn aside(&mut self, batch: &Batch<'_>, verdicts: &[Option<Verdict>]) {
+        for (malformed, verdict) in batch.malformed.iter().zip(verdicts) {
+            if let Some(Verdict::Failed(reason)) = verdict {
+                let sequence_number = malformed.origin.sequence.as_str();
+                tracing::warn!(
+                    sequence_number,
+                    kind = reason.kind,
+                    cause = reason.detail,
+                    "a malformed record could not be set aside"
+                );
+            }
+        }
+        self.malformed = Counts::of(verdicts);
+    }
+
+    pub(crate) fn finish(&mut self, took: Duration, costs: Vec<Measured>) {
+        self.took = took;
+        self.costs = costs;
+    }
+
+    /// What became of the records in a sink.
+    #[must_use]
+    pub fn counts(&self, sink: &str) -> Option<Counts> {
+        self.sinks.iter().find(|(name, _)| *name == sink).map(|(_, counts)| *counts)
+    }
+
+    /// What became of the records that could not be read.
+    #[must_use]
+    pub const fn malformed(&self) -> Counts {
+        self.malformed
+    }
+
+    /// Writes the lines. A batch's metrics are grouped by consumer, a sink's by sink: the two deployments of this crate share a name.
+    pub fn print(&self, request_id: &str) {
+        self.batch_line(request_id).print();
+        for (name, counts) in &self.sinks {
+            sink_line(name, *counts).print();
+        }
+    }
+
+    fn batch_line(&self, request_id: &str) -> Line {
+        let sinks: Map<String, Value> =
+            self.sinks.iter().map(|(name, counts)| ((*name).to_owned(), json!(counts))).collect();
+        let costs: Vec<Value> = self.costs.iter().map(cost).collect();
+        let mut line = Line::new()
+            .dimension("Consumer", &self.consumer)
+            .metric("Records", Unit::Count, count(self.records))
+            .metric("Malformed", Unit::Count, count(self.malformed.quarantined))
+            .metric("Duration", Unit::Milliseconds, self.took.as_secs_f64() * 1000.0)
+            .property("request_id", request_id)
+            .property("sinks", sinks)
+            .property("malformed", json!(self.malformed))
+            .property("foreign", self.foreign)
+            .property("in_time", self.in_time)
+            .property("earliest_unfinished", self.earliest.as_deref())
+            .property("patterns", costs);
+        if let Some(age) = self.oldest {
+            line = line.metric("OldestRecordAge", Unit::Milliseconds, age.as_secs_f64() * 1000.0);
+        }
+        line
+    }
+}
+
+impl Counts {
+    fn of(verdicts: &[Option<Verdict>]) -> Self {
+        verdicts.iter().fold(Self::default(), |mut counts, verdict| {
+            match verdict {
+                Some(Verdict::Done) => counts.done += 1,
+                Some(Verdict::Quarantined) => counts.quarantined += 1,
+                Some(Verdict::Failed(_)) => counts.failed += 1,
+                Some(Verdict::Refused(_)) | None => counts.unfinished += 1,
+            }
+            counts
+        })
+    }
+}
+
+fn sink_line(name: &str, counts: Counts) -> Line {
+    Line::new()
+        .dimension("Sink", name)
+        .metric("Done", Unit::Count, count(counts.done))
+        .metric("Failed", Unit::Count, count(counts.failed))
+        .metric("Unfinished", Unit::Count, count(counts.unfinished))
+        .metric("Quarantined", Unit::Count, count(counts.quarantined))
+}
+
+fn cost(measured: &Measured) -> Value {
+    json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units})
+}
+
+/// Tells items apart in a log that must not name them: keys hold ids of customers.
+fn key_hash(key: &Key) -> String {
+    document_id(key.pk.as_str(), key.sk.as_str()).chars().take(16).collect()
+}
+
+fn age(written_at_millis: i64) -> Duration {
+    let written = UNIX_EPOCH + Duration::from_millis(u64::try_from(written_at_millis).unwrap_or_default());
+    SystemTime::now().duration_since(written).unwrap_or_default()
+}
+
+/// Exact below 2^53, and a batch has at most 10,000 records.
+#[allow(clippy::cast_precision_loss)]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::batch::Event;
+    use crate::ledger::Reason;
+
+    fn event() -> Event {
+        let record = |sequence: u32, time: u32| {
+            json!({
+                "eventName": "REMOVE",
+                "dynamodb": {
+                    "SequenceNumber": sequence.to_string(), "ApproximateCreationDateTime": time,
+                    "Keys": {"PK": {"S": "REFERENCE#secret"}, "SK": {"S": "REFERENCE"}},
+                    "OldImage": {
+                        "entity": {"S": "ReferenceClaim"}, "reference": {"S": "secret"}, "order_id": {"S": "o1"}, "version": {"N": "1"},
+                        "rev": {"N": "1"}, "born": {"S": "b"}, "created_at": {"S": "2017-01-01T00:00:00.000Z"},
+                        "updated_at": {"S": "2017-01-01T00:00:00.000Z"},
+                    },
+                },
+            })
+        };
+        let malformed = json!({"dynamodb": {"SequenceNumber": "9"}});
+        serde_json::from_str(&json!({"Records": [record(1, 2_000), record(2, 1_000), malformed]}).to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_batch_is_one_line_with_counts_and_without_keys() {
+        let event = event();
+        let batch = Batch::decode(&event).unwrap();
+        assert_eq!((batch.records.len(), batch.malformed.len()), (2, 1));
+        let mut report = Report::new("search", &batch, true, Some(&"2".parse().unwrap()));
+        report.sink("search", &batch, &[Some(Verdict::Done), Some(Verdict::Failed(Reason::new("table", "away")))]);
+        report.aside(&batch, &[Some(Verdict::Quarantined)]);
+        report.finish(Duration::from_millis(5), Vec::new());
+        let line = report.batch_line("r1").to_json(UNIX_EPOCH);
+        assert!(!line.contains("secret") && !line.contains('\n'));
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(line["Records"], 3.0);
+        assert_eq!(line["sinks"]["search"], json!({"done": 1, "quarantined": 0, "failed": 1, "unfinished": 0}));
+        assert_eq!(line["malformed"]["quarantined"], 1);
+        assert_eq!(line["earliest_unfinished"], "2");
+        // The older of the two records is as old as its own time says.
+        assert!(line["OldestRecordAge"].as_f64().unwrap() >= age(1_000_000).as_secs_f64() * 1000.0 - 60_000.0);
+    }
+
+    #[test]
+    fn a_sink_has_metrics_of_its_own() {
+        let counts = Counts::of(&[Some(Verdict::Done), None, Some(Verdict::Refused(Reason::new("a", "b")))]);
+        let line: Value = serde_json::from_str(&sink_line("derived", counts).to_json(UNIX_EPOCH)).unwrap();
+        assert_eq!((&line["Sink"], &line["Done"], &line["Unfinished"]), (&json!("derived"), &json!(1.0), &json!(2.0)));
+    }
+
+    #[test]
+    fn items_are_told_apart_by_a_hash() {
+        let event = event();
+        let batch = Batch::decode(&event).unwrap();
+        let hash = key_hash(&batch.records[0].key);
+        assert_eq!(hash.len(), 16);
+        assert!(hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
+}

@@ -1,0 +1,158 @@
+//! Sink `search`: keeps the search index in step with products and orders.
+//!
+//! # Why no schedule loses or resurrects a document
+//!
+//! A document is written with the `rev` of its item as external version, and the engine keeps the highest. `rev` grows with every write of an
+//! item and never restarts for a key, so whatever arrives twice, late or out of order, the document ends at the newest state that was
+//! delivered; an older one is answered with a conflict, which is success here. A removal is a write as well, a tombstone, because the engine
+//! forgets the version of a deleted document after a minute. Sequence numbers and clocks decide nothing.
+//!
+//! For the same reason records of one item may be folded: only the one of the highest rev is sent, and a batch is one bulk call.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::BoxFuture;
+use search_index::{BulkOperation, BulkOutcome, SearchClient, SearchError};
+
+use crate::batch::Record;
+use crate::documents::operation;
+use crate::lane::lanes;
+use crate::ledger::{Ledger, Reason, Verdict};
+use crate::sink::Sink;
+
+/// The statuses of an item in a bulk answer that are about the document, not about the call or the index.
+const BAD_DOCUMENT: u16 = 400;
+/// There is no such index or alias.
+const NO_INDEX: u16 = 404;
+
+/// The index sink.
+#[derive(Debug)]
+pub struct Search {
+    client: SearchClient,
+    /// Whether indices, mappings and aliases were seen to be there.
+    ready: AtomicBool,
+}
+
+/// The records of one item that one operation settles.
+struct Folded {
+    operation: BulkOperation,
+    /// The position of the record that the operation is made from.
+    newest: usize,
+    /// The positions of the older ones.
+    older: Vec<usize>,
+}
+
+impl Search {
+    /// A sink over this client. Creates what is missing of the indices; while the engine is away that is put off to the first batch.
+    pub async fn open(client: SearchClient) -> Self {
+        let sink = Self { client, ready: AtomicBool::new(false) };
+        if let Err(error) = sink.ensure().await {
+            tracing::warn!(cause = %error, "the indices are not ready yet");
+        }
+        sink
+    }
+
+    async fn ensure(&self) -> Result<(), SearchError> {
+        if !self.ready.load(Ordering::Relaxed) {
+            self.client.ensure_indices().await?;
+            self.ready.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    async fn write(&self, folded: &[Folded]) -> Result<Vec<BulkOutcome>, SearchError> {
+        self.ensure().await?;
+        let operations: Vec<BulkOperation> = folded.iter().map(|folded| folded.operation.clone()).collect();
+        self.client.bulk(&operations).await
+    }
+
+    fn verdict(&self, outcome: BulkOutcome) -> Verdict {
+        match outcome {
+            BulkOutcome::Applied | BulkOutcome::Stale => Verdict::Done,
+            BulkOutcome::Retryable { reason } => Verdict::Failed(Reason::new("index_unavailable", reason)),
+            BulkOutcome::Rejected { status: BAD_DOCUMENT, reason } => {
+                Verdict::Refused(Reason::new("index_rejects", reason))
+            }
+            BulkOutcome::Rejected { status, .. } => {
+                if status == NO_INDEX {
+                    self.ready.store(false, Ordering::Relaxed);
+                }
+                // Not the reason: it may quote the document, and this one goes to the log.
+                Verdict::Failed(Reason::new("index_refuses", format!("status {status}")))
+            }
+        }
+    }
+}
+
+impl Sink for Search {
+    fn name(&self) -> &'static str {
+        "search"
+    }
+
+    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let folded = fold(records, ledger);
+            if folded.is_empty() {
+                return;
+            }
+            match self.write(&folded).await {
+                Ok(outcomes) => {
+                    for (folded, outcome) in folded.iter().zip(outcomes) {
+                        settle(folded, ledger, self.verdict(outcome));
+                    }
+                }
+                Err(error) => {
+                    let reason = Reason::new("index_unavailable", error);
+                    for folded in &folded {
+                        settle(folded, ledger, Verdict::Failed(reason.clone()));
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// One operation an item. What is not searched for is settled here.
+fn fold(records: &[Record<'_>], ledger: &Ledger) -> Vec<Folded> {
+    lanes(records).into_iter().filter_map(|lane| fold_lane(lane, ledger)).collect()
+}
+
+fn fold_lane(lane: Vec<(usize, &Record<'_>)>, ledger: &Ledger) -> Option<Folded> {
+    let mut folded: Option<Folded> = None;
+    for (position, record) in lane {
+        let operation = match operation(record) {
+            None => {
+                ledger.settle(position, Verdict::Done);
+                continue;
+            }
+            Some(Err(error)) => {
+                ledger.settle(position, Verdict::Refused(Reason::new("malformed_document", error)));
+                continue;
+            }
+            Some(Ok(operation)) => operation,
+        };
+        match &mut folded {
+            None => folded = Some(Folded { operation, newest: position, older: Vec::new() }),
+            // The highest rev and not the last: a replay need not be in order.
+            Some(folded) if folded.operation.rev() > operation.rev() => folded.older.push(position),
+            Some(folded) => {
+                folded.older.push(folded.newest);
+                folded.operation = operation;
+                folded.newest = position;
+            }
+        }
+    }
+    folded
+}
+
+/// All records of the item share a failure. A refusal is about the newest state alone: the older ones are superseded whatever becomes of it.
+fn settle(folded: &Folded, ledger: &Ledger, verdict: Verdict) {
+    let older = match &verdict {
+        Verdict::Refused(_) => Verdict::Done,
+        shared => shared.clone(),
+    };
+    for position in &folded.older {
+        ledger.settle(*position, older.clone());
+    }
+    ledger.settle(folded.newest, verdict);
+}

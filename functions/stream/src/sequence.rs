@@ -1,0 +1,108 @@
+//! The place of a record in its shard.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// The most digits of a sequence number (API reference, `StreamRecord`: 21 to 40).
+pub const MAX_DIGITS: usize = 40;
+
+/// A stream's sequence number: 1 to 40 decimal digits, more than any integer type holds. Ordered as a number, kept as it came, because
+/// Lambda looks for the very text.
+///
+/// It orders the records of one shard. It is no version of a document: a shard splits, and a table that was restored begins anew.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct SequenceNumber(Box<str>);
+
+/// The text is not 1 to 40 decimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a sequence number has 1 to {MAX_DIGITS} decimal digits")]
+pub struct NotASequenceNumber;
+
+impl SequenceNumber {
+    /// The digits as the stream gave them out.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn significant(&self) -> &str {
+        self.0.trim_start_matches('0')
+    }
+}
+
+impl FromStr for SequenceNumber {
+    type Err = NotASequenceNumber;
+
+    fn from_str(text: &str) -> Result<Self, NotASequenceNumber> {
+        let digits = (1..=MAX_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits { Ok(Self(text.into())) } else { Err(NotASequenceNumber) }
+    }
+}
+
+impl fmt::Display for SequenceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Ord for SequenceNumber {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Of two numbers without leading zeros the longer is the larger; equally long ones compare as text.
+        let (ours, theirs) = (self.significant(), other.significant());
+        ours.len().cmp(&theirs.len()).then_with(|| ours.cmp(theirs))
+    }
+}
+
+impl PartialOrd for SequenceNumber {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for SequenceNumber {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for SequenceNumber {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn number(text: &str) -> SequenceNumber {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn case_06_numbers_of_22_and_23_digits_are_ordered_as_numbers() {
+        let (short, long) = (number("9999999999999999999999"), number("10000000000000000000000"));
+        assert_eq!((short.as_str().len(), long.as_str().len()), (22, 23));
+        assert!(short < long);
+        assert!(number("0007") < number("10"));
+        assert_eq!(number("007"), number("7"));
+        assert!(number("0") < number("1"));
+    }
+
+    #[test]
+    fn case_07_a_number_of_40_digits_is_read_and_kept_as_it_came() {
+        let largest = "9".repeat(MAX_DIGITS);
+        assert_eq!(number(&largest).as_str(), largest);
+        assert!(number(&largest) > number(&"8".repeat(MAX_DIGITS)));
+        assert_eq!(serde_json::to_string(&number("0042")).unwrap(), r#""0042""#);
+    }
+
+    #[test]
+    fn what_is_not_1_to_40_digits_is_no_sequence_number() {
+        for text in ["", " 1", "-1", "+1", "1e3", "0x1", "١", &"9".repeat(41)] {
+            assert_eq!(text.parse::<SequenceNumber>(), Err(NotASequenceNumber), "{text}");
+        }
+    }
+}

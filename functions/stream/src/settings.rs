@@ -1,0 +1,131 @@
+//! What the environment decides.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+/// How the consumer works.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// How many lanes, and how many quarantine writes, are under way at once.
+    pub concurrency: usize,
+    /// How long before its deadline the consumer stops, so that the answer still gets out.
+    pub margin: Duration,
+}
+
+/// Why the consumer cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// `SINKS` is missing or names nothing.
+    #[error("the environment variable SINKS names no sink")]
+    NoSinks,
+    /// `SINKS` names what is not there.
+    #[error("SINKS names an unknown sink: {0}")]
+    UnknownSink(String),
+    /// `SINKS` names a sink twice.
+    #[error("SINKS names a sink twice: {0}")]
+    RepeatedSink(String),
+    /// A number in the environment is none, or out of range.
+    #[error("the environment variable {name} must be a number from {low} to {high}")]
+    Number {
+        /// The variable.
+        name: &'static str,
+        /// The smallest value.
+        low: u64,
+        /// The largest value.
+        high: u64,
+    },
+    /// There is no way to the table.
+    #[error(transparent)]
+    Table(#[from] table::SetupError),
+    /// There is no way to the search engine.
+    #[error(transparent)]
+    Search(#[from] search_index::ConfigError),
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { concurrency: 8, margin: Duration::from_millis(1000) }
+    }
+}
+
+impl Settings {
+    /// From `STREAM_CONCURRENCY` (1 to 64, default 8) and `STREAM_DEADLINE_MARGIN_MS` (50 to 60,000, default 1,000).
+    ///
+    /// # Errors
+    /// [`StartError::Number`].
+    pub fn from_env() -> Result<Self, StartError> {
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, StartError> {
+        let number = |name, low: u64, high: u64| {
+            let parse = |text: String| {
+                let number = text.trim().parse().ok().filter(|number| (low..=high).contains(number));
+                number.ok_or(StartError::Number { name, low, high })
+            };
+            variable(name).filter(|text| !text.is_empty()).map(parse).transpose()
+        };
+        let default = Self::default();
+        let concurrency = number("STREAM_CONCURRENCY", 1, 64)?;
+        let margin = number("STREAM_DEADLINE_MARGIN_MS", 50, 60_000)?;
+        Ok(Self {
+            concurrency: concurrency.and_then(|number| usize::try_from(number).ok()).unwrap_or(default.concurrency),
+            margin: margin.map_or(default.margin, Duration::from_millis),
+        })
+    }
+
+    /// When to stop, for a function that is killed at `deadline`.
+    #[must_use]
+    pub fn stop(&self, deadline: SystemTime) -> Instant {
+        let left = deadline.duration_since(SystemTime::now()).unwrap_or_default();
+        Instant::now() + left.saturating_sub(self.margin)
+    }
+}
+
+/// The names in `SINKS`, each once.
+pub(crate) fn sinks(names: Option<&str>) -> Result<Vec<&str>, StartError> {
+    let mut sinks: Vec<&str> = Vec::new();
+    for name in names.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        if sinks.contains(&name) {
+            return Err(StartError::RepeatedSink(name.to_owned()));
+        }
+        sinks.push(name);
+    }
+    if sinks.is_empty() { Err(StartError::NoSinks) } else { Ok(sinks) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn settings_have_defaults_and_bounds() {
+        let with = |value: &'static str| Settings::from_variables(move |_| Some(value.to_owned()));
+        assert_eq!(with("").unwrap().concurrency, 8);
+        assert_eq!(with("60").unwrap().concurrency, 60);
+        assert_eq!(with("60").unwrap().margin, Duration::from_millis(60));
+        for bad in ["0", "-1", "65", "many", "1e3", "99999999999999999999"] {
+            assert!(matches!(with(bad), Err(StartError::Number { name: "STREAM_CONCURRENCY", .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sinks_are_named_once_and_there_is_at_least_one() {
+        assert_eq!(sinks(Some("search, derived")).unwrap(), ["search", "derived"]);
+        assert!(matches!(sinks(None), Err(StartError::NoSinks)));
+        assert!(matches!(sinks(Some(" , ")), Err(StartError::NoSinks)));
+        assert!(matches!(sinks(Some("search,search")), Err(StartError::RepeatedSink(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_consumer_stops_a_margin_before_it_would_be_killed() {
+        let settings = Settings { margin: Duration::from_secs(3600), ..Settings::default() };
+        let in_two_hours = SystemTime::now() + Duration::from_secs(7200);
+        assert!(settings.stop(in_two_hours) <= Instant::now() + Duration::from_secs(3600));
+        assert!(settings.stop(in_two_hours) > Instant::now() + Duration::from_secs(3500));
+        assert_eq!(settings.stop(SystemTime::UNIX_EPOCH), Instant::now());
+    }
+}

@@ -1,0 +1,129 @@
+//! The search engine of a test: the embedded one, OpenSearch itself when `SEARCH_ENDPOINT` is set, or a script.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::routing::{head, post, put};
+use axum::{Json, Router};
+use emulators::search::SearchServer;
+use key_schema::item::{Entity, Stored};
+use search_index::{Collection, Limits, SearchClient, SearchConfig, SearchDocument, StoredDocument, document_id};
+use serde_json::{Value, json};
+use stream::search::Search;
+use stream::sink::Sink;
+use tokio::net::TcpListener;
+
+/// An engine whose indices are this test's own.
+pub struct Engine {
+    pub client: SearchClient,
+    pub server: Option<SearchServer>,
+}
+
+impl Engine {
+    /// The embedded engine, or the one that the environment names.
+    pub async fn start() -> Self {
+        match std::env::var("SEARCH_ENDPOINT") {
+            Ok(endpoint) => Self { client: client(&endpoint), server: None },
+            Err(_) => Self::embedded().await,
+        }
+    }
+
+    /// The embedded engine, which can be made to fail.
+    pub async fn embedded() -> Self {
+        let server = SearchServer::start(None).await.unwrap();
+        Self { client: client(server.url()), server: Some(server) }
+    }
+
+    pub async fn sink(&self) -> Box<dyn Sink> {
+        Box::new(Search::open(self.client.clone()).await)
+    }
+
+    /// The document of an item, or its tombstone.
+    pub async fn document<D: SearchDocument, T: Entity>(&self, item: &Stored<T>) -> Option<StoredDocument<D>> {
+        let key = item.data.key().unwrap();
+        self.client.get(&document_id(key.pk.as_str(), key.sk.as_str())).await.unwrap()
+    }
+
+    /// Id and rev of every product that can be found.
+    pub async fn products(&self) -> Vec<(String, u64)> {
+        self.client.refresh().await.unwrap();
+        let page = self.client.list(Collection::Products, 1_000, None).await.unwrap();
+        page.items.into_iter().map(|document| (document.id, document.rev)).collect()
+    }
+}
+
+/// A client that gives up at once.
+fn client(endpoint: &str) -> SearchClient {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let prefix = format!("stream-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let limits = Limits { attempts: 2, backoff: Duration::from_millis(1), ..Limits::default() };
+    SearchClient::new(&SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits))
+}
+
+/// An engine that gives the operations of each bulk request the statuses it was told, and remembers what it was asked.
+#[derive(Clone, Default)]
+pub struct ScriptedEngine(Arc<Mutex<Script>>);
+
+#[derive(Default)]
+struct Script {
+    /// One entry a request.
+    statuses: Vec<Vec<u16>>,
+    /// The revs in each request.
+    asked: Vec<Vec<u64>>,
+    templates: usize,
+}
+
+impl ScriptedEngine {
+    /// Answers the first request with the first statuses, and so on.
+    pub fn answering(statuses: &[&[u16]]) -> Self {
+        let script =
+            Script { statuses: statuses.iter().rev().map(|request| request.to_vec()).collect(), ..Script::default() };
+        Self(Arc::new(Mutex::new(script)))
+    }
+
+    pub async fn sink(&self) -> Box<dyn Sink> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new()
+            .route("/_index_template/{name}", put(template))
+            .route("/_alias/{name}", head(async || ()))
+            .route("/_bulk", post(bulk))
+            .with_state(self.clone());
+        tokio::spawn(async { axum::serve(listener, router).await });
+        Box::new(Search::open(client(&endpoint)).await)
+    }
+
+    /// The revs of the operations of each bulk request.
+    pub fn asked(&self) -> Vec<Vec<u64>> {
+        self.0.lock().unwrap().asked.clone()
+    }
+
+    /// How often the sink made sure of an index.
+    pub fn ensured(&self) -> usize {
+        self.0.lock().unwrap().templates / Collection::ALL.len()
+    }
+}
+
+async fn template(State(engine): State<ScriptedEngine>) -> Json<Value> {
+    engine.0.lock().unwrap().templates += 1;
+    Json(json!({"acknowledged": true}))
+}
+
+async fn bulk(State(engine): State<ScriptedEngine>, body: String) -> Json<Value> {
+    let actions = body.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()?.get("index").cloned());
+    let revs: Vec<u64> = actions.map(|action| action["version"].as_u64().unwrap()).collect();
+    let mut script = engine.0.lock().unwrap();
+    let statuses = script.statuses.pop().unwrap();
+    assert_eq!(statuses.len(), revs.len());
+    script.asked.push(revs);
+    let items: Vec<Value> = statuses
+        .into_iter()
+        .map(|status| match status {
+            200..=299 => json!({"index": {"status": status}}),
+            _ => json!({"index": {"status": status, "error": {"type": "scripted", "reason": "told to"}}}),
+        })
+        .collect();
+    Json(json!({"took": 1, "errors": true, "items": items}))
+}

@@ -1,0 +1,301 @@
+//! The search index: no schedule loses, revives or falsifies a document.
+
+use emulators::search::{Fault, FaultKind};
+use key_schema::item::Stored;
+use key_schema::money::{Currency, Money};
+use key_schema::order::OrderStatus;
+use key_schema::product::Product;
+use search_index::{OrderDocument, ProductDocument, document_id};
+use serde_json::{Value, json};
+
+use crate::engine::{Engine, ScriptedEngine};
+use crate::support::{Scripted, consumer, earliest, insert, modify, order, product, remove, retired};
+
+/// Runs batches one after the other; each must succeed.
+async fn deliver(engine: &Engine, batches: &[&[Value]]) {
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    for batch in batches {
+        assert_eq!(earliest(&consumer, batch).await, None);
+    }
+    assert_eq!(shelf.kept(), []);
+}
+
+/// The rev and the name that the index has of a product; no name for a tombstone.
+async fn indexed(engine: &Engine, product: &Stored<Product>) -> (u64, Option<String>) {
+    let stored = engine.document::<ProductDocument, _>(product).await.unwrap();
+    (stored.rev, stored.document.map(|document| document.name))
+}
+
+#[tokio::test]
+async fn a_product_is_found_as_its_item_says() {
+    let engine = Engine::start().await;
+    deliver(&engine, &[&[insert("1", &product("p1", 1))]]).await;
+    let stored = engine.document::<ProductDocument, _>(&product("p1", 1)).await.unwrap();
+    let document = stored.document.unwrap();
+    assert_eq!((document.id.as_str(), document.price_amount, document.version), ("p1", 129, 1));
+    assert_eq!(document.category, ["GROCERY", "GROCERY / FRZN ICE"]);
+    assert_eq!(engine.products().await, [("p1".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn an_order_is_found_once_somebody_can_see_it() {
+    let engine = Engine::start().await;
+    let placing = order("o1", OrderStatus::Placing, 1, 2);
+    let pending = order("o1", OrderStatus::Pending, 2, 2);
+    deliver(&engine, &[&[insert("1", &placing)]]).await;
+    let stored = engine.document::<OrderDocument, _>(&placing).await.unwrap();
+    assert_eq!((stored.rev, stored.document), (1, None));
+    deliver(&engine, &[&[modify("2", &placing, &pending)], &[insert("1", &placing)]]).await;
+    let document = engine.document::<OrderDocument, _>(&pending).await.unwrap().document.unwrap();
+    assert_eq!((document.status.as_str(), document.line_count, document.total_amount), ("pending", 2, 258));
+}
+
+#[tokio::test]
+async fn case_11_a_batch_that_is_delivered_twice_leaves_the_same_index() {
+    let engine = Engine::start().await;
+    let batch = [
+        insert("1", &product("a", 1)),
+        insert("2", &product("b", 1)),
+        modify("3", &product("a", 1), &product("a", 2)),
+        modify("4", &product("b", 1), &retired("b", 2)),
+    ];
+    deliver(&engine, &[&batch]).await;
+    let once = engine.products().await;
+    deliver(&engine, &[&batch]).await;
+    assert_eq!(engine.products().await, once);
+    assert_eq!(once, [("a".to_owned(), 2)]);
+}
+
+#[tokio::test]
+async fn case_12_a_batch_that_is_replayed_after_later_updates_leaves_the_index_equal_to_the_table() {
+    let engine = Engine::start().await;
+    let history: Vec<Value> = (1..=6)
+        .flat_map(|rev| {
+            let change = |id: &str, at: u64| modify(&at.to_string(), &product(id, rev), &product(id, rev + 1));
+            [change("a", rev * 2), change("b", rev * 2 + 1)]
+        })
+        .collect();
+    deliver(&engine, &[&history]).await;
+    for start in 0..history.len() {
+        deliver(&engine, &[&history[start..(start + 3).min(history.len())]]).await;
+        assert_eq!(engine.products().await, [("a".to_owned(), 7), ("b".to_owned(), 7)]);
+    }
+}
+
+#[tokio::test]
+async fn case_13_the_items_of_a_transaction_may_arrive_in_any_order() {
+    let engine = Engine::start().await;
+    let [a, b, c] = [
+        insert("1", &product("a", 3)),
+        modify("2", &order("o1", OrderStatus::Pending, 1, 1), &order("o1", OrderStatus::Paid, 2, 1)),
+        modify("3", &product("a", 3), &product("a", 4)),
+    ];
+    for order_of_arrival in [[&a, &b, &c], [&a, &c, &b], [&b, &a, &c], [&b, &c, &a], [&c, &a, &b], [&c, &b, &a]] {
+        let batch: Vec<Value> = order_of_arrival.into_iter().cloned().collect();
+        // Folded into one batch, and one record a batch.
+        deliver(&engine, &[&batch]).await;
+        deliver(&engine, &[&batch[..1], &batch[1..2], &batch[2..]]).await;
+        assert_eq!(indexed(&engine, &product("a", 4)).await, (4, Some("a at rev 4".to_owned())));
+        let stored = engine.document::<OrderDocument, _>(&order("o1", OrderStatus::Paid, 2, 1)).await.unwrap();
+        assert_eq!((stored.rev, stored.document.unwrap().status.as_str()), (2, "paid"));
+    }
+}
+
+#[tokio::test]
+async fn case_14_after_a_crash_behind_the_index_write_the_retry_leaves_the_document_unchanged() {
+    let engine = Engine::start().await;
+    let batch = [insert("1", &product("a", 1))];
+    // A consumer that dies before it answers has done what one does that answers.
+    deliver(&engine, &[&batch]).await;
+    let before = engine.document::<ProductDocument, _>(&product("a", 1)).await;
+    deliver(&engine, &[&batch]).await;
+    assert_eq!(engine.document::<ProductDocument, _>(&product("a", 1)).await, before);
+}
+
+#[tokio::test]
+async fn case_15_a_stale_insert_long_after_the_removal_does_not_bring_the_document_back() {
+    let engine = Engine::start().await;
+    let (first, gone) = (product("a", 1), retired("a", 2));
+    deliver(&engine, &[&[insert("1", &first)], &[modify("2", &first, &gone)], &[insert("1", &first)]]).await;
+    assert_eq!(indexed(&engine, &gone).await, (2, None));
+    // The same for an item that an operator removed from the table: its last state must not come back either.
+    let removed = product("b", 5);
+    deliver(&engine, &[&[insert("3", &removed)], &[remove("4", &removed)], &[insert("3", &removed)]]).await;
+    assert_eq!(indexed(&engine, &removed).await, (6, None));
+    assert_eq!(engine.products().await, []);
+}
+
+#[tokio::test]
+async fn case_16_a_product_that_returns_under_its_key_is_found_and_survives_the_old_removal() {
+    let engine = Engine::start().await;
+    let (first, gone, back) = (product("a", 1), retired("a", 2), product("a", 3));
+    let removal = modify("2", &first, &gone);
+    deliver(
+        &engine,
+        &[
+            &[insert("1", &first)],
+            std::slice::from_ref(&removal),
+            &[modify("3", &gone, &back)],
+            std::slice::from_ref(&removal),
+        ],
+    )
+    .await;
+    assert_eq!(indexed(&engine, &back).await, (3, Some("a at rev 3".to_owned())));
+}
+
+#[tokio::test]
+async fn case_17_versions_decide_and_not_the_writers_clock() {
+    let engine = Engine::start().await;
+    let gone = retired("a", 2);
+    let mut back = product("a", 3);
+    back.meta.created_at = "1999-01-01T00:00:00.000Z".parse().unwrap();
+    back.meta.updated_at = back.meta.created_at;
+    let mut record = modify("2", &gone, &back);
+    record["dynamodb"]["ApproximateCreationDateTime"] = json!(915_148_800);
+    deliver(&engine, &[&[insert("1", &gone)], &[record]]).await;
+    assert_eq!(engine.products().await, [("a".to_owned(), 3)]);
+}
+
+#[tokio::test]
+async fn case_18_a_removal_that_arrives_before_its_insert_stays() {
+    let engine = Engine::start().await;
+    let (first, gone) = (product("a", 1), retired("a", 2));
+    deliver(&engine, &[&[modify("2", &first, &gone)], &[insert("1", &first)]]).await;
+    let by_hand = product("b", 1);
+    deliver(&engine, &[&[remove("4", &by_hand)], &[insert("3", &by_hand)]]).await;
+    // In one batch too.
+    deliver(&engine, &[&[remove("6", &product("c", 1)), insert("5", &product("c", 1))]]).await;
+    assert_eq!(engine.products().await, []);
+}
+
+#[tokio::test]
+async fn case_19_the_removal_of_a_document_that_is_not_there_succeeds() {
+    let engine = Engine::start().await;
+    deliver(&engine, &[&[remove("1", &product("never-seen", 4))]]).await;
+    assert_eq!(indexed(&engine, &product("never-seen", 4)).await, (5, None));
+}
+
+#[tokio::test]
+async fn case_20_of_a_mixed_bulk_answer_only_429_is_sent_again_400_is_quarantined_409_is_success() {
+    let engine = ScriptedEngine::answering(&[&[201, 409, 429, 400], &[200]]);
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    let batch: Vec<Value> = (1..=4).map(|n| insert(&n.to_string(), &product(&format!("p{n}"), n))).collect();
+    assert_eq!(earliest(&consumer, &batch).await, None);
+    assert_eq!(engine.asked(), [vec![1, 2, 3, 4], vec![3]]);
+    assert_eq!(shelf.sequences(), ["4"]);
+    assert_eq!((shelf.kept()[0].consumer.as_str(), shelf.kept()[0].kind), ("search", "index_rejects"));
+}
+
+#[tokio::test]
+async fn what_stays_throttled_fails_at_its_earliest_record_and_nothing_is_quarantined() {
+    let engine = ScriptedEngine::answering(&[&[201, 429, 503], &[429, 503]]);
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    let batch: Vec<Value> = (1..=3).map(|n| insert(&n.to_string(), &product(&format!("p{n}"), n))).collect();
+    assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("2"));
+    assert_eq!(shelf.kept(), []);
+}
+
+#[tokio::test]
+async fn a_lost_index_is_no_fault_of_the_documents() {
+    let engine = ScriptedEngine::answering(&[&[404], &[403], &[201]]);
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    let batch = [insert("1", &product("a", 1))];
+    assert_eq!(engine.ensured(), 1);
+    assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"));
+    assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"));
+    assert_eq!(earliest(&consumer, &batch).await, None);
+    assert_eq!(shelf.kept(), []);
+    // After the 404 it looked again, after the 403 there was no reason to.
+    assert_eq!(engine.ensured(), 2);
+}
+
+#[tokio::test]
+async fn a_batch_is_one_bulk_call_and_records_of_one_item_are_one_operation() {
+    let engine = ScriptedEngine::answering(&[&[201, 201]]);
+    let (consumer, _) = consumer([engine.sink().await]);
+    let batch = [
+        insert("1", &product("a", 1)),
+        insert("2", &product("b", 1)),
+        modify("3", &product("a", 1), &product("a", 2)),
+        modify("4", &product("a", 2), &product("a", 3)),
+    ];
+    assert_eq!(earliest(&consumer, &batch).await, None);
+    assert_eq!(engine.asked(), [[3, 1]]);
+}
+
+#[tokio::test]
+async fn when_folded_records_fail_the_first_of_them_is_named_and_when_refused_only_the_newest_is_set_aside() {
+    let batch = [
+        insert("1", &product("b", 1)),
+        insert("2", &product("a", 1)),
+        modify("3", &product("a", 1), &product("a", 2)),
+        modify("4", &product("a", 2), &product("a", 3)),
+    ];
+    let engine = ScriptedEngine::answering(&[&[201, 503], &[503], &[201, 400]]);
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("2"));
+    assert_eq!(earliest(&consumer, &batch).await, None);
+    assert_eq!(shelf.sequences(), ["4"]);
+}
+
+#[test]
+fn case_21_keys_that_look_alike_have_documents_of_their_own() {
+    assert_ne!(document_id("a|b", "c"), document_id("a", "b|c"));
+}
+
+#[tokio::test]
+async fn case_21_a_number_or_binary_key_of_equal_text_never_reaches_the_document_of_a_string_key() {
+    let engine = Engine::start().await;
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    assert_eq!(earliest(&consumer, &[insert("1", &product("7", 1))]).await, None);
+    for (sequence, kind, text) in [("2", "N", "7"), ("3", "B", "UFJPRFVDVCM3")] {
+        let mut other = modify(sequence, &product("7", 1), &product("7", 9));
+        other["dynamodb"]["Keys"]["PK"] = json!({ kind: text });
+        assert_eq!(earliest(&consumer, &[other]).await, None);
+    }
+    assert_eq!(indexed(&engine, &product("7", 1)).await.0, 1);
+    assert_eq!(shelf.sequences(), ["2", "3"]);
+}
+
+#[tokio::test]
+async fn case_22_a_number_beyond_double_precision_is_indexed_exactly() {
+    // 2^53 + 1 is no double.
+    for amount in [9_007_199_254_740_993, i64::MAX - 1] {
+        let engine = Engine::start().await;
+        let mut dear = product("a", 1);
+        dear.data.price = Money::new(amount, Currency::USD);
+        deliver(&engine, &[&[insert("1", &dear)]]).await;
+        let stored = engine.document::<ProductDocument, _>(&dear).await.unwrap();
+        assert_eq!(stored.document.unwrap().price_amount, amount);
+    }
+}
+
+#[tokio::test]
+async fn case_23_while_the_index_is_down_other_sinks_go_on_and_nothing_is_lost_when_it_returns() {
+    let engine = Engine::embedded().await;
+    let other = Scripted::failing("other", &[]);
+    let (consumer, shelf) = consumer([engine.sink().await, other.boxed()]);
+    let faults = engine.server.as_ref().unwrap().faults();
+    let batch = [insert("1", &product("a", 1)), insert("2", &product("b", 1))];
+    for kind in [FaultKind::Error, FaultKind::Throttle, FaultKind::Reset] {
+        faults.add(Fault { kind, rate: 1.0, count: None, seed: 0 }).unwrap();
+        assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"), "{kind:?}");
+        faults.clear();
+    }
+    assert_eq!(engine.products().await, []);
+    assert_eq!(earliest(&consumer, &batch).await, None);
+    assert_eq!(engine.products().await, [("a".to_owned(), 1), ("b".to_owned(), 1)]);
+    assert_eq!(shelf.kept(), []);
+    assert_eq!(other.attempted().len(), 8);
+}
+
+#[tokio::test]
+async fn a_consumer_that_starts_while_the_index_is_down_creates_it_later() {
+    let engine = Engine::embedded().await;
+    let faults = engine.server.as_ref().unwrap().faults();
+    faults.add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 0 }).unwrap();
+    let (consumer, _) = consumer([engine.sink().await]);
+    faults.clear();
+    assert_eq!(earliest(&consumer, &[insert("1", &product("a", 1))]).await, None);
+    assert_eq!(engine.products().await, [("a".to_owned(), 1)]);
+}

@@ -1,0 +1,246 @@
+//! Derived sales: whatever the schedule, the rows say what the order says now.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fixture::TestTable;
+use key_schema::item::{Entity, Stored};
+use key_schema::order::{Order, OrderStatus};
+use key_schema::sales::{self, Listed};
+use serde_json::Value;
+use stream::sales::Sales;
+use stream::sink::Sink;
+use table::Table;
+
+use crate::support::{Scripted, consumer, earliest, insert, line, modify, order, remove};
+
+/// A shop with a table and the sink over it.
+struct Shop {
+    test: TestTable,
+    table: Arc<Table>,
+}
+
+impl Shop {
+    async fn open() -> Self {
+        let test = TestTable::create().await;
+        let table = Arc::new(test.table());
+        Self { test, table }
+    }
+
+    fn sink(&self) -> Box<dyn Sink> {
+        Box::new(Sales::new(self.table.clone(), 4))
+    }
+
+    /// Writes an item as it stands.
+    async fn put<T: Entity>(&self, item: &Stored<T>) {
+        let item = item.to_item().unwrap().into();
+        self.test.client().put_item().table_name(self.test.name()).set_item(Some(item)).send().await.unwrap();
+    }
+
+    /// Writes an order with its lines.
+    async fn place(&self, order: &Stored<Order>) {
+        self.put(order).await;
+        for number in 1..=order.line_count {
+            self.put(&line(order.id.as_str(), number)).await;
+        }
+    }
+
+    /// The rows of an order, reversed ones too: quantity, rev, reversed, by sort key.
+    async fn rows(&self, order: &str) -> BTreeMap<String, (String, String, bool)> {
+        let answer = self
+            .test
+            .client()
+            .query()
+            .table_name(self.test.name())
+            .key_condition_expression("PK = :pk")
+            .expression_attribute_values(":pk", AttributeValue::S(format!("SALES#{order}")))
+            .consistent_read(true)
+            .send()
+            .await
+            .unwrap();
+        let number = |value: &AttributeValue| value.as_n().unwrap().clone();
+        answer
+            .items()
+            .iter()
+            .map(|row| {
+                let reversed = row.contains_key("reversed");
+                (row["SK"].as_s().unwrap().clone(), (number(&row["quantity"]), number(&row["rev"]), reversed))
+            })
+            .collect()
+    }
+
+    /// What the list of a product's sales shows.
+    async fn listed(&self, product: &str) -> Vec<Listed> {
+        let (from, to) = ("2017-01-01T00:00:00.000Z".parse().unwrap(), "2017-12-31T00:00:00.000Z".parse().unwrap());
+        self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items
+    }
+
+    /// Runs batches one after the other; each must succeed.
+    async fn deliver(&self, batches: &[&[Value]]) {
+        let (consumer, shelf) = consumer([self.sink()]);
+        for batch in batches {
+            assert_eq!(earliest(&consumer, batch).await, None);
+        }
+        assert_eq!(shelf.kept(), []);
+    }
+}
+
+#[tokio::test]
+async fn the_lines_of_a_placed_order_are_sales_of_their_products() {
+    let shop = Shop::open().await;
+    let pending = order("o1", OrderStatus::Pending, 1, 2);
+    shop.place(&pending).await;
+    shop.deliver(&[&[insert("1", &pending)]]).await;
+    let listed = shop.listed("p2").await;
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].order_id.as_str(), listed[0].quantity, listed[0].total.amount), ("o1", 2, 129));
+    assert_eq!(shop.rows("o1").await.len(), 2);
+}
+
+#[tokio::test]
+async fn an_order_over_the_limit_of_one_transaction_is_derived_whole() {
+    let shop = Shop::open().await;
+    let large = order("o1", OrderStatus::Pending, 1, 161);
+    shop.place(&large).await;
+    shop.deliver(&[&[insert("1", &large)]]).await;
+    assert_eq!(shop.rows("o1").await.len(), 161);
+}
+
+#[tokio::test]
+async fn an_order_that_nobody_can_see_yet_and_a_step_that_changes_no_sale_derive_nothing() {
+    let shop = Shop::open().await;
+    let [placing, pending, paid] =
+        [OrderStatus::Placing, OrderStatus::Pending, OrderStatus::Paid].map(|status| order("o1", status, 1, 1));
+    shop.place(&paid).await;
+    shop.deliver(&[&[insert("1", &placing)], &[modify("2", &pending, &paid)]]).await;
+    assert!(shop.rows("o1").await.is_empty());
+    assert!(shop.table.meter().take().is_empty(), "nothing was even read");
+    shop.deliver(&[&[modify("3", &placing, &pending)]]).await;
+    assert_eq!(shop.rows("o1").await.len(), 1);
+}
+
+#[tokio::test]
+async fn cancelling_and_returning_reverse_the_sales() {
+    for (before, after) in
+        [(OrderStatus::Picking, OrderStatus::Cancelled), (OrderStatus::Delivered, OrderStatus::Returned)]
+    {
+        let shop = Shop::open().await;
+        let (sold, reversed) = (order("o1", before, 4, 1), order("o1", after, 5, 1));
+        shop.place(&sold).await;
+        shop.deliver(&[&[insert("1", &sold)]]).await;
+        assert_eq!(shop.listed("p1").await.len(), 1);
+        shop.put(&reversed).await;
+        shop.deliver(&[&[modify("2", &sold, &reversed)]]).await;
+        assert_eq!(shop.listed("p1").await, []);
+        assert_eq!(shop.rows("o1").await["LINE#00000000000000000001"], ("1".into(), "5".into(), true));
+    }
+}
+
+#[tokio::test]
+async fn case_03_what_succeeded_beside_a_failure_is_not_written_again_on_the_retry() {
+    let shop = Shop::open().await;
+    let (a, b) = (order("a", OrderStatus::Pending, 1, 1), order("b", OrderStatus::Pending, 1, 1));
+    shop.place(&a).await;
+    shop.place(&b).await;
+    let other = Scripted::failing("other", &["1"]);
+    let (consumer, _) = consumer([shop.sink(), other.boxed()]);
+    let batch = [insert("1", &a), insert("2", &b)];
+    assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"));
+    // A mark on the row that a second write would wipe out.
+    let mut marked = sales::derive(&b, &line("b", 1).data);
+    marked.data.quantity = 77;
+    shop.put(&marked).await;
+    other.recover();
+    assert_eq!(earliest(&consumer, &batch).await, None);
+    assert_eq!(shop.rows("b").await["LINE#00000000000000000001"].0, "77");
+}
+
+#[tokio::test]
+async fn case_11_a_batch_that_is_delivered_twice_leaves_the_same_rows() {
+    let shop = Shop::open().await;
+    let pending = order("o1", OrderStatus::Pending, 1, 3);
+    shop.place(&pending).await;
+    let batch = [insert("1", &pending)];
+    shop.deliver(&[&batch]).await;
+    let once = shop.rows("o1").await;
+    shop.deliver(&[&batch, &batch]).await;
+    assert_eq!(shop.rows("o1").await, once);
+}
+
+#[tokio::test]
+async fn case_12_an_old_record_that_is_replayed_after_the_cancellation_brings_no_sale_back() {
+    let shop = Shop::open().await;
+    let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
+    shop.place(&pending).await;
+    let placed = [insert("1", &pending)];
+    shop.deliver(&[&placed]).await;
+    shop.put(&cancelled).await;
+    shop.deliver(&[&[modify("2", &pending, &cancelled)], &placed]).await;
+    assert_eq!(shop.listed("p1").await, []);
+    assert!(shop.rows("o1").await["LINE#00000000000000000001"].2);
+}
+
+#[tokio::test]
+async fn case_13_the_records_of_an_order_may_arrive_in_any_order() {
+    let [pending, cancelled] =
+        [(OrderStatus::Pending, 1), (OrderStatus::Cancelled, 2)].map(|(status, rev)| order("o1", status, rev, 2));
+    let (placed, called_off) = (insert("1", &pending), modify("2", &pending, &cancelled));
+    for batch in [[placed.clone(), called_off.clone()], [called_off, placed]] {
+        let shop = Shop::open().await;
+        shop.place(&cancelled).await;
+        shop.deliver(&[&batch[..1], &batch[1..]]).await;
+        assert!(shop.rows("o1").await.values().all(|(_, rev, reversed)| rev == "2" && *reversed));
+        assert_eq!(shop.rows("o1").await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_slow_predecessor_with_an_older_head_overwrites_nothing() {
+    let shop = Shop::open().await;
+    let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
+    shop.place(&cancelled).await;
+    shop.deliver(&[&[modify("2", &pending, &cancelled)]]).await;
+    // It read the head before the cancellation and writes only now.
+    let late = sales::apply(&[sales::derive(&pending, &line("o1", 1).data)]).unwrap();
+    assert!(shop.table.transact(&late).await.is_err());
+    assert_eq!(shop.listed("p1").await, []);
+}
+
+#[tokio::test]
+async fn rows_that_were_written_under_another_chunking_are_brought_up_one_by_one() {
+    let shop = Shop::open().await;
+    let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 3), order("o1", OrderStatus::Cancelled, 2, 3));
+    shop.place(&cancelled).await;
+    shop.put(&sales::derive(&cancelled, &line("o1", 1).data)).await;
+    shop.put(&sales::derive(&pending, &line("o1", 2).data)).await;
+    shop.deliver(&[&[modify("2", &pending, &cancelled)]]).await;
+    let rows = shop.rows("o1").await;
+    assert_eq!(rows.len(), 3);
+    assert!(rows.values().all(|(_, rev, reversed)| rev == "2" && *reversed));
+}
+
+#[tokio::test]
+async fn an_order_that_an_operator_removed_leaves_its_sales_in_the_books() {
+    let shop = Shop::open().await;
+    let pending = order("o1", OrderStatus::Pending, 1, 1);
+    shop.place(&pending).await;
+    shop.deliver(&[&[insert("1", &pending)], &[remove("2", &pending)]]).await;
+    assert_eq!(shop.listed("p1").await.len(), 1);
+    // And a record of an order that is nowhere derives nothing.
+    shop.deliver(&[&[insert("3", &order("o2", OrderStatus::Pending, 1, 1))]]).await;
+    assert!(shop.rows("o2").await.is_empty());
+}
+
+#[tokio::test]
+async fn an_order_whose_head_cannot_be_read_any_more_is_set_aside() {
+    let shop = Shop::open().await;
+    let pending = order("o1", OrderStatus::Pending, 1, 1);
+    let mut broken = pending.to_item().unwrap();
+    broken.inner_mut().insert("status".into(), serde_dynamo::AttributeValue::S("teleported".into()));
+    let put = shop.test.client().put_item().table_name(shop.test.name()).set_item(Some(broken.into()));
+    put.send().await.unwrap();
+    let (consumer, shelf) = consumer([shop.sink()]);
+    assert_eq!(earliest(&consumer, &[insert("1", &pending)]).await, None);
+    assert_eq!((shelf.sequences(), shelf.kept()[0].kind), (vec!["1".to_owned()], "malformed_order"));
+}

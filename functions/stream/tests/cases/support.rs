@@ -1,0 +1,249 @@
+//! Records as a stream gives them, and sinks that do as they are told.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use key_schema::id::{Born, ProductId};
+use key_schema::item::{Entity, Meta, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::order::{Order, OrderLine, OrderStatus};
+use key_schema::product::{CategoryPath, Product};
+use serde_json::{Value, json};
+use stream::Settings;
+use stream::batch::{Event, Record};
+use stream::consumer::{Consumer, Taken};
+use stream::lane;
+use stream::ledger::{Ledger, Reason, Verdict};
+use stream::quarantine::{Entry, Quarantine};
+use stream::sink::Sink;
+use tokio::time::Instant;
+
+/// A product at a rev. Its name tells the rev, so that a document tells which one it shows.
+pub fn product(id: &str, rev: u64) -> Stored<Product> {
+    let data = Product {
+        id: ProductId::new(id).unwrap(),
+        category_path: CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into()]).unwrap(),
+        retired: false,
+        name: format!("{id} at rev {rev}"),
+        brand: "Private".into(),
+        package_size: None,
+        price: Money::new(129, Currency::USD),
+        summary: None,
+    };
+    Stored { meta: meta(rev), data }
+}
+
+/// The same taken out of the catalogue.
+pub fn retired(id: &str, rev: u64) -> Stored<Product> {
+    let mut product = product(id, rev);
+    product.data.retired = true;
+    product
+}
+
+/// An order of one customer, with `lines` lines.
+pub fn order(id: &str, status: OrderStatus, rev: u64, lines: u64) -> Stored<Order> {
+    let data = Order {
+        id: id.parse().unwrap(),
+        customer_id: "c1".parse().unwrap(),
+        status,
+        placed_at: "2017-01-01T11:53:26.000Z".parse().unwrap(),
+        reference: None,
+        store_id: None,
+        total: Money::new(129 * i64::try_from(lines).unwrap(), Currency::USD),
+        line_count: lines,
+        invoice_number: None,
+    };
+    Stored { meta: meta(rev), data }
+}
+
+/// A line of that order.
+pub fn line(order: &str, line: u64) -> Stored<OrderLine> {
+    let data = OrderLine {
+        order_id: order.parse().unwrap(),
+        line,
+        product_id: format!("p{line}").parse().unwrap(),
+        name: "Ice".into(),
+        quantity: line,
+        unit_price: Money::new(129, Currency::USD),
+        total: Money::new(129, Currency::USD),
+    };
+    Stored { meta: meta(1), data }
+}
+
+fn meta(rev: u64) -> Meta {
+    let at = "2017-01-01T00:00:00.000Z".parse().unwrap();
+    Meta { version: rev, rev, born: Born::new("b1").unwrap(), created_at: at, updated_at: at }
+}
+
+/// The record of a new item.
+pub fn insert<T: Entity>(sequence: &str, new: &Stored<T>) -> Value {
+    record(sequence, "INSERT", new, json!({"NewImage": image(new)}))
+}
+
+/// The record of a change.
+pub fn modify<T: Entity>(sequence: &str, old: &Stored<T>, new: &Stored<T>) -> Value {
+    record(sequence, "MODIFY", new, json!({"NewImage": image(new), "OldImage": image(old)}))
+}
+
+/// The record of a removal.
+pub fn remove<T: Entity>(sequence: &str, old: &Stored<T>) -> Value {
+    record(sequence, "REMOVE", old, json!({"OldImage": image(old)}))
+}
+
+fn record<T: Entity>(sequence: &str, name: &str, item: &Stored<T>, mut change: Value) -> Value {
+    let key = item.data.key().unwrap();
+    change["Keys"] = json!({"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}});
+    change["SequenceNumber"] = sequence.into();
+    change["ApproximateCreationDateTime"] = json!(1_483_271_606);
+    change["SizeBytes"] = json!(59);
+    change["StreamViewType"] = "NEW_AND_OLD_IMAGES".into();
+    json!({
+        "eventID": format!("event-{sequence}"), "eventName": name, "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+        "awsRegion": "eu-central-1", "dynamodb": change,
+    })
+}
+
+/// An item as a stream shows it.
+pub fn image<T: Entity>(item: &Stored<T>) -> Value {
+    serde_json::to_value(item.to_item().unwrap()).unwrap()
+}
+
+/// A batch as Lambda sends it.
+pub fn event(records: &[Value]) -> Event {
+    serde_json::from_str(&json!({ "Records": records }).to_string()).unwrap()
+}
+
+/// Runs a batch with time enough.
+pub async fn run(consumer: &Consumer, records: &[Value]) -> Taken {
+    consumer.take(&event(records), Instant::now() + Duration::from_secs(60)).await.unwrap()
+}
+
+/// Runs a batch and gives the sequence number in the answer.
+pub async fn earliest(consumer: &Consumer, records: &[Value]) -> Option<String> {
+    run(consumer, records).await.answer.earliest().map(ToString::to_string)
+}
+
+/// A consumer of these sinks, one lane at a time, that keeps what it sets aside in memory.
+pub fn consumer(sinks: impl IntoIterator<Item = Box<dyn Sink>>) -> (Consumer, Arc<Shelf>) {
+    let shelf = Arc::new(Shelf::default());
+    let settings = Settings { concurrency: 1, ..Settings::default() };
+    (Consumer::new(sinks.into_iter().collect(), Box::new(Kept(shelf.clone())), settings), shelf)
+}
+
+/// A sink that does as it is told, one record at a time.
+#[derive(Clone)]
+pub struct Scripted(Arc<Script>);
+
+pub struct Script {
+    name: &'static str,
+    fails: Mutex<BTreeSet<String>>,
+    hangs: Option<String>,
+    taken: Mutex<Vec<String>>,
+}
+
+impl Scripted {
+    /// Fails the records with these sequence numbers, until told otherwise.
+    pub fn failing(name: &'static str, fails: &[&str]) -> Self {
+        Self::new(name, fails, None)
+    }
+
+    /// Never comes back from this record.
+    pub fn hanging(at: &str) -> Self {
+        Self::new("scripted", &[], Some(at.to_owned()))
+    }
+
+    fn new(name: &'static str, fails: &[&str], hangs: Option<String>) -> Self {
+        let fails = Mutex::new(fails.iter().map(|sequence| (*sequence).to_owned()).collect());
+        Self(Arc::new(Script { name, fails, hangs, taken: Mutex::default() }))
+    }
+
+    /// From now on every record succeeds.
+    pub fn recover(&self) {
+        self.0.fails.lock().unwrap().clear();
+    }
+
+    /// The sequence numbers of the records that it was given, in order.
+    pub fn attempted(&self) -> Vec<String> {
+        self.0.taken.lock().unwrap().clone()
+    }
+
+    pub fn boxed(&self) -> Box<dyn Sink> {
+        Box::new(self.clone())
+    }
+}
+
+impl Sink for Scripted {
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
+        Box::pin(lane::each(records, 1, ledger, move |record: &Record<'_>| {
+            let sequence = record.origin.sequence.to_string();
+            async move {
+                self.0.taken.lock().unwrap().push(sequence.clone());
+                if self.0.hangs.as_ref() == Some(&sequence) {
+                    std::future::pending::<()>().await;
+                }
+                if self.0.fails.lock().unwrap().contains(&sequence) {
+                    return Verdict::Failed(Reason::new("scripted", "told to"));
+                }
+                Verdict::Done
+            }
+        }))
+    }
+}
+
+/// A quarantine in memory.
+#[derive(Default)]
+pub struct Shelf {
+    kept: Mutex<Vec<Shelved>>,
+    broken: Mutex<bool>,
+}
+
+/// One record that was set aside.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shelved {
+    pub consumer: String,
+    pub sequence: String,
+    pub kind: &'static str,
+    pub text: String,
+}
+
+struct Kept(Arc<Shelf>);
+
+impl Shelf {
+    /// From now on nothing can be set aside, or again everything.
+    pub fn set_broken(&self, broken: bool) {
+        *self.broken.lock().unwrap() = broken;
+    }
+
+    /// What was set aside.
+    pub fn kept(&self) -> Vec<Shelved> {
+        self.kept.lock().unwrap().clone()
+    }
+
+    /// The same, sequence numbers alone.
+    pub fn sequences(&self) -> Vec<String> {
+        self.kept().into_iter().map(|shelved| shelved.sequence).collect()
+    }
+}
+
+impl Quarantine for Kept {
+    fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
+        Box::pin(async move {
+            if *self.0.broken.lock().unwrap() {
+                return Err(Reason::new("quarantine", "told to fail"));
+            }
+            self.0.kept.lock().unwrap().push(Shelved {
+                consumer: entry.consumer.to_owned(),
+                sequence: entry.origin.sequence.to_string(),
+                kind: entry.reason.kind,
+                text: entry.origin.text.to_owned(),
+            });
+            Ok(())
+        })
+    }
+}

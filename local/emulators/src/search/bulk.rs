@@ -1,0 +1,152 @@
+//! `_bulk`: many writes in one request, each with an outcome of its own.
+
+use axum::http::StatusCode;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::cluster::{Cluster, Target};
+use super::index::{WriteVersion, Written};
+use super::problem::Problem;
+use super::strict::{Strict, only_entry};
+
+/// The engine's limit for an id.
+const MAX_ID_BYTES: usize = 512;
+
+/// One write of a bulk request.
+pub(super) struct Operation<'a> {
+    index: String,
+    id: String,
+    version: WriteVersion,
+    require_alias: bool,
+    source: &'a RawValue,
+}
+
+/// Reads a bulk request. A line that is not understood fails all of it, as nothing after it can be trusted.
+pub(super) fn parse(body: &str) -> Result<Vec<Operation<'_>>, Problem> {
+    let lines = body
+        .strip_suffix('\n')
+        .ok_or_else(|| Problem::illegal("The bulk request must be terminated by a newline [\\n]"))?;
+    let mut lines = lines.split('\n').enumerate();
+    let mut operations = Vec::new();
+    while let Some((number, action)) = lines.next() {
+        let malformed = |reason: String| Problem::illegal(format!("Malformed line [{}]: {reason}", number + 1));
+        let action: Value = serde_json::from_str(action).map_err(|error| malformed(error.to_string()))?;
+        let (_, source) = lines.next().ok_or_else(|| malformed("no document follows".to_owned()))?;
+        let source = serde_json::from_str(source).map_err(|error| malformed(error.to_string()))?;
+        operations.push(Operation::parse(&action, source).map_err(|problem| malformed(problem.reason))?);
+    }
+    Ok(operations)
+}
+
+/// Does the writes and answers what became of each. `refuse` says, once for each, whether it is to be
+/// throttled.
+pub(super) fn run(
+    cluster: &Cluster,
+    operations: &[Operation<'_>],
+    refuse: impl Fn() -> bool,
+) -> Result<Value, Problem> {
+    let mut items = Vec::with_capacity(operations.len());
+    let mut errors = false;
+    // The operations of a request mostly go to one index: it is looked up and locked once for each run of them.
+    for group in operations.chunk_by(|a, b| a.index == b.index && a.require_alias == b.require_alias) {
+        let Some(first) = group.first() else { continue };
+        let target = first.target(cluster);
+        let mut index = target.as_ref().ok().map(Target::lock);
+        for operation in group {
+            let outcome = match (&target, &mut index) {
+                _ if refuse() => Err(Problem::throttled()),
+                (Ok(_), Some(index)) => index.write(&operation.id, operation.version, operation.source),
+                (Err(problem), _) => Err(problem.clone()),
+                (Ok(_), None) => Err(Problem::internal("the index is gone")),
+            };
+            errors |= outcome.is_err();
+            let name = target.as_ref().map_or(operation.index.as_str(), |target| target.name.as_str());
+            items.push(item(name, &operation.id, &outcome));
+        }
+        if let Some(index) = &mut index {
+            index.flush()?;
+        }
+    }
+    Ok(json!({"took": 0, "errors": errors, "items": items}))
+}
+
+impl<'a> Operation<'a> {
+    fn parse(action: &Value, source: &'a RawValue) -> Result<Self, Problem> {
+        let (kind, target) = only_entry("action", action)?;
+        if kind != "index" {
+            return Err(Problem::illegal(format!("the action [{kind}] is not supported")));
+        }
+        let mut object = Strict::new(kind, target)?;
+        let id = object.required_text("_id")?;
+        let version = match (object.text("version_type")?, object.number("version")?) {
+            (None | Some("internal"), None) => WriteVersion::Internal,
+            (Some("external"), Some(version)) => WriteVersion::External(version),
+            (Some("external_gte"), Some(version)) => WriteVersion::ExternalGte(version),
+            _ => {
+                return Err(Problem::illegal("[version] and [version_type] do not fit together"));
+            }
+        };
+        let operation = Self {
+            index: object.required_text("_index")?.to_owned(),
+            id: id.to_owned(),
+            version,
+            require_alias: object.flag("require_alias")?.unwrap_or(false),
+            source,
+        };
+        object.finish()?;
+        if id.is_empty() || id.len() > MAX_ID_BYTES {
+            return Err(Problem::illegal(format!("id must be 1 to {MAX_ID_BYTES} bytes long but has {}", id.len())));
+        }
+        if matches!(version, WriteVersion::External(v) | WriteVersion::ExternalGte(v) if i64::try_from(v).is_err()) {
+            return Err(Problem::illegal("[version] must be a positive long"));
+        }
+        Ok(operation)
+    }
+
+    fn target(&self, cluster: &Cluster) -> Result<Target, Problem> {
+        match cluster.target(&self.index) {
+            Ok(target) if self.require_alias && !target.by_alias => Err(Problem::not_an_alias(&self.index)),
+            Err(_) if self.require_alias => Err(Problem::not_an_alias(&self.index)),
+            other => other,
+        }
+    }
+}
+
+fn item(index: &str, id: &str, outcome: &Result<Written, Problem>) -> Value {
+    match outcome {
+        Ok(written) => {
+            let (status, result) =
+                if written.created { (StatusCode::CREATED, "created") } else { (StatusCode::OK, "updated") };
+            json!({"index": {
+                "_index": index, "_id": id, "_version": written.version, "result": result, "status": status.as_u16(),
+            }})
+        }
+        Err(problem) => {
+            json!({"index": {"_index": index, "_id": id, "status": problem.status.as_u16(), "error": problem.to_json()}})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_request_that_is_not_understood_is_refused_whole() {
+        for (body, part) in [
+            ("{}", "terminated by a newline"),
+            ("{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n", "no document follows"),
+            ("{\"delete\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{}\n", "[delete] is not supported"),
+            ("{\"index\":{\"_index\":\"a\",\"_id\":\"1\",\"pipeline\":\"p\"}}\n{}\n", "does not support [pipeline]"),
+            ("{\"index\":{\"_index\":\"a\",\"_id\":\"\"}}\n{}\n", "1 to 512 bytes"),
+            ("{\"index\":{\"_index\":\"a\",\"_id\":\"1\",\"version\":3}}\n{}\n", "do not fit"),
+            ("{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\nnot json\n", "Malformed line [1]"),
+        ] {
+            let problem = parse(body).err().unwrap();
+            assert_eq!(problem.status, StatusCode::BAD_REQUEST);
+            assert!(problem.reason.contains(part), "{}", problem.reason);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The search engine on one machine: the part of OpenSearch's HTTP interface that Bodega uses, over
+//! [`tantivy`].
+//!
+//! [`SearchServer`] answers on a loopback port: index templates, indices and aliases, `_bulk` with
+//! external versions, `_search`, `_count`, `_refresh` and `GET _doc`. It knows the few query types,
+//! analyzers and options that `search-index` sends and answers 400 to everything else, so that a
+//! query which works here means the same to OpenSearch. Scores are BM25 but not the same numbers.
+//!
+//! Where it differs on purpose:
+//! - Writes become visible with the next search, which refreshes first; OpenSearch takes up to a second.
+//! - A write to an index that does not exist fails; OpenSearch creates one unless told otherwise.
+//! - An alias points to one index.
+//!
+//! # Faults
+//!
+//! [`SearchServer::faults`] makes requests fail: `throttle` answers 429, `error` 503, `reset` closes
+//! the connection, all three with nothing done; `slow` answers late, `timeout` does what was asked
+//! and never answers. `partial` refuses single operations of a bulk request with 429, each by the rate of the fault.
+//! `conflict` has no meaning here.
+
+mod analysis;
+mod bulk;
+mod cluster;
+mod execute;
+mod highlight;
+mod index;
+mod journal;
+mod mapping;
+mod multi_match;
+mod problem;
+mod query;
+mod request;
+mod server;
+mod strict;
+
+use std::io;
+use std::path::PathBuf;
+
+pub use crate::table::{Fault, FaultCount, FaultKind, Faults};
+pub use server::SearchServer;
+
+/// Why the search engine cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The folder of the data, or a file in it, cannot be read or written.
+    #[error("cannot use {}: {source}", path.display())]
+    File {
+        /// The file or folder in question.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// A file in the data folder is not what this engine wrote.
+    #[error("{} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file in question.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No port could be opened on the loopback interface.
+    #[error("cannot serve: {0}")]
+    Serve(#[from] io::Error),
+}

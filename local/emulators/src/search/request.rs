@@ -1,0 +1,288 @@
+//! The body of `_search`, apart from the query.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::mapping::{Kind, Mapping, Values};
+use super::problem::Problem;
+use super::strict::{Strict, one_or_many, only_entry};
+
+/// The engine's limit for a page, `index.max_result_window`.
+const MAX_SIZE: u64 = 10_000;
+
+/// What is asked for, with fields already looked up in the mapping.
+pub(super) struct SearchRequest<'a> {
+    pub query: Option<&'a Value>,
+    pub sort: Vec<SortKey>,
+    pub after: Option<Vec<SortValue<'a>>>,
+    pub size: usize,
+    pub aggregations: Vec<TermsAggregation>,
+    /// The fields whose text is returned with marks.
+    pub highlight: Vec<usize>,
+    pub source: SourceFilter,
+    pub with_version: bool,
+    /// Whether `hits.total` is exact beyond 10,000.
+    pub exact_total: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SortKey {
+    pub by: SortBy,
+    pub descending: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum SortBy {
+    Score,
+    Field(usize),
+}
+
+/// A value that a hit is sorted by. Missing values come last in either direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum SortValue<'a> {
+    Score(f32),
+    Long(i64),
+    Keyword(&'a str),
+    Missing,
+}
+
+/// The most frequent values of a keyword field among all hits.
+pub(super) struct TermsAggregation {
+    pub name: String,
+    pub field: usize,
+    pub size: usize,
+}
+
+pub(super) enum SourceFilter {
+    All,
+    None,
+    Only(Vec<String>),
+}
+
+impl<'a> SearchRequest<'a> {
+    pub(super) fn parse(body: &'a Value, mapping: &Mapping) -> Result<Self, Problem> {
+        let mut object = Strict::new("search", body)?;
+        let size = object.number("size")?.unwrap_or(10);
+        if size > MAX_SIZE {
+            return Err(Problem::illegal(format!("Result window is too large, size must be at most [{MAX_SIZE}]")));
+        }
+        let sort = parse_sort(object.value("sort"), mapping)?;
+        let after = object.list("search_after")?.map(|values| parse_after(values, &sort, mapping)).transpose()?;
+        let request = Self {
+            query: object.value("query"),
+            sort,
+            after,
+            size: size.try_into().map_err(Problem::internal)?,
+            aggregations: parse_aggregations(object.value("aggs"), mapping)?,
+            highlight: object
+                .value("highlight")
+                .map(|value| parse_highlight(value, mapping))
+                .transpose()?
+                .unwrap_or_default(),
+            source: parse_source(object.value("_source"))?,
+            with_version: object.flag("version")?.unwrap_or(false),
+            exact_total: object.flag("track_total_hits")?.unwrap_or(false),
+        };
+        object.finish()?;
+        Ok(request)
+    }
+
+    /// Whether the order depends on how well a document matches.
+    pub(super) fn needs_scores(&self) -> bool {
+        self.sort.iter().any(|key| key.by == SortBy::Score)
+    }
+}
+
+impl SortKey {
+    /// The value to sort a document by: of several, the one that comes first in this direction.
+    pub(super) fn value<'a>(&self, score: f32, row: &'a [Values]) -> SortValue<'a> {
+        let SortBy::Field(field) = self.by else {
+            return SortValue::Score(score);
+        };
+        let pick = |length: usize| {
+            if self.descending { length.saturating_sub(1) } else { 0 }
+        };
+        match row.get(field) {
+            Some(Values::Longs(longs)) => {
+                longs.get(pick(longs.len())).map_or(SortValue::Missing, |v| SortValue::Long(*v))
+            }
+            Some(Values::Keywords(words)) => {
+                words.get(pick(words.len())).map_or(SortValue::Missing, |v| SortValue::Keyword(v))
+            }
+            Some(Values::None) | None => SortValue::Missing,
+        }
+    }
+
+    pub(super) fn compare(&self, a: &SortValue<'_>, b: &SortValue<'_>) -> Ordering {
+        let ascending = match (a, b) {
+            (SortValue::Missing, SortValue::Missing) => return Ordering::Equal,
+            (SortValue::Missing, _) => return Ordering::Greater,
+            (_, SortValue::Missing) => return Ordering::Less,
+            (SortValue::Score(a), SortValue::Score(b)) => a.total_cmp(b),
+            (SortValue::Long(a), SortValue::Long(b)) => a.cmp(b),
+            (SortValue::Keyword(a), SortValue::Keyword(b)) => a.cmp(b),
+            // A field has values of one type; `parse_after` sees to it that so has `search_after`.
+            _ => Ordering::Equal,
+        };
+        if self.descending { ascending.reverse() } else { ascending }
+    }
+}
+
+/// Orders by the keys, the first that differs deciding.
+pub(super) fn compare(sort: &[SortKey], a: &[SortValue<'_>], b: &[SortValue<'_>]) -> Ordering {
+    let mut orders = sort.iter().zip(a.iter().zip(b)).map(|(key, (a, b))| key.compare(a, b));
+    orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// Orders a hit, whose values are looked up only as far as they are needed, against values.
+pub(super) fn compare_hit(sort: &[SortKey], score: f32, row: &[Values], other: &[SortValue<'_>]) -> Ordering {
+    let mut orders = sort.iter().zip(other).map(|(key, other)| key.compare(&key.value(score, row), other));
+    orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+impl SortValue<'_> {
+    pub(super) fn to_json(self) -> Value {
+        match self {
+            Self::Score(score) => score.into(),
+            Self::Long(long) => long.into(),
+            Self::Keyword(keyword) => keyword.into(),
+            Self::Missing => Value::Null,
+        }
+    }
+}
+
+fn parse_sort(sort: Option<&Value>, mapping: &Mapping) -> Result<Vec<SortKey>, Problem> {
+    let Some(sort) = sort else {
+        return Ok(vec![SortKey { by: SortBy::Score, descending: true }]);
+    };
+    one_or_many(sort)
+        .iter()
+        .map(|key| {
+            let (name, order) = only_entry("sort", key)?;
+            let descending = match order.as_str() {
+                Some("asc") => false,
+                Some("desc") => true,
+                _ => return Err(Problem::parsing("[sort] must be [asc] or [desc]")),
+            };
+            if name == "_score" {
+                return Ok(SortKey { by: SortBy::Score, descending });
+            }
+            match mapping.field(name) {
+                Some((field, definition)) if !matches!(definition.kind, Kind::Text { .. } | Kind::Boolean) => {
+                    Ok(SortKey { by: SortBy::Field(field), descending })
+                }
+                Some(_) => Err(Problem::illegal(format!("[{name}] is not of a type to sort by"))),
+                None => Err(Problem::illegal(format!("No mapping found for [{name}] in order to sort on"))),
+            }
+        })
+        .collect()
+}
+
+fn parse_after<'a>(values: &'a [Value], sort: &[SortKey], mapping: &Mapping) -> Result<Vec<SortValue<'a>>, Problem> {
+    if values.len() != sort.len() {
+        let (got, needed) = (values.len(), sort.len());
+        return Err(Problem::illegal(format!("search_after has {got} value(s) but sort has {needed}.")));
+    }
+    values
+        .iter()
+        .zip(sort)
+        .map(|(value, key)| {
+            let parsed = match key.by {
+                _ if value.is_null() => Some(SortValue::Missing),
+                // A score is a single; the text it was written as gives the same one again.
+                #[allow(clippy::cast_possible_truncation)]
+                SortBy::Score => value.as_f64().map(|score| SortValue::Score(score as f32)),
+                SortBy::Field(field) => match mapping.field_at(field).map(|field| &field.kind) {
+                    Some(Kind::Keyword { .. }) => value.as_str().map(SortValue::Keyword),
+                    _ => value.as_i64().map(SortValue::Long),
+                },
+            };
+            parsed.ok_or_else(|| Problem::illegal(format!("Failed to parse search_after value for {value}")))
+        })
+        .collect()
+}
+
+fn parse_aggregations(aggregations: Option<&Value>, mapping: &Mapping) -> Result<Vec<TermsAggregation>, Problem> {
+    let aggregations = aggregations.and_then(Value::as_object).into_iter().flatten();
+    aggregations
+        .map(|(name, definition)| {
+            let (kind, terms) = only_entry("aggregation", definition)?;
+            if kind != "terms" {
+                return Err(Problem::parsing(format!("Unknown aggregation type [{kind}]")));
+            }
+            let mut object = Strict::new("terms", terms)?;
+            let field = object.required_text("field")?;
+            let size = object.number("size")?.unwrap_or(10).try_into().map_err(Problem::internal)?;
+            object.finish()?;
+            match mapping.field(field) {
+                Some((field, definition)) if matches!(definition.kind, Kind::Keyword { .. }) => {
+                    Ok(TermsAggregation { name: name.clone(), field, size })
+                }
+                _ => Err(Problem::illegal(format!("[{field}] is no keyword field to count values of"))),
+            }
+        })
+        .collect()
+}
+
+/// Only whole fields are highlighted, in HTML, with the default marks.
+fn parse_highlight(highlight: &Value, mapping: &Mapping) -> Result<Vec<usize>, Problem> {
+    let mut object = Strict::new("highlight", highlight)?;
+    if object.text("encoder")? != Some("html") || object.number("number_of_fragments")? != Some(0) {
+        return Err(Problem::parsing("[highlight] must have [encoder] [html] and [number_of_fragments] [0]"));
+    }
+    let fields = object.value("fields").and_then(Value::as_object);
+    object.finish()?;
+    fields
+        .into_iter()
+        .flatten()
+        .map(|(name, options)| {
+            Strict::new("highlight_field", options)?.finish()?;
+            let field = mapping.field(name).filter(|(_, field)| matches!(field.kind, Kind::Text { .. }));
+            field.map(|(field, _)| field).ok_or_else(|| Problem::illegal(format!("[{name}] is no text field")))
+        })
+        .collect()
+}
+
+fn parse_source(source: Option<&Value>) -> Result<SourceFilter, Problem> {
+    match source {
+        None | Some(Value::Bool(true)) => Ok(SourceFilter::All),
+        Some(Value::Bool(false)) => Ok(SourceFilter::None),
+        Some(names) => one_or_many(names)
+            .iter()
+            .map(|name| name.as_str().filter(|name| !name.contains('*')).map(str::to_owned))
+            .collect::<Option<_>>()
+            .map(SourceFilter::Only)
+            .ok_or_else(|| Problem::parsing("[_source] must be a boolean or names of fields")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_values_come_last_in_either_direction() {
+        for descending in [false, true] {
+            let key = SortKey { by: SortBy::Field(0), descending };
+            assert_eq!(key.compare(&SortValue::Missing, &SortValue::Long(1)), Ordering::Greater);
+        }
+    }
+
+    #[test]
+    fn of_several_values_the_one_that_comes_first_counts() {
+        let row = [Values::Longs([1, 5].into())];
+        let key = |descending| SortKey { by: SortBy::Field(0), descending };
+        assert_eq!(key(false).value(0.0, &row), SortValue::Long(1));
+        assert_eq!(key(true).value(0.0, &row), SortValue::Long(5));
+    }
+
+    #[test]
+    fn the_first_key_that_differs_decides() {
+        let sort =
+            [SortKey { by: SortBy::Score, descending: true }, SortKey { by: SortBy::Field(0), descending: false }];
+        let hit = |score, id: &'static str| [SortValue::Score(score), SortValue::Keyword(id)];
+        assert_eq!(compare(&sort, &hit(2.0, "b"), &hit(1.0, "a")), Ordering::Less);
+        assert_eq!(compare(&sort, &hit(1.0, "b"), &hit(1.0, "a")), Ordering::Greater);
+    }
+}

@@ -1,0 +1,160 @@
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use dynoxide::Database;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::oneshot;
+
+use super::files::Files;
+use super::stream_store::StreamStore;
+use super::{Error, proxy};
+
+/// A DynamoDB with its streams inside this process, served over HTTP on a loopback port.
+///
+/// It has a thread and a runtime of its own: the engine blocks while it works, one request at a time
+/// in any case, and must not hold up the tasks of whoever embeds it. Dropping the value ends the
+/// server, and removes the data unless a data folder was given.
+pub struct EmbeddedTable {
+    url: String,
+    // Dropped in this order: the server and with it its handles, the engine, the second connection,
+    // and only then the files.
+    server: Server,
+    engine: Database,
+    stream: StreamStore,
+    _files: Files,
+}
+
+impl EmbeddedTable {
+    /// Opens the database in `data_dir`, or a throw-away one in memory where the machine has a
+    /// memory file system, and serves it. Ready when it returns; blocks for some milliseconds.
+    ///
+    /// # Errors
+    /// [`Error::Folder`] or [`Error::InUse`] for the data folder, [`Error::Engine`] for a database
+    /// that cannot be opened, [`Error::UnknownSchema`] when the engine's version is not the one
+    /// this crate was written for, [`Error::Serve`] without a port or a thread.
+    pub fn start(data_dir: Option<&Path>) -> Result<Self, Error> {
+        let files = match data_dir {
+            Some(folder) => Files::kept(folder)?,
+            None => Files::scratch()?,
+        };
+        let path = files.database();
+        let engine = Database::new(&path.to_string_lossy())?;
+        // The engine's words for SQLite's settings: the first gives up syncing, for data that need
+        // not outlive the machine; the second syncs at checkpoints only, which keeps the file whole.
+        if files.is_kept() {
+            engine.disable_bulk_loading()?;
+        } else {
+            engine.enable_bulk_loading()?;
+        }
+        let stream = StreamStore::open(&path, files.is_kept())?;
+        files.forget();
+        let server = Server::start(engine.clone())?;
+        Ok(Self { url: proxy::loopback_url(server.port), server, engine, stream, _files: files })
+    }
+
+    /// The endpoint of both the table and its stream: `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`, which no
+    /// reader needs any more, and gives their number. The newest record of a table always stays, for
+    /// the engine numbers on from it. Blocks for about a millisecond per 500 records.
+    ///
+    /// # Errors
+    /// [`Error::SequenceNumber`] for a number that this stream did not give out; [`Error::Stream`]
+    /// when SQLite fails. A busy database is no error: what is left goes with the next call.
+    pub fn trim_stream(&self, table: &str, up_to_sequence_number: &str) -> Result<u64, Error> {
+        self.stream.trim(table, up_to_sequence_number)
+    }
+
+    /// Deletes the expired items of every table with TTL and gives their number. The engine never
+    /// does it by itself. It reads whole tables, in steps between which other requests go first;
+    /// blocks as long as that takes.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] when the engine fails.
+    pub fn sweep_ttl(&self) -> Result<usize, Error> {
+        Ok(self.engine.sweep_ttl()?)
+    }
+
+    /// Ends the server and closes the database, as dropping does.
+    pub fn shutdown(mut self) {
+        self.server.stop();
+    }
+}
+
+struct Server {
+    port: u16,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(engine: Database) -> Result<Self, Error> {
+        let (stop, stopped) = oneshot::channel();
+        let (opened, port) = mpsc::channel();
+        // The runtime is made and dropped on its own thread, because the caller may be inside one.
+        let thread = std::thread::Builder::new().name("embedded-table".to_owned()).spawn(move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    let _ = opened.send(Err(error));
+                    return;
+                }
+            };
+            runtime.block_on(serve(engine, &opened, stopped));
+            // Dropping the runtime drops the connections, none of them inside a request: the
+            // engine runs a request to its end before this thread goes on.
+        })?;
+        let port = port.recv().unwrap_or_else(|gone| Err(io::Error::other(gone)))?;
+        Ok(Self { port, stop: Some(stop), thread: Some(thread) })
+    }
+
+    fn stop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // An error means that the thread panicked; it is ended either way.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn serve(engine: Database, opened: &mpsc::Sender<io::Result<u16>>, stopped: oneshot::Receiver<()>) {
+    let listener = match listen() {
+        Ok(listener) => listener,
+        Err(error) => {
+            let _ = opened.send(Err(error));
+            return;
+        }
+    };
+    let _ = opened.send(listener.local_addr().map(|address| address.port()));
+    let serving = dynoxide::server::serve_with_shutdown(listener, engine, std::future::pending());
+    tokio::select! {
+        served = serving => {
+            if let Err(error) = served {
+                tracing::error!(error, "the embedded table stopped serving");
+            }
+        }
+        _ = stopped => {}
+    }
+}
+
+/// Accepted sockets inherit the option from the listening one: without it, large answers wait for
+/// the other side's delayed acknowledgement.
+fn listen() -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_nodelay(true)?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    socket.listen(1024)
+}

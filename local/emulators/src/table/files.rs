@@ -1,0 +1,157 @@
+//! Where the database of the embedded table lies.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Error;
+
+/// The memory file system that Linux offers to everybody.
+const MEMORY_FOLDER: &str = "/dev/shm";
+/// A container often gets 64 MB there, which a retail import fills: below this size it is not used.
+const ROOMY: u64 = 2 << 30;
+const DATABASE: &str = "table.sqlite3";
+
+/// The place of one database, which no other process uses.
+#[derive(Debug)]
+pub(super) struct Files {
+    folder: PathBuf,
+    /// Holds the lock on a data folder that is kept; `None` for a throw-away database.
+    lock: Option<File>,
+}
+
+impl Files {
+    /// A database that is kept in `folder`, which is made when it is missing.
+    pub(super) fn kept(folder: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Folder { path: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(failed)?;
+        let lock = File::create(folder.join("table.lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { folder: folder.to_owned(), lock: Some(lock) }),
+            Err(TryLockError::WouldBlock) => Err(Error::InUse(folder.to_owned())),
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
+    }
+
+    /// A database that is gone when this value is.
+    pub(super) fn scratch() -> Result<Self, Error> {
+        let name = format!("bodega-{}-{:016x}", std::process::id(), fastrand::u64(..));
+        let mut parents = Vec::new();
+        if roomy_memory_folder() {
+            parents.push(PathBuf::from(MEMORY_FOLDER));
+        }
+        parents.push(std::env::temp_dir());
+        let mut failure = io::Error::from(io::ErrorKind::NotFound);
+        for parent in &parents {
+            let folder = parent.join(&name);
+            match fs::create_dir(&folder) {
+                Ok(()) => return Ok(Self { folder, lock: None }),
+                Err(error) => failure = error,
+            }
+        }
+        Err(Error::Folder { path: parents.pop().unwrap_or_default(), source: failure })
+    }
+
+    pub(super) fn database(&self) -> PathBuf {
+        self.folder.join(DATABASE)
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Takes a throw-away database out of sight once every connection to it is open: the kernel then
+    /// frees it with the last of them, even if this process is killed. Where open files cannot be
+    /// removed (Windows) they go when this value is dropped.
+    pub(super) fn forget(&self) {
+        if cfg!(unix) {
+            self.remove();
+        }
+    }
+
+    fn remove(&self) {
+        if !self.is_kept() {
+            // Nothing to do about a failure: the system's own cleaning of temporary files is left.
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn roomy_memory_folder() -> bool {
+    fs::read_to_string("/proc/self/mounts").is_ok_and(|mounts| mounts.lines().any(is_roomy_memory_mount))
+}
+
+/// One line of `mounts(5)`: device, mount point, type, options, two numbers.
+fn is_roomy_memory_mount(line: &str) -> bool {
+    let mut fields = line.split(' ');
+    let (Some(_), Some(MEMORY_FOLDER), Some("tmpfs"), Some(options)) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return false;
+    };
+    let mut options = options.split(',');
+    options.clone().any(|option| option == "rw")
+        && options
+            .find_map(|option| option.strip_prefix("size="))
+            // Without a size the kernel gives half of the machine's memory.
+            .is_none_or(|size| bytes(size).is_some_and(|bytes| bytes >= ROOMY))
+}
+
+fn bytes(size: &str) -> Option<u64> {
+    let (digits, unit) = match size.split_at_checked(size.len().checked_sub(1)?)? {
+        (digits, "k") => (digits, 1 << 10),
+        (digits, "m") => (digits, 1 << 20),
+        (digits, "g") => (digits, 1 << 30),
+        _ => (size, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn a_small_or_foreign_memory_mount_is_not_used() {
+        for (line, roomy) in [
+            ("tmpfs /dev/shm tmpfs rw,relatime,size=24684100k 0 0", true),
+            ("tmpfs /dev/shm tmpfs rw,nosuid,nodev 0 0", true),
+            ("tmpfs /dev/shm tmpfs rw,size=4g 0 0", true),
+            ("shm /dev/shm tmpfs rw,size=65536k 0 0", false),
+            ("shm /dev/shm tmpfs ro,size=4g 0 0", false),
+            ("shm /dev/shm tmpfs rw,size= 0 0", false),
+            ("tmpfs /run tmpfs rw,size=24684100k 0 0", false),
+            ("/dev/sda1 /dev/shm ext4 rw 0 0", false),
+            ("", false),
+        ] {
+            assert_eq!(is_roomy_memory_mount(line), roomy, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_data_folder_serves_one_system_at_a_time_and_stays() {
+        let folder = Files::scratch().unwrap();
+        let data = folder.folder.join("data");
+        let first = Files::kept(&data).unwrap();
+        assert!(matches!(Files::kept(&data), Err(Error::InUse(_))));
+        drop(first);
+        assert!(Files::kept(&data).is_ok());
+        assert!(data.exists());
+    }
+
+    #[test]
+    fn a_throw_away_folder_goes_with_its_value() {
+        let files = Files::scratch().unwrap();
+        let folder = files.folder.clone();
+        assert!(folder.is_dir());
+        drop(files);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,72 @@
+//! The errors that the proxy answers with itself, in DynamoDB's words.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Response, StatusCode, header};
+use serde_json::{Value, json};
+
+const ERROR_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
+/// What DynamoDB sends instead of `application/json`.
+const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
+
+pub(super) fn throttled() -> Response<Full<Bytes>> {
+    error(
+        StatusCode::BAD_REQUEST,
+        "ProvisionedThroughputExceededException",
+        "The level of configured provisioned throughput for the table was exceeded. Consider \
+         increasing your provisioning level with the UpdateTable API.",
+    )
+}
+
+pub(super) fn internal() -> Response<Full<Bytes>> {
+    error(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", "Internal server error")
+}
+
+pub(super) fn unavailable() -> Response<Full<Bytes>> {
+    error(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", "The table behind the proxy cannot be reached.")
+}
+
+pub(super) fn too_large() -> Response<Full<Bytes>> {
+    error(StatusCode::PAYLOAD_TOO_LARGE, "SerializationException", "A request holds at most 16 MB.")
+}
+
+pub(super) fn conflict() -> Response<Full<Bytes>> {
+    error(StatusCode::BAD_REQUEST, "TransactionConflictException", "Transaction is ongoing for the item")
+}
+
+/// A transaction of `actions` actions, of which the one at `culprit` met another transaction.
+pub(super) fn cancelled(actions: usize, culprit: usize) -> Response<Full<Bytes>> {
+    let code = |at| {
+        if at == culprit { "TransactionConflict" } else { "None" }
+    };
+    let codes: Vec<&str> = (0..actions).map(code).collect();
+    let reasons: Vec<Value> = codes
+        .iter()
+        .map(|code| match *code {
+            "None" => json!({"Code": "None"}),
+            code => json!({"Code": code, "Message": "Transaction is ongoing for the item"}),
+        })
+        .collect();
+    let message =
+        format!("Transaction cancelled, please refer cancellation reasons for specific reasons [{}]", codes.join(", "));
+    json_answer(
+        StatusCode::BAD_REQUEST,
+        &json!({
+            "__type": format!("{ERROR_PREFIX}TransactionCanceledException"),
+            "Message": message,
+            "CancellationReasons": reasons,
+        }),
+    )
+}
+
+fn error(status: StatusCode, code: &str, message: &str) -> Response<Full<Bytes>> {
+    json_answer(status, &json!({"__type": format!("{ERROR_PREFIX}{code}"), "message": message}))
+}
+
+/// Without `x-amz-crc32`: clients check the sum only where it is sent.
+fn json_answer(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(MEDIA_TYPE));
+    response
+}

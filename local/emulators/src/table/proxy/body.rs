@@ -1,0 +1,169 @@
+//! What the proxy reads and changes inside bodies.
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::operation::Operation;
+
+/// A batch in two parts, of which only the first is done.
+#[derive(Debug, PartialEq)]
+pub(super) struct Halves {
+    /// The request with the first half of its entries.
+    pub(super) request: Bytes,
+    /// The other half in the form of `UnprocessedItems` or `UnprocessedKeys`.
+    left: Map<String, Value>,
+}
+
+impl Halves {
+    /// Divides the entries of a batch over all of its tables. `None` for what is no batch of two
+    /// entries or more.
+    pub(super) fn of(operation: Operation, body: &[u8]) -> Option<Self> {
+        let mut request: Value = serde_json::from_slice(body).ok()?;
+        let tables = request.get_mut("RequestItems")?.as_object_mut()?;
+        let total: usize =
+            tables.values_mut().map(|entry| entries(operation, entry).map_or(0, |list| list.len())).sum();
+        let mut done = total / 2;
+        if done == 0 {
+            return None;
+        }
+        let mut left = Map::new();
+        for (table, entry) in tables.iter_mut() {
+            // A batch read carries more beside its keys, which the part left undone repeats.
+            let mut rest = entry.clone();
+            let list = entries(operation, entry)?;
+            let kept = done.min(list.len());
+            done -= kept;
+            let undone = list.split_off(kept);
+            if !undone.is_empty() {
+                *entries(operation, &mut rest)? = undone;
+                left.insert(table.clone(), rest);
+            }
+        }
+        tables.retain(|_, entry| entries(operation, entry).is_some_and(|list| !list.is_empty()));
+        Some(Self { request: Bytes::from(request.to_string()), left })
+    }
+
+    /// The answer to the first half, made into an answer to the whole.
+    pub(super) fn answer(self, operation: Operation, answer: &[u8]) -> Option<Bytes> {
+        let member = operation.unprocessed()?;
+        let mut answer: Value = serde_json::from_slice(answer).ok()?;
+        let unprocessed =
+            answer.as_object_mut()?.entry(member).or_insert_with(|| Value::Object(Map::new())).as_object_mut()?;
+        for (table, mut rest) in self.left {
+            match unprocessed.get_mut(&table) {
+                // The table itself left something undone: both count.
+                Some(entry) => {
+                    let rest = std::mem::take(entries(operation, &mut rest)?);
+                    entries(operation, entry)?.extend(rest);
+                }
+                None => {
+                    unprocessed.insert(table, rest);
+                }
+            }
+        }
+        Some(Bytes::from(answer.to_string()))
+    }
+}
+
+fn entries(operation: Operation, entry: &mut Value) -> Option<&mut Vec<Value>> {
+    match operation {
+        Operation::BatchGet => entry.get_mut("Keys")?.as_array_mut(),
+        _ => entry.as_array_mut(),
+    }
+}
+
+/// How many actions a transaction has.
+pub(super) fn count_actions(actions: &str, body: &[u8]) -> Option<usize> {
+    let request: Value = serde_json::from_slice(body).ok()?;
+    Some(request.get(actions)?.as_array()?.len())
+}
+
+/// The records of a stream with the identity of a TTL deletion spelled as DynamoDB's API spells it
+/// (`Type`, `PrincipalId`); the engine writes the names of the Lambda event instead, which an SDK
+/// does not see. `None` when there is nothing to mend.
+pub(super) fn mended_records(answer: &[u8]) -> Option<Bytes> {
+    if !contains(answer, b"\"principalId\"") {
+        return None;
+    }
+    let mut answer: Value = serde_json::from_slice(answer).ok()?;
+    for record in answer.get_mut("Records")?.as_array_mut()? {
+        let Some(identity) = record.get_mut("userIdentity").and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for (wrong, right) in [("type", "Type"), ("principalId", "PrincipalId")] {
+            if let Some(value) = identity.remove(wrong) {
+                identity.insert(right.to_owned(), value);
+            }
+        }
+    }
+    Some(Bytes::from(answer.to_string()))
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    fn halves(operation: Operation, request: &Value) -> Option<(Value, Value)> {
+        Halves::of(operation, request.to_string().as_bytes())
+            .map(|halves| (serde_json::from_slice(&halves.request).unwrap(), Value::Object(halves.left)))
+    }
+
+    #[test]
+    fn half_of_a_batch_write_is_done_and_the_rest_left() {
+        let request = json!({"RequestItems": {"a": [1, 2, 3], "b": [4, 5]}});
+        let (done, left) = halves(Operation::BatchWrite, &request).unwrap();
+        assert_eq!(done, json!({"RequestItems": {"a": [1, 2]}}));
+        assert_eq!(left, json!({"a": [3], "b": [4, 5]}));
+    }
+
+    #[test]
+    fn the_keys_left_of_a_batch_read_keep_its_projection() {
+        let request = json!({"RequestItems": {"a": {"Keys": [1, 2], "ConsistentRead": true}}});
+        let (done, left) = halves(Operation::BatchGet, &request).unwrap();
+        assert_eq!(done, json!({"RequestItems": {"a": {"Keys": [1], "ConsistentRead": true}}}));
+        assert_eq!(left, json!({"a": {"Keys": [2], "ConsistentRead": true}}));
+    }
+
+    #[test]
+    fn one_entry_or_none_cannot_be_halved() {
+        for request in
+            [json!({"RequestItems": {"a": [1]}}), json!({"RequestItems": {}}), json!({"RequestItems": 5}), json!([])]
+        {
+            assert_eq!(halves(Operation::BatchWrite, &request), None);
+        }
+        assert_eq!(Halves::of(Operation::BatchWrite, b"{"), None);
+    }
+
+    #[test]
+    fn what_the_table_left_undone_itself_is_kept() {
+        let request = json!({"RequestItems": {"a": [1, 2, 3, 4]}}).to_string();
+        let halves = Halves::of(Operation::BatchWrite, request.as_bytes()).unwrap();
+        let answer = halves.answer(Operation::BatchWrite, br#"{"UnprocessedItems":{"a":[2]}}"#).unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer, json!({"UnprocessedItems": {"a": [2, 3, 4]}}));
+    }
+
+    #[test]
+    fn the_identity_of_a_ttl_deletion_is_spelled_as_the_api_does() {
+        let answer = json!({"Records": [
+            {"eventName": "REMOVE", "userIdentity": {"type": "Service", "principalId": "p"}},
+            {"eventName": "REMOVE"},
+        ]});
+        let mended = mended_records(answer.to_string().as_bytes()).unwrap();
+        let mended: Value = serde_json::from_slice(&mended).unwrap();
+        assert_eq!(
+            mended,
+            json!({"Records": [
+                {"eventName": "REMOVE", "userIdentity": {"Type": "Service", "PrincipalId": "p"}},
+                {"eventName": "REMOVE"},
+            ]})
+        );
+        assert_eq!(mended_records(br#"{"Records":[]}"#), None);
+    }
+}

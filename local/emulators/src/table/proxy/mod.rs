@@ -1,0 +1,267 @@
+//! The proxy in front of a table.
+
+mod answer;
+mod body;
+mod operation;
+#[cfg(test)]
+mod tests;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Either, Full, Limited};
+use hyper::body::Incoming;
+use hyper::http::{HeaderMap, uri::Authority, uri::Scheme};
+use hyper::service::service_fn;
+use hyper::{Request, Response, Uri, header};
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::Error;
+use super::faults::{FaultKind, Faults, Strike};
+use body::Halves;
+use operation::Operation;
+
+/// DynamoDB's limit on a request and on an answer.
+const MAX_BODY: usize = 16 << 20;
+/// How long a table may take to answer before the proxy gives up on it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the faults last that are made of waiting.
+#[derive(Debug, Clone, Copy)]
+struct Delays {
+    /// Before a slow answer.
+    slow: Duration,
+    /// Before a connection is closed whose answer never comes: longer than a client should wait.
+    silence: Duration,
+}
+
+const DELAYS: Delays = Delays { slow: Duration::from_millis(300), silence: Duration::from_secs(10) };
+
+type Body = Either<Incoming, Full<Bytes>>;
+
+/// An HTTP proxy in front of a DynamoDB endpoint, which passes requests on unchanged unless a fault
+/// strikes them, and mends the identity of TTL deletions in stream records (see the module `body`).
+///
+/// Bodies are only parsed where a fault needs it. Dropping the value closes it.
+pub struct FaultProxy {
+    url: String,
+    faults: Faults,
+    // Holds the task that accepts, which holds those of the connections: dropping ends them all.
+    _tasks: JoinSet<()>,
+}
+
+impl FaultProxy {
+    /// Opens a loopback port in front of the table at `upstream`, `http://host:port`.
+    ///
+    /// # Errors
+    /// [`Error::Upstream`] when that is no plain HTTP address, [`Error::Serve`] without a port.
+    pub async fn start(upstream: &str) -> Result<Self, Error> {
+        Self::with_delays(upstream, DELAYS).await
+    }
+
+    async fn with_delays(upstream: &str, delays: Delays) -> Result<Self, Error> {
+        let authority = authority(upstream)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let url = loopback_url(listener.local_addr()?.port());
+        let faults = Faults::default();
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let gate = Arc::new(Gate {
+            client: Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(Duration::from_secs(60))
+                .build(connector),
+            authority,
+            faults: faults.clone(),
+            delays,
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, gate));
+        Ok(Self { url, faults, _tasks: tasks })
+    }
+
+    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The faults in force, to add to and to clear.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+}
+
+pub(super) fn loopback_url(port: u16) -> String {
+    format!("http://{}:{port}", Ipv4Addr::LOCALHOST)
+}
+
+fn authority(upstream: &str) -> Result<Authority, Error> {
+    let refused = || Error::Upstream(upstream.to_owned());
+    let uri: Uri = upstream.parse().map_err(|_| refused())?;
+    match (uri.scheme_str(), uri.authority(), uri.path()) {
+        (Some("http"), Some(authority), "/") => Ok(authority.clone()),
+        _ => Err(refused()),
+    }
+}
+
+async fn accept(listener: TcpListener, gate: Arc<Gate>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(converse(stream, Arc::clone(&gate)));
+                }
+                // Out of file descriptors, say: what is open goes on, and may free some.
+                Err(error) => {
+                    tracing::warn!(%error, "the table's proxy cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, gate: Arc<Gate>) {
+    // A socket without the option is slower, not wrong.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| gate.answer(request));
+    // An error is the client going away, or the proxy hanging up on purpose.
+    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// Makes the server close the connection instead of answering.
+#[derive(Debug, thiserror::Error)]
+#[error("hung up on purpose")]
+struct HangUp;
+
+struct Gate {
+    client: Client<HttpConnector, Full<Bytes>>,
+    authority: Authority,
+    faults: Faults,
+    delays: Delays,
+}
+
+impl Gate {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, HangUp> {
+        let (head, incoming) = request.into_parts();
+        let Ok(body) = Limited::new(incoming, MAX_BODY).collect().await else {
+            return Ok(own(answer::too_large()));
+        };
+        let body = body.to_bytes();
+        let operation = Operation::of(&head.headers);
+        let mut halves = None;
+        if operation.unprocessed().is_some() && self.faults.has(FaultKind::Partial) {
+            halves = Halves::of(operation, &body);
+        }
+        let strike = self.faults.draw(|kind| operation.can_suffer(kind, halves.is_some()));
+        let Some(strike) = strike else {
+            return Ok(match operation {
+                Operation::GetRecords => self.mended(head, body).await,
+                _ => self.passed_on(head, body).await,
+            });
+        };
+        match strike.kind {
+            FaultKind::Throttle => Ok(own(answer::throttled())),
+            FaultKind::Error => Ok(own(answer::internal())),
+            FaultKind::Conflict => Ok(own(conflict(operation, &body, strike))),
+            FaultKind::Reset => Err(HangUp),
+            FaultKind::Slow => {
+                let response = self.passed_on(head, body).await;
+                tokio::time::sleep(self.delays.slow).await;
+                Ok(response)
+            }
+            FaultKind::Timeout => {
+                self.passed_on(head, body).await;
+                tokio::time::sleep(self.delays.silence).await;
+                Err(HangUp)
+            }
+            FaultKind::Partial => Ok(match halves {
+                Some(halves) => self.halved(head, operation, halves).await,
+                None => self.passed_on(head, body).await,
+            }),
+        }
+    }
+
+    async fn passed_on(&self, head: hyper::http::request::Parts, body: Bytes) -> Response<Body> {
+        let mut head = head;
+        let mut uri = head.uri.into_parts();
+        uri.scheme = Some(Scheme::HTTP);
+        uri.authority = Some(self.authority.clone());
+        let Ok(uri) = Uri::from_parts(uri) else {
+            return own(answer::unavailable());
+        };
+        head.uri = uri;
+        // These two speak of the connection and of the body as it came.
+        head.headers.remove(header::CONNECTION);
+        head.headers.remove(header::CONTENT_LENGTH);
+        head.headers.remove(header::TRANSFER_ENCODING);
+        let request = Request::from_parts(head, Full::new(body));
+        match tokio::time::timeout(PATIENCE, self.client.request(request)).await {
+            Ok(Ok(response)) => response.map(Either::Left),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the table behind the proxy does not answer");
+                own(answer::unavailable())
+            }
+            Err(_) => own(answer::unavailable()),
+        }
+    }
+
+    async fn mended(&self, head: hyper::http::request::Parts, body: Bytes) -> Response<Body> {
+        let response = self.passed_on(head, body).await;
+        rewritten(response, body::mended_records).await
+    }
+
+    async fn halved(&self, head: hyper::http::request::Parts, operation: Operation, halves: Halves) -> Response<Body> {
+        let response = self.passed_on(head, halves.request.clone()).await;
+        rewritten(response, |answer| halves.answer(operation, answer)).await
+    }
+}
+
+fn conflict(operation: Operation, body: &[u8], strike: Strike) -> Response<Full<Bytes>> {
+    let Operation::Transact { actions } = operation else {
+        return answer::conflict();
+    };
+    // A body that cannot be read gets one reason; the client has bigger troubles.
+    let actions = body::count_actions(actions, body).unwrap_or(1).max(1);
+    let culprit = usize::try_from(strike.chance).unwrap_or_default() % actions;
+    answer::cancelled(actions, culprit)
+}
+
+/// A successful answer with its body replaced by what `change` makes of it, if anything.
+async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Option<Bytes>) -> Response<Body> {
+    if !response.status().is_success() {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
+        return own(answer::unavailable());
+    };
+    let body = body.to_bytes();
+    let body = match change(&body) {
+        Some(changed) => {
+            forget_sums(&mut head.headers);
+            changed
+        }
+        None => body,
+    };
+    Response::from_parts(head, Either::Right(Full::new(body)))
+}
+
+/// The headers that describe the body's bytes.
+fn forget_sums(headers: &mut HeaderMap) {
+    headers.remove(header::CONTENT_LENGTH);
+    headers.remove("x-amz-crc32");
+}
+
+fn own(response: Response<Full<Bytes>>) -> Response<Body> {
+    response.map(Either::Right)
+}

@@ -1,0 +1,254 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use serde_json::{Value, json};
+
+use super::super::EmbeddedTable;
+use super::super::faults::Fault;
+use super::*;
+
+/// A table `shop` with a stream behind a proxy, both alive as long as this value.
+struct Shop {
+    table: EmbeddedTable,
+    proxy: FaultProxy,
+    http: reqwest::Client,
+}
+
+impl Shop {
+    async fn open() -> Self {
+        let table = EmbeddedTable::start(None).unwrap();
+        let delays = Delays { slow: Duration::from_millis(1), silence: Duration::from_millis(1) };
+        let proxy = FaultProxy::with_delays(table.url(), delays).await.unwrap();
+        let http = reqwest::Client::new();
+        let shop = Self { table, proxy, http };
+        let created = shop
+            .ask(
+                "CreateTable",
+                json!({
+                    "TableName": "shop", "BillingMode": "PAY_PER_REQUEST",
+                    "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
+                    "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
+                    "StreamSpecification":
+                        {"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+                }),
+            )
+            .await;
+        assert_eq!(created.0, 200, "{}", created.1);
+        shop
+    }
+
+    fn fault(&self, kind: FaultKind) {
+        self.proxy.faults().add(Fault { kind, rate: 1.0, count: Some(1), seed: 0 }).unwrap();
+    }
+
+    fn fired(&self) -> u64 {
+        self.proxy.faults().counts().iter().map(|c| c.fired).sum()
+    }
+
+    async fn try_ask(&self, operation: &str, body: Value) -> reqwest::Result<(u16, Value)> {
+        let protocol = match operation {
+            "DescribeStream" | "GetShardIterator" | "GetRecords" => "DynamoDBStreams_20120810",
+            _ => "DynamoDB_20120810",
+        };
+        let authorization = "AWS4-HMAC-SHA256 Credential=a/20260101/r/dynamodb/aws4_request, \
+                             SignedHeaders=host, Signature=0";
+        let response = self
+            .http
+            .post(self.proxy.url())
+            .header("content-type", "application/x-amz-json-1.0")
+            .header("x-amz-target", format!("{protocol}.{operation}"))
+            .header("x-amz-date", "20260101T000000Z")
+            .header("authorization", authorization)
+            .body(body.to_string())
+            .send()
+            .await?;
+        Ok((response.status().as_u16(), response.json().await?))
+    }
+
+    async fn ask(&self, operation: &str, body: Value) -> (u16, Value) {
+        self.try_ask(operation, body).await.unwrap()
+    }
+
+    async fn put(&self, key: &str) -> (u16, Value) {
+        self.ask("PutItem", put(key)).await
+    }
+
+    async fn keys(&self) -> Vec<String> {
+        let (_, answer) = self.ask("Scan", json!({"TableName": "shop"})).await;
+        let mut keys: Vec<String> = answer["Items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["PK"]["S"].as_str().unwrap().to_owned())
+            .collect();
+        keys.sort();
+        keys
+    }
+}
+
+fn item(key: &str) -> Value {
+    json!({"PK": {"S": key}})
+}
+
+fn put(key: &str) -> Value {
+    json!({"TableName": "shop", "Item": item(key)})
+}
+
+fn code(answer: &(u16, Value)) -> (u16, &str) {
+    let name = answer.1["__type"].as_str().unwrap();
+    (answer.0, name.split_once('#').unwrap().1)
+}
+
+#[tokio::test]
+async fn without_faults_requests_pass_unchanged() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.put("a").await, (200, json!({})));
+    assert_eq!(shop.keys().await, ["a"]);
+    let missing = shop.ask("DescribeTable", json!({"TableName": "none"})).await;
+    assert_eq!(code(&missing), (400, "ResourceNotFoundException"));
+}
+
+#[tokio::test]
+async fn refusals_do_nothing_and_count() {
+    let shop = Shop::open().await;
+    for (kind, expected) in [
+        (FaultKind::Throttle, (400, "ProvisionedThroughputExceededException")),
+        (FaultKind::Error, (500, "InternalServerError")),
+        (FaultKind::Conflict, (400, "TransactionConflictException")),
+    ] {
+        shop.proxy.faults().clear();
+        shop.fault(kind);
+        // Tables and streams never fail.
+        let described = shop.ask("DescribeTable", json!({"TableName": "shop"})).await;
+        assert_eq!((described.0, shop.fired()), (200, 0));
+        assert_eq!(code(&shop.put("a").await), expected);
+        assert_eq!(shop.fired(), 1);
+        assert!(shop.keys().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_conflict_cancels_a_transaction_with_one_reason_of_its_own() {
+    let shop = Shop::open().await;
+    shop.fault(FaultKind::Conflict);
+    let actions = json!([{"Put": put("a")}, {"Put": put("b")}, {"Put": put("c")}]);
+    let answer = shop.ask("TransactWriteItems", json!({"TransactItems": actions})).await;
+    assert_eq!(code(&answer), (400, "TransactionCanceledException"));
+    let reasons = answer.1["CancellationReasons"].as_array().unwrap();
+    let conflicts = reasons.iter().filter(|reason| reason["Code"] == "TransactionConflict");
+    assert_eq!((reasons.len(), conflicts.count()), (3, 1));
+    assert!(shop.keys().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_lost_answer_was_done_and_a_reset_was_not() {
+    let shop = Shop::open().await;
+    shop.fault(FaultKind::Timeout);
+    assert!(shop.try_ask("PutItem", put("lost")).await.is_err());
+    shop.fault(FaultKind::Reset);
+    assert!(shop.try_ask("PutItem", put("reset")).await.is_err());
+    shop.fault(FaultKind::Slow);
+    assert_eq!(shop.put("slow").await.0, 200);
+    assert_eq!(shop.fired(), 3);
+    assert_eq!(shop.keys().await, ["lost", "slow"]);
+}
+
+#[tokio::test]
+async fn a_partial_batch_does_half_and_returns_the_rest() {
+    let shop = Shop::open().await;
+    shop.fault(FaultKind::Partial);
+    // Neither a single write nor a batch of one can be done by half.
+    shop.put("z").await;
+    let entries =
+        |keys: &[&str]| -> Value { keys.iter().map(|key| json!({"PutRequest": {"Item": item(key)}})).collect() };
+    let one = json!({"RequestItems": {"shop": entries(&["y"])}});
+    assert_eq!(shop.ask("BatchWriteItem", one).await.1["UnprocessedItems"], json!({}));
+    assert_eq!(shop.fired(), 0);
+
+    let four = json!({"RequestItems": {"shop": entries(&["a", "b", "c", "d"])}});
+    let answer = shop.ask("BatchWriteItem", four).await;
+    assert_eq!(answer, (200, json!({"UnprocessedItems": {"shop": entries(&["c", "d"])}})));
+    assert_eq!(shop.keys().await, ["a", "b", "y", "z"]);
+
+    shop.fault(FaultKind::Partial);
+    let keys = json!({"RequestItems": {"shop": {"Keys": [item("a"), item("b"), item("y")]}}});
+    let answer = shop.ask("BatchGetItem", keys).await.1;
+    assert_eq!(answer["Responses"]["shop"], json!([item("a")]));
+    assert_eq!(answer["UnprocessedKeys"]["shop"]["Keys"], json!([item("b"), item("y")]));
+}
+
+#[tokio::test]
+async fn a_ttl_deletion_is_seen_in_the_stream_with_its_identity() {
+    let shop = Shop::open().await;
+    let ttl = json!({"TableName": "shop", "TimeToLiveSpecification":
+        {"AttributeName": "ttl", "Enabled": true}});
+    assert_eq!(shop.ask("UpdateTimeToLive", ttl).await.0, 200);
+    let expired = json!({"TableName": "shop", "Item": {"PK": {"S": "a"}, "ttl": {"N": "1700000000"}}});
+    shop.ask("PutItem", expired).await;
+    assert_eq!(shop.table.sweep_ttl().unwrap(), 1);
+
+    let records = shop.records().await;
+    assert_eq!(records[1]["eventName"], "REMOVE");
+    assert_eq!(records[1]["userIdentity"], json!({"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}));
+}
+
+#[tokio::test]
+async fn trimmed_records_are_gone_and_later_ones_are_numbered_on() {
+    let shop = Shop::open().await;
+    for key in ["a", "b", "c"] {
+        shop.put(key).await;
+    }
+    let sequence = |record: &Value| record["dynamodb"]["SequenceNumber"].as_str().unwrap().to_owned();
+    let before: Vec<String> = shop.records().await.iter().map(sequence).collect();
+    assert_eq!(shop.table.trim_stream("shop", &before[1]).unwrap(), 2);
+    assert_eq!(shop.table.trim_stream("shop", &before[2]).unwrap(), 0);
+    assert_eq!(shop.table.trim_stream("other", &before[2]).unwrap(), 0);
+    shop.put("d").await;
+    let after: Vec<String> = shop.records().await.iter().map(sequence).collect();
+    assert_eq!((after.len(), &after[0]), (2, &before[2]));
+    assert!(after[1] > after[0]);
+}
+
+#[tokio::test]
+async fn kept_data_is_there_again_and_a_second_system_is_refused() {
+    let data = std::env::temp_dir().join(format!("bodega-test-{:016x}", fastrand::u64(..)));
+    let write = json!({"TableName": "shop", "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST"});
+    for expected in [200, 400] {
+        let table = EmbeddedTable::start(Some(&data)).unwrap();
+        assert!(matches!(EmbeddedTable::start(Some(&data)), Err(Error::InUse(_))));
+        let proxy = FaultProxy::start(table.url()).await.unwrap();
+        let http = reqwest::Client::new();
+        let shop = Shop { table, proxy, http };
+        // The second run finds the table of the first.
+        assert_eq!(shop.ask("CreateTable", write.clone()).await.0, expected);
+        shop.table.shutdown();
+    }
+    std::fs::remove_dir_all(data).unwrap();
+}
+
+#[tokio::test]
+async fn a_table_that_is_away_is_unavailable_and_a_bad_address_refused() {
+    let shop = Shop::open().await;
+    let Shop { table, proxy, http } = shop;
+    drop(table);
+    let response = http.post(proxy.url()).body("{}").send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 503);
+    for address in ["https://dynamodb.aws", "127.0.0.1:1", "", "http://a/path"] {
+        assert!(matches!(FaultProxy::start(address).await, Err(Error::Upstream(_))));
+    }
+}
+
+impl Shop {
+    /// Every record of the stream, by the API's own way.
+    async fn records(&self) -> Vec<Value> {
+        let table = self.ask("DescribeTable", json!({"TableName": "shop"})).await.1;
+        let arn = &table["Table"]["LatestStreamArn"];
+        let stream = self.ask("DescribeStream", json!({"StreamArn": arn})).await.1;
+        let shard = &stream["StreamDescription"]["Shards"][0]["ShardId"];
+        let from = json!({"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"});
+        let iterator = &self.ask("GetShardIterator", from).await.1["ShardIterator"];
+        let page = self.ask("GetRecords", json!({"ShardIterator": iterator})).await.1;
+        page["Records"].as_array().unwrap().clone()
+    }
+}

@@ -1,0 +1,219 @@
+//! One execution environment: a process, its Runtime API, and one invocation at a time.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use tokio::process::Child;
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
+
+use crate::server::{Call, RuntimeApi, Work};
+use crate::{FunctionError, FunctionSpec, InvokeError, Log, process};
+
+/// Longest that a process may take until it asks for its first invocation (AWS: 10 s).
+const INIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An invocation that waits for an environment.
+pub(crate) struct Job {
+    pub(crate) payload: Bytes,
+    pub(crate) reply: oneshot::Sender<Result<Bytes, InvokeError>>,
+}
+
+/// The invocations of one function that no environment has taken yet.
+pub(crate) type Queue = Arc<Mutex<mpsc::Receiver<Job>>>;
+
+pub(crate) struct Environment {
+    pub(crate) spec: Arc<FunctionSpec>,
+    pub(crate) queue: Queue,
+    pub(crate) log: Log,
+}
+
+/// A process that was started, and the Runtime API that it talks to.
+struct Runtime {
+    child: Child,
+    api: RuntimeApi,
+}
+
+impl Environment {
+    /// Takes invocations until `stop` changes, then ends the process. `ready` is told once the first
+    /// process is ready for work or has failed to become so.
+    pub(crate) async fn run(self, mut stop: watch::Receiver<bool>, ready: oneshot::Sender<()>) {
+        let mut slot = None;
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => {}
+            () = self.work(&mut slot, ready) => {}
+        }
+        if let Some(mut runtime) = slot {
+            process::terminate(&mut runtime.child).await;
+        }
+    }
+
+    async fn work(&self, slot: &mut Option<Runtime>, ready: oneshot::Sender<()>) {
+        if let Err(failure) = self.begin(slot).await {
+            self.log.tell(&self.spec.name, &failure.to_string());
+        }
+        // Nobody waits for an environment that was added for its load.
+        let _ = ready.send(());
+        loop {
+            let job = tokio::select! {
+                biased;
+                reason = lost(slot) => {
+                    self.log.tell(&self.spec.name, &reason);
+                    *slot = None;
+                    continue;
+                }
+                job = async { self.queue.lock().await.recv().await } => job,
+            };
+            let Some(job) = job else { return };
+            if job.reply.is_closed() {
+                continue; // Whoever asked has given up; AWS would not start it either.
+            }
+            let request_id = uuid::Uuid::new_v4().to_string();
+            let begun = match slot {
+                Some(_) => Ok(()),
+                None => self.begin(slot).await,
+            };
+            let outcome = match (begun, slot.as_mut()) {
+                (Ok(()), Some(runtime)) => self.serve(runtime, &request_id, job.payload).await,
+                (Err(failure), _) => Outcome::Lost(failure),
+                (Ok(()), None) => Outcome::Lost(exited(&request_id, "Runtime is gone")),
+            };
+            let result = match outcome {
+                Outcome::Answered(answer) => answer,
+                Outcome::Lost(failure) => {
+                    *slot = None;
+                    Err(failure)
+                }
+            };
+            // The caller may have given up meanwhile.
+            let _ = job.reply.send(result.map_err(InvokeError::Function));
+            self.settle(slot).await;
+        }
+    }
+
+    /// Starts a process and waits until it asks for work.
+    async fn begin(&self, slot: &mut Option<Runtime>) -> Result<(), FunctionError> {
+        let failed = |error: std::io::Error| {
+            FunctionError::new("Runtime.InvalidEntrypoint", format!("cannot be started: {error}"))
+        };
+        let api = RuntimeApi::listen().await.map_err(failed)?;
+        let stream = format!("{:016x}", fastrand::u64(..));
+        let variables = self.spec.variables(&api.address.to_string(), &stream);
+        let child = process::spawn(&self.spec, variables, self.log).map_err(failed)?;
+        let runtime = slot.insert(Runtime { child, api });
+
+        let deadline = Instant::now() + INIT_TIMEOUT.max(self.spec.timeout);
+        let ready = timeout_at(deadline, runtime.until_waiting()).await;
+        let failure = match ready {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(failure)) => failure,
+            Err(_) => FunctionError::new("Sandbox.Timedout", "Init timed out"),
+        };
+        *slot = None;
+        Err(failure)
+    }
+
+    /// Hands the invocation to the runtime and waits for its end, the process's, or the timeout's.
+    async fn serve(&self, runtime: &mut Runtime, request_id: &str, payload: Bytes) -> Outcome {
+        let timeout = self.spec.timeout;
+        let deadline = Instant::now() + timeout;
+        let work = Work {
+            request_id: request_id.to_owned(),
+            deadline_ms: (SystemTime::now() + timeout).duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis()),
+            function_arn: self.spec.arn(),
+            trace_id: trace_id(),
+            payload,
+        };
+        if runtime.api.work.send(work).await.is_err() {
+            return Outcome::Lost(exited(request_id, "Runtime API is gone"));
+        }
+        let Runtime { child, api } = runtime;
+        loop {
+            tokio::select! {
+                // An answer counts even if the process ended right after it.
+                biased;
+                call = api.calls.recv() => match call {
+                    Some(Call::Finished(answer)) => return Outcome::Answered(answer),
+                    Some(Call::InitFailed(failure)) => return Outcome::Lost(failure),
+                    Some(Call::Waiting) => {}
+                    None => return Outcome::Lost(exited(request_id, "Runtime API is gone")),
+                },
+                status = child.wait() => {
+                    return Outcome::Lost(exited(request_id, &process::describe(status)));
+                }
+                () = tokio::time::sleep_until(deadline) => {
+                    let message = format!(
+                        "RequestId: {request_id} Error: Task timed out after {} seconds",
+                        timeout.as_secs()
+                    );
+                    return Outcome::Lost(FunctionError::new("Sandbox.Timedout", message));
+                }
+            }
+        }
+    }
+
+    /// After an invocation: waits until the runtime asks for the next one, so that none is handed to
+    /// a process that is about to end.
+    async fn settle(&self, slot: &mut Option<Runtime>) {
+        let Some(runtime) = slot else { return };
+        let deadline = Instant::now() + self.spec.timeout;
+        let reason = match timeout_at(deadline, runtime.until_waiting()).await {
+            Ok(Ok(())) => return,
+            Ok(Err(failure)) => failure.to_string(),
+            Err(_) => "Runtime did not ask for the next invocation".to_owned(),
+        };
+        self.log.tell(&self.spec.name, &reason);
+        *slot = None;
+    }
+}
+
+enum Outcome {
+    /// The function's answer or error. The process lives on.
+    Answered(Result<Bytes, FunctionError>),
+    /// The process ended, or has to.
+    Lost(FunctionError),
+}
+
+impl Runtime {
+    async fn until_waiting(&mut self) -> Result<(), FunctionError> {
+        let Self { child, api } = self;
+        loop {
+            tokio::select! {
+                biased;
+                call = api.calls.recv() => match call {
+                    Some(Call::Waiting) => return Ok(()),
+                    Some(Call::InitFailed(failure)) => return Err(failure),
+                    Some(Call::Finished(_)) => {}
+                    None => return Err(FunctionError::new("Runtime.ExitError", "Runtime API is gone")),
+                },
+                status = child.wait() => {
+                    let message = process::describe(status);
+                    return Err(FunctionError::new("Runtime.ExitError", message));
+                }
+            }
+        }
+    }
+}
+
+/// Waits for the end of an idle process; for ever when there is none.
+async fn lost(slot: &mut Option<Runtime>) -> String {
+    match slot {
+        Some(runtime) => process::describe(runtime.child.wait().await),
+        None => std::future::pending().await,
+    }
+}
+
+fn exited(request_id: &str, reason: &str) -> FunctionError {
+    let message = format!("RequestId: {request_id} Error: {reason}");
+    FunctionError::new("Runtime.ExitError", message)
+}
+
+/// An X-Ray header of an invocation that is not sampled.
+fn trace_id() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    let (root, parent) = random.split_at(24.min(random.len()));
+    format!("Root=1-{seconds:08x}-{root};Parent={parent:0>16};Sampled=0")
+}

@@ -1,0 +1,65 @@
+//! How an invocation can fail.
+
+use std::fmt;
+
+use serde_json::{Value as Json, json};
+
+/// Why an invocation gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvokeError {
+    /// No function has this name.
+    #[error("there is no function {0}")]
+    UnknownFunction(String),
+    /// The payload is larger than [`crate::MAX_PAYLOAD`].
+    #[error("a payload of {0} bytes is too large for an invocation")]
+    PayloadTooLarge(usize),
+    /// The function failed, crashed or ran out of time.
+    #[error(transparent)]
+    Function(#[from] FunctionError),
+    /// The caller's deadline passed; the function may still be at work.
+    #[error("no answer came before the deadline")]
+    Deadline,
+    /// The functions are being shut down.
+    #[error("the functions are shutting down")]
+    Stopped,
+}
+
+/// What Lambda returns with `X-Amz-Function-Error`: a type and a message, e.g. `Runtime.ExitError`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionError {
+    /// `errorType`: the function's own, or one of Lambda's such as `Sandbox.Timedout`.
+    pub error_type: String,
+    /// `errorMessage`.
+    pub message: String,
+}
+
+impl std::error::Error for FunctionError {}
+
+impl fmt::Display for FunctionError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.error_type, self.message)
+    }
+}
+
+impl FunctionError {
+    /// The error as the body that Lambda answers with.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        json!({"errorType": self.error_type, "errorMessage": self.message})
+    }
+
+    pub(crate) fn new(error_type: &str, message: impl Into<String>) -> Self {
+        Self { error_type: error_type.to_owned(), message: message.into() }
+    }
+
+    /// Reads what a runtime posts when its function failed. What is not of the documented form is kept
+    /// as the message, because it is all that there is to tell.
+    pub(crate) fn from_runtime(body: &[u8]) -> Self {
+        let json: Json = serde_json::from_slice(body).unwrap_or_default();
+        let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
+        Self {
+            error_type: text("errorType").unwrap_or_else(|| "Unhandled".to_owned()),
+            message: text("errorMessage").unwrap_or_else(|| String::from_utf8_lossy(body).into_owned()),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Every function, its environments and the invocations that wait for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+use crate::environment::{Environment, Job, Queue};
+use crate::{FunctionSpec, InvokeError, Log, MAX_PAYLOAD};
+
+/// Invocations of one function that wait at once. Beyond it, callers wait to be let in.
+const QUEUE: usize = 1024;
+
+/// A set of running functions. [`Functions::shutdown`] ends their processes in order; dropping it
+/// kills them.
+pub struct Functions {
+    pools: HashMap<String, Pool>,
+    environments: StdMutex<JoinSet<()>>,
+    stop: watch::Sender<bool>,
+    log: Log,
+}
+
+/// The environments of one function.
+struct Pool {
+    spec: Arc<FunctionSpec>,
+    jobs: mpsc::Sender<Job>,
+    queue: Queue,
+    load: Arc<StdMutex<Load>>,
+}
+
+#[derive(Default)]
+struct Load {
+    /// Invocations that wait or run.
+    invocations: usize,
+    environments: usize,
+}
+
+impl Functions {
+    /// Starts one execution environment of each function and returns when all of them are ready for
+    /// work. One that cannot be set up is reported to the log and tried again by its next invocation,
+    /// as in Lambda.
+    pub async fn start(specs: Vec<FunctionSpec>, log: Log) -> Self {
+        let mut pools = HashMap::with_capacity(specs.len());
+        for spec in specs {
+            let (jobs, queue) = mpsc::channel(QUEUE);
+            let pool = Pool { spec: Arc::new(spec), jobs, queue: Arc::new(Mutex::new(queue)), load: Arc::default() };
+            pools.insert(pool.spec.name.clone(), pool);
+        }
+        let functions =
+            Self { pools, environments: StdMutex::new(JoinSet::new()), stop: watch::Sender::new(false), log };
+        let mut warm = Vec::with_capacity(functions.pools.len());
+        for pool in functions.pools.values() {
+            lock(&pool.load).environments += 1;
+            warm.push(functions.add_environment(pool));
+        }
+        for ready in warm {
+            // Dropped only by an environment that was stopped.
+            let _ = ready.await;
+        }
+        functions
+    }
+
+    /// Invokes the function `name` and waits for its answer until `deadline`, which includes waiting
+    /// for a free environment. The function's own timeout counts from when it is handed the payload.
+    ///
+    /// # Errors
+    /// [`InvokeError`]; after [`InvokeError::Deadline`] the function may still be at work.
+    pub async fn invoke(&self, name: &str, payload: Bytes, deadline: Instant) -> Result<Bytes, InvokeError> {
+        let Some(pool) = self.pools.get(name) else {
+            return Err(InvokeError::UnknownFunction(name.to_owned()));
+        };
+        if payload.len() > MAX_PAYLOAD {
+            return Err(InvokeError::PayloadTooLarge(payload.len()));
+        }
+        let _counted = self.count(pool);
+        let (reply, answer) = oneshot::channel();
+        let job = Job { payload, reply };
+        let mut stop = self.stop.subscribe();
+        let work = async {
+            let sent = pool.jobs.send(job).await;
+            sent.map_err(|_| InvokeError::Stopped)?;
+            answer.await.map_err(|_| InvokeError::Stopped)?
+        };
+        let work = async {
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => Err(InvokeError::Stopped),
+                answer = work => answer,
+            }
+        };
+        timeout_at(deadline, work).await.map_err(|_| InvokeError::Deadline)?
+    }
+
+    /// Ends every process: asks first, kills after 3 s. Invocations that wait or run get
+    /// [`InvokeError::Stopped`].
+    pub async fn shutdown(&self) {
+        self.stop.send_replace(true);
+        let mut environments = std::mem::take(&mut *lock(&self.environments));
+        while environments.join_next().await.is_some() {}
+    }
+
+    /// Counts an invocation in, and adds an environment when it would have to wait for one.
+    fn count(&self, pool: &Pool) -> Counted {
+        let mut load = lock(&pool.load);
+        load.invocations += 1;
+        if load.invocations > load.environments
+            && load.environments < pool.spec.max_environments
+            && !*self.stop.borrow()
+        {
+            load.environments += 1;
+            self.add_environment(pool);
+        }
+        Counted(Arc::clone(&pool.load))
+    }
+
+    fn add_environment(&self, pool: &Pool) -> oneshot::Receiver<()> {
+        let (ready, waiter) = oneshot::channel();
+        let environment = Environment { spec: Arc::clone(&pool.spec), queue: Arc::clone(&pool.queue), log: self.log };
+        let stop = self.stop.subscribe();
+        lock(&self.environments).spawn(environment.run(stop, ready));
+        waiter
+    }
+}
+
+/// Counts its invocation out when dropped.
+struct Counted(Arc<StdMutex<Load>>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut load = lock(&self.0);
+        load.invocations = load.invocations.saturating_sub(1);
+    }
+}
+
+/// What these locks guard is whole after every statement, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &StdMutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,92 @@
+//! The process of an execution environment.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::process::{Child, Command};
+
+use crate::{FunctionSpec, Log};
+
+/// How long a process may take to end by itself before it is killed.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Starts the function's program. It is killed when the handle is dropped.
+pub(crate) fn spawn(spec: &FunctionSpec, variables: BTreeMap<String, OsString>, log: Log) -> io::Result<Child> {
+    let mut command = Command::new(&spec.program);
+    command
+        .args(&spec.args)
+        .env_clear()
+        .envs(variables)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    // A group of its own: Ctrl-C in the terminal reaches the local system alone, which then ends its
+    // functions in order.
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut child = command.spawn()?;
+    if let Some(out) = child.stdout.take() {
+        tokio::spawn(log.forward(spec.name.clone(), out));
+    }
+    if let Some(err) = child.stderr.take() {
+        tokio::spawn(log.forward(spec.name.clone(), err));
+    }
+    Ok(child)
+}
+
+/// Asks the process to end and kills it if it does not.
+pub(crate) async fn terminate(child: &mut Child) {
+    ask_to_end(child);
+    if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
+        // Only fails when the process is gone already, which is what is wanted.
+        let _ = child.kill().await;
+    }
+}
+
+/// How Lambda words the end of a process.
+pub(crate) fn describe(status: io::Result<ExitStatus>) -> String {
+    let status = match status {
+        Ok(status) => status,
+        Err(error) => return format!("Runtime could not be watched: {error}"),
+    };
+    match status.code() {
+        Some(code) => format!("Runtime exited with error: exit status {code}"),
+        None => format!("Runtime exited with error: {}", signal(status)),
+    }
+}
+
+#[cfg(unix)]
+fn ask_to_end(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    // `id` is none once the process was waited for, so the number cannot be another process's.
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    if let Some(pid) = id.and_then(Pid::from_raw) {
+        // Only fails when the process is gone already.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+
+    match status.signal() {
+        Some(number) => format!("signal {number}"),
+        None => "unknown reason".to_owned(),
+    }
+}
+
+#[cfg(not(unix))]
+fn ask_to_end(child: &mut Child) {
+    let _ = child.start_kill();
+}
+
+#[cfg(not(unix))]
+fn signal(_status: ExitStatus) -> String {
+    "unknown reason".to_owned()
+}

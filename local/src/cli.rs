@@ -1,0 +1,324 @@
+//! The command line of `bodega`.
+
+use std::fmt::Display;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use time::OffsetDateTime;
+use tokio::runtime::{Builder, Runtime};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::import::{self, ImportArgs};
+use crate::token::SigningKey;
+use crate::{Log, Options, System, functions};
+
+/// Usage, a busy port, a broken template.
+const EXIT_USAGE: u8 = 2;
+/// Every child has ended by then.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The whole of Bodega on this machine. Without a command, starts the system.
+#[derive(Debug, Parser)]
+#[command(name = "bodega", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print a token for the running system.
+    Token(TokenArgs),
+    /// Load retail data into the running system through its API.
+    Import(ImportArgs),
+    /// Run as one function, behind a Lambda Runtime API.
+    #[command(hide = true)]
+    Function {
+        /// The function's name in the template.
+        logical_id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Port of the HTTP API; 0 for any that is free.
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    port: u16,
+    /// Keep the data in this folder; without it everything is gone at the end.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Load the sample that comes with the source.
+    #[arg(long)]
+    demo: bool,
+    /// Use this DynamoDB instead of the embedded one [env: AWS_ENDPOINT_URL_DYNAMODB].
+    #[arg(long, value_name = "URL")]
+    table_endpoint: Option<String>,
+    /// Name of the table. Another DynamoDB gets a fresh one without it, which is deleted at the end.
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+    /// Use this template [default: template.yaml here or above].
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
+    /// Most processes of one function at once.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    environments: u16,
+    /// Which lines of the functions are shown.
+    #[arg(long, value_enum, default_value_t = LogArg::Problems)]
+    log: LogArg,
+    /// Print nothing but the line that says that all is up.
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogArg {
+    /// None.
+    Off,
+    /// Warnings and errors.
+    Problems,
+    /// Every line.
+    All,
+}
+
+#[derive(Debug, Args)]
+struct TokenArgs {
+    /// The customer that the token is for.
+    #[arg(long, value_name = "ID")]
+    sub: String,
+    /// A group that the token's owner is in, such as staff. May be given more than once.
+    #[arg(long = "group", value_name = "NAME")]
+    groups: Vec<String>,
+    /// Data folder of the running system, if it was started with one: its signing key lies there.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// Runs the program with the arguments of the process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match cli.command {
+        None => run(cli.run),
+        Some(Command::Token(args)) => token(&args),
+        Some(Command::Import(args)) => import(args),
+        Some(Command::Function { logical_id }) => function(&logical_id),
+    }
+}
+
+/// Help as clap words it; of an error its first line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Nobody reads a closed output.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let text: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let text = text.join(" ");
+    refuse(&text.strip_prefix("error: ").unwrap_or(&text))
+}
+
+fn token(args: &TokenArgs) -> ExitCode {
+    let now = OffsetDateTime::now_utc().unix_timestamp();
+    match SigningKey::open(args.data.as_deref()) {
+        Ok(key) => {
+            say(&key.issue(&args.sub, &args.groups, now));
+            ExitCode::SUCCESS
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+fn import(args: ImportArgs) -> ExitCode {
+    let key = match SigningKey::open(args.data.as_deref()) {
+        Ok(key) => key,
+        Err(error) => return refuse(&error),
+    };
+    let now = OffsetDateTime::now_utc().unix_timestamp();
+    let token = key.issue("import", &["staff".to_owned()], now);
+    let base = format!("http://127.0.0.1:{}", args.port);
+    match threads() {
+        Ok(runtime) => runtime.block_on(import::run(args, base, token)),
+        Err(error) => refuse(&error),
+    }
+}
+
+/// A function has one thread, as its deployed program has.
+fn function(logical_id: &str) -> ExitCode {
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return refuse(&error),
+    };
+    match runtime.block_on(functions::run(logical_id)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error @ functions::FunctionExit::Unknown(_)) => refuse(&error),
+        Err(error) => {
+            eprintln!("bodega: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: RunArgs) -> ExitCode {
+    show_warnings();
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return refuse(&error),
+    };
+    let from_environment = Options::from_environment(program);
+    let options = Options {
+        port: args.port,
+        data: args.data.clone(),
+        template: args.template.clone(),
+        table_endpoint: args.table_endpoint.clone().or(from_environment.table_endpoint.clone()),
+        table: args.table.clone(),
+        log: match args.log {
+            LogArg::Off => Log::Off,
+            LogArg::Problems => Log::Problems,
+            LogArg::All => Log::All,
+        },
+        environments: usize::from(args.environments),
+        ..from_environment
+    };
+    match threads() {
+        Ok(runtime) => {
+            let code = runtime.block_on(serve(options, &args));
+            runtime.shutdown_background();
+            code
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+async fn serve(options: Options, args: &RunArgs) -> ExitCode {
+    // Asked for before anything is started, so that none is left behind by an early Ctrl-C.
+    let mut interrupted = std::pin::pin!(interrupted());
+    let system = tokio::select! {
+        started = System::start(options) => match started {
+            Ok(system) => system,
+            Err(error) => return refuse(&error),
+        },
+        () = &mut interrupted => return ExitCode::SUCCESS,
+    };
+    let code = tokio::select! {
+        code = attend(&system, args) => code,
+        () = &mut interrupted => ExitCode::SUCCESS,
+    };
+    // What does not end in time is killed with the runtime.
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, system.shutdown()).await;
+    code
+}
+
+/// Introduces the system and then waits; returns only when the demonstration cannot be loaded.
+async fn attend(system: &System, args: &RunArgs) -> ExitCode {
+    if args.demo {
+        let token = system.token("demo", &["staff".to_owned()]);
+        let loaded = import::run(demo(), system.url(), token).await;
+        if loaded != ExitCode::SUCCESS {
+            return loaded;
+        }
+    }
+    if !args.quiet {
+        introduce(system);
+    }
+    say(&format!("ready: {}", system.url()));
+    std::future::pending().await
+}
+
+/// The sample that comes with the source.
+fn demo() -> ImportArgs {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+    ImportArgs {
+        port: 0,
+        products: Some(folder.join("products.csv")),
+        households: Some(folder.join("households.csv")),
+        baskets: Some(folder.join("baskets.ndjson")),
+        limit: None,
+        stock: 1_000_000,
+        data: None,
+    }
+}
+
+fn introduce(system: &System) {
+    let url = system.url();
+    let (table, table_url) = (system.table(), system.table_url());
+    let search_url = system.search_url();
+    let customer = system.token("ann", &[]);
+    let staff = system.token("sam", &["staff".to_owned()]);
+    say(&format!(
+        r#"Bodega is up.
+
+  API        {url}/v1
+  Reference  {url}/docs
+  Table      {table} at {table_url}
+  Search     {search_url}
+
+Tokens of the customer ann and of a member of staff, good for 12 hours:
+
+ANN={customer}
+STAFF={staff}
+
+To try (set the two variables first):
+
+curl -s {url}/v1/products -H "Authorization: Bearer $STAFF" -H 'Content-Type: application/json' \
+  -d '{{"id":"tea","name":"Green tea","brand":"Leaf","category_path":["GROCERY","TEA"],"price":{{"amount":349,"currency":"USD"}},"stock":50}}'
+curl -s {url}/v1/customers -H "Authorization: Bearer $ANN" -H 'Content-Type: application/json' \
+  -d '{{"email":"ann@example.com","username":"ann","name":"Ann"}}'
+curl -s {url}/v1/orders -H "Authorization: Bearer $ANN" -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \
+  -d '{{"customer_id":"ann","lines":[{{"product_id":"tea","quantity":2}}]}}'
+curl -s {url}/v1/customers/ann/overview -H "Authorization: Bearer $ANN"
+curl -s '{url}/v1/search/products?q=gren+tea'
+"#
+    ));
+}
+
+/// Shows what goes wrong in this process. The embedded table calls every refused condition a warning.
+fn show_warnings() {
+    let targets = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
+    tracing_subscriber::registry().with(targets).with(tracing_subscriber::fmt::layer().with_writer(io::stderr)).init();
+}
+
+fn threads() -> io::Result<Runtime> {
+    Builder::new_multi_thread().enable_all().build()
+}
+
+/// Waits for Ctrl-C or a request to end.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    // Without a handler, Ctrl-C ends the process by itself.
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+/// One line for what makes it impossible to go on.
+fn refuse(reason: &impl Display) -> ExitCode {
+    eprintln!("bodega: {reason}");
+    ExitCode::from(EXIT_USAGE)
+}
+
+/// Writes to standard output, which may be a pipe that nobody reads any more.
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}

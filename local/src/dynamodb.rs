@@ -1,0 +1,238 @@
+//! The few DynamoDB calls that the local system makes itself.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use template::TableDefinition;
+
+/// Region and access key that everything local goes by. DynamoDB Local keeps tables apart by them.
+pub const REGION: &str = "us-east-1";
+/// See [`REGION`].
+pub const ACCESS_KEY: &str = "local";
+
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a table is looked at that is not active yet, and how long apart: half a minute in all.
+const LOOKS: u32 = 150;
+const LOOK_PAUSE: Duration = Duration::from_millis(200);
+
+/// A DynamoDB that checks no signatures: the embedded one or DynamoDB Local.
+#[derive(Debug, Clone)]
+pub struct DynamoDb {
+    http: reqwest::Client,
+    endpoint: String,
+}
+
+/// Why a call or a table is no good.
+#[derive(Debug, thiserror::Error)]
+pub enum DynamoDbError {
+    /// The endpoint does not answer, or not in DynamoDB's protocol.
+    #[error("DynamoDB at {endpoint} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where it was looked for.
+        endpoint: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The service refused.
+    #[error("DynamoDB refused {operation}: {kind}: {message}")]
+    Refused {
+        /// The call.
+        operation: &'static str,
+        /// The exception's name.
+        kind: String,
+        /// Its message.
+        message: String,
+    },
+    /// A table of that name is there, but is another one.
+    #[error("the table {table} is not the one of the template: its {part} differs")]
+    OtherTable {
+        /// Its name.
+        table: String,
+        /// What is different.
+        part: &'static str,
+    },
+    /// The table did not become active.
+    #[error("the table {0} does not become active")]
+    NotActive(String),
+}
+
+impl DynamoDb {
+    /// A client for the DynamoDB at `endpoint`.
+    ///
+    /// # Errors
+    /// [`DynamoDbError::Unreachable`] when there can be no HTTP client.
+    pub fn new(endpoint: &str) -> Result<Self, DynamoDbError> {
+        let endpoint = endpoint.trim_end_matches('/').to_owned();
+        match reqwest::Client::builder().timeout(CALL_TIMEOUT).build() {
+            Ok(http) => Ok(Self { http, endpoint }),
+            Err(error) => Err(DynamoDbError::Unreachable { endpoint, reason: error.to_string() }),
+        }
+    }
+
+    /// Creates the table of the template, or makes sure that the one that is there is the same.
+    ///
+    /// # Errors
+    /// [`DynamoDbError`].
+    pub async fn ensure_table(&self, definition: &TableDefinition, name: &str) -> Result<(), DynamoDbError> {
+        let wanted = definition.create_table_request(name);
+        match self.call("DescribeTable", &json!({"TableName": name})).await {
+            Ok(found) => return same_table(name, &wanted, &found),
+            Err(DynamoDbError::Refused { kind, .. }) if kind == "ResourceNotFoundException" => {}
+            Err(error) => return Err(error),
+        }
+        self.call("CreateTable", &wanted).await?;
+        self.wait_until_active(name).await?;
+        if let Some(request) = definition.time_to_live_request(name) {
+            self.call("UpdateTimeToLive", &request).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a table.
+    ///
+    /// # Errors
+    /// [`DynamoDbError`].
+    pub async fn delete_table(&self, name: &str) -> Result<(), DynamoDbError> {
+        let request = json!({"TableName": name});
+        self.call("DeleteTable", &request).await.map(drop)
+    }
+
+    /// The first items of a partition, at most 1 MB of them.
+    ///
+    /// # Errors
+    /// [`DynamoDbError`].
+    pub async fn partition(&self, table: &str, key: &str) -> Result<Vec<Json>, DynamoDbError> {
+        let request = json!({
+            "TableName": table,
+            "KeyConditionExpression": "PK = :pk",
+            "ExpressionAttributeValues": {":pk": {"S": key}},
+        });
+        let mut answer = self.call("Query", &request).await?;
+        match answer.get_mut("Items").map(Json::take) {
+            Some(Json::Array(items)) => Ok(items),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn wait_until_active(&self, name: &str) -> Result<(), DynamoDbError> {
+        for _ in 0..LOOKS {
+            let table = self.call("DescribeTable", &json!({"TableName": name})).await?;
+            if table.pointer("/Table/TableStatus") == Some(&json!("ACTIVE")) {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+        Err(DynamoDbError::NotActive(name.to_owned()))
+    }
+
+    async fn call(&self, operation: &'static str, body: &Json) -> Result<Json, DynamoDbError> {
+        let unreachable = |error: reqwest::Error| DynamoDbError::Unreachable {
+            endpoint: self.endpoint.clone(),
+            reason: innermost(&error),
+        };
+        // Nothing checks the signature; DynamoDB Local reads key and region from this header.
+        let authorization = format!(
+            "AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20260101/{REGION}/dynamodb/aws4_request, \
+             SignedHeaders=host, Signature=0"
+        );
+        let answer = self
+            .http
+            .post(&self.endpoint)
+            .header("content-type", "application/x-amz-json-1.0")
+            .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
+            .header("x-amz-date", "20260101T000000Z")
+            .header("authorization", authorization)
+            .body(body.to_string())
+            .send()
+            .await
+            .map_err(unreachable)?;
+        let succeeded = answer.status().is_success();
+        let json: Json = answer.json().await.map_err(unreachable)?;
+        if succeeded {
+            return Ok(json);
+        }
+        let text = |key: &str| json.get(key).and_then(Json::as_str).unwrap_or_default();
+        let kind = text("__type");
+        Err(DynamoDbError::Refused {
+            operation,
+            kind: kind.rsplit('#').next().unwrap_or(kind).to_owned(),
+            message: format!("{}{}", text("message"), text("Message")),
+        })
+    }
+}
+
+/// A data folder may have been made by an older template.
+fn same_table(name: &str, wanted: &Json, found: &Json) -> Result<(), DynamoDbError> {
+    let table = found.get("Table").unwrap_or(found);
+    for part in ["KeySchema", "AttributeDefinitions", "GlobalSecondaryIndexes"] {
+        if normal(part, wanted.get(part)) != normal(part, table.get(part)) {
+            return Err(DynamoDbError::OtherTable { table: name.to_owned(), part });
+        }
+    }
+    Ok(())
+}
+
+/// The part's entries by name, reduced to what the request that made them said.
+fn normal(part: &str, value: Option<&Json>) -> BTreeMap<String, Json> {
+    let name = if part == "GlobalSecondaryIndexes" { "IndexName" } else { "AttributeName" };
+    let mut entries = BTreeMap::new();
+    for entry in value.and_then(Json::as_array).into_iter().flatten() {
+        let key = entry.get(name).and_then(Json::as_str).unwrap_or_default();
+        let mut projection = entry.get("Projection").cloned().unwrap_or_default();
+        if let Some(Json::Array(names)) = projection.get_mut("NonKeyAttributes") {
+            names.sort_by_key(Json::to_string);
+        }
+        let type_or_role = entry.get("AttributeType").or(entry.get("KeyType"));
+        entries.insert(key.to_owned(), json!([type_or_role, entry.get("KeySchema"), projection]));
+    }
+    entries
+}
+
+/// reqwest's own message hides the reason behind it.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut source: &dyn std::error::Error = error;
+    while let Some(next) = source.source() {
+        source = next;
+    }
+    source.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use emulators::table::EmbeddedTable;
+    use template::Template;
+
+    use super::*;
+
+    fn definition() -> TableDefinition {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+        Template::read(&path).unwrap().table
+    }
+
+    #[tokio::test]
+    async fn a_table_is_created_once_and_recognised_afterwards() {
+        let engine = EmbeddedTable::start(None).unwrap();
+        let dynamodb = DynamoDb::new(engine.url()).unwrap();
+        let definition = definition();
+        dynamodb.ensure_table(&definition, "shop").await.unwrap();
+        dynamodb.ensure_table(&definition, "shop").await.unwrap();
+        assert!(dynamodb.partition("shop", "X").await.unwrap().is_empty());
+
+        let mut other = definition.clone();
+        other.indexes.pop();
+        let error = dynamodb.ensure_table(&other, "shop").await.unwrap_err();
+        assert!(matches!(error, DynamoDbError::OtherTable { .. }), "{error}");
+        dynamodb.delete_table("shop").await.unwrap();
+        dynamodb.ensure_table(&definition, "shop").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_that_does_not_answer_is_named() {
+        let dynamodb = DynamoDb::new("http://127.0.0.1:1").unwrap();
+        let error = dynamodb.ensure_table(&definition(), "shop").await.unwrap_err();
+        assert!(error.to_string().contains("http://127.0.0.1:1"), "{error}");
+    }
+}

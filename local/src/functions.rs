@@ -1,0 +1,39 @@
+//! The functions of the template, and the code of each.
+
+use std::fmt;
+
+/// Runs the function with this logical id until its Runtime API is gone.
+///
+/// # Errors
+/// [`FunctionExit`] when there is no such function, or it fails as a whole.
+pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
+    let ended = match logical_id {
+        "Customers" => customers::run().await,
+        "Catalog" => catalog::run().await,
+        "Orders" => orders::run().await,
+        "Search" => search::run().await,
+        "StreamSearch" | "StreamEvents" => stream::run().await,
+        _ => return Err(FunctionExit::Unknown(logical_id.to_owned())),
+    };
+    ended.map_err(FunctionExit::Failed)
+}
+
+/// Why a function's process ends.
+#[derive(Debug)]
+pub enum FunctionExit {
+    /// No function has this logical id.
+    Unknown(String),
+    /// It could not be set up, or lost its Runtime API.
+    Failed(lambda_runtime::Error),
+}
+
+impl std::error::Error for FunctionExit {}
+
+impl fmt::Display for FunctionExit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => write!(out, "there is no function {name}"),
+            Self::Failed(error) => write!(out, "the function ended: {error}"),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! API Gateway's HTTP API on one machine: routes and authorizer of the template in front of the
+//! functions, with the answers that the service makes itself.
+
+mod answer;
+mod event;
+mod routes;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, StatusCode};
+use runtime_api::{Functions, InvokeError};
+use serde_json::json;
+use template::Route;
+use time::OffsetDateTime;
+use tokio::time::Instant;
+
+use self::event::Context;
+use self::routes::{Match, NoMatch, RouteTable};
+use crate::token::{Claims, SigningKey};
+
+/// Largest body that API Gateway takes (quota of HTTP APIs: 10 MB).
+const MAX_BODY: usize = 10 * 1024 * 1024;
+/// Longest wait for an answer (quota of HTTP APIs: 30 s).
+const INTEGRATION_TIMEOUT: Duration = Duration::from_secs(30);
+const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
+
+/// The HTTP API.
+pub struct Gateway {
+    routes: RouteTable,
+    functions: Arc<Functions>,
+    key: SigningKey,
+    /// Host and port of the listener.
+    host: String,
+}
+
+/// An answer that API Gateway makes without a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    BadRequest,
+    Unauthorized,
+    NotFound,
+    TooLarge,
+    InternalServerError,
+    ServiceUnavailable,
+}
+
+impl Gateway {
+    /// A gateway for `routes`, at `address`, that takes tokens signed with `key`.
+    #[must_use]
+    pub fn new(routes: Vec<Route>, functions: Arc<Functions>, key: SigningKey, address: SocketAddr) -> Self {
+        Self { routes: RouteTable::new(routes), functions, key, host: address.to_string() }
+    }
+
+    /// Answers any request; to be used as the fallback of a router.
+    pub async fn handle(
+        State(gateway): State<Arc<Self>>,
+        ConnectInfo(client): ConnectInfo<SocketAddr>,
+        request: Request,
+    ) -> Response {
+        let request_id = STANDARD.encode(random_bytes());
+        let mut response = gateway.answer(client, request, &request_id).await.unwrap_or_else(Refusal::response);
+        if let Ok(value) = HeaderValue::from_str(&request_id) {
+            response.headers_mut().insert(REQUEST_ID, value);
+        }
+        response
+    }
+
+    async fn answer(&self, client: SocketAddr, request: Request, request_id: &str) -> Result<Response, Refusal> {
+        let at = OffsetDateTime::now_utc();
+        let (head, body) = request.into_parts();
+        let found = self.routes.find(head.method.as_str(), head.uri.path())?;
+        let claims = self.authorize(&found, &head, at)?;
+        let body = read_body(&head, body).await?;
+        let context =
+            Context { found: &found, claims: claims.as_ref(), request_id, source: client.ip(), host: &self.host, at };
+        let event = event::build(&head, &body, &context).ok_or(Refusal::BadRequest)?;
+        let deadline = Instant::now() + INTEGRATION_TIMEOUT;
+        let payload = Bytes::from(event.to_string());
+        let answer = self.functions.invoke(&found.route.function, payload, deadline).await?;
+        answer::read(&answer).ok_or(Refusal::InternalServerError)
+    }
+
+    fn authorize(&self, found: &Match<'_>, head: &Parts, at: OffsetDateTime) -> Result<Option<Claims>, Refusal> {
+        if found.route.authorizer.is_none() {
+            return Ok(None);
+        }
+        let header = head.headers.get(AUTHORIZATION).ok_or(Refusal::Unauthorized)?;
+        let header = header.to_str().map_err(|_| Refusal::Unauthorized)?;
+        // The scheme may be left out, as with AWS.
+        let token = match header.split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+            _ => header,
+        };
+        let claims = self.key.verify(token, at.unix_timestamp());
+        claims.map(Some).ok_or(Refusal::Unauthorized)
+    }
+}
+
+async fn read_body(head: &Parts, body: Body) -> Result<Bytes, Refusal> {
+    let announced = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > MAX_BODY) {
+        return Err(Refusal::TooLarge);
+    }
+    // A client that goes away halves its body too, but reads no answer either.
+    to_bytes(body, MAX_BODY).await.map_err(|_| Refusal::TooLarge)
+}
+
+impl From<NoMatch> for Refusal {
+    fn from(reason: NoMatch) -> Self {
+        match reason {
+            NoMatch::NotFound => Self::NotFound,
+            NoMatch::BadRequest => Self::BadRequest,
+        }
+    }
+}
+
+impl From<InvokeError> for Refusal {
+    fn from(error: InvokeError) -> Self {
+        match error {
+            InvokeError::PayloadTooLarge(_) => Self::TooLarge,
+            InvokeError::Deadline | InvokeError::Stopped => Self::ServiceUnavailable,
+            InvokeError::Function(_) | InvokeError::UnknownFunction(_) => Self::InternalServerError,
+        }
+    }
+}
+
+impl Refusal {
+    fn response(self) -> Response {
+        let (status, message) = match self {
+            Self::BadRequest => (StatusCode::BAD_REQUEST, "Bad Request"),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "Unauthorized"),
+            Self::NotFound => (StatusCode::NOT_FOUND, "Not Found"),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"),
+            Self::InternalServerError => (StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+            Self::ServiceUnavailable => (StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable"),
+        };
+        let mut response = Response::new(Body::from(json!({"message": message}).to_string()));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self == Self::Unauthorized {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// As many bytes as AWS has in a request id.
+fn random_bytes() -> [u8; 11] {
+    let mut bytes = [0; 11];
+    fastrand::fill(&mut bytes);
+    bytes
+}

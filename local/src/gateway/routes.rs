@@ -1,0 +1,161 @@
+//! Which route of the template a request takes.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use percent_encoding::percent_decode_str;
+use template::Route;
+
+/// The routes of the HTTP API.
+pub struct RouteTable(Vec<Entry>);
+
+struct Entry {
+    route: Route,
+    segments: Vec<Segment>,
+}
+
+enum Segment {
+    Literal(String),
+    Parameter(String),
+}
+
+/// A route and what the request's path says in place of its parameters.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Match<'a> {
+    /// The route taken.
+    pub route: &'a Route,
+    /// Name and value of each parameter, percent-decoded once.
+    pub parameters: Vec<(&'a str, String)>,
+}
+
+/// Why no route is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoMatch {
+    /// There is none for this method and path.
+    NotFound,
+    /// There is one, but a parameter is not UTF-8 once decoded.
+    BadRequest,
+}
+
+impl RouteTable {
+    /// A table of these routes.
+    #[must_use]
+    pub fn new(routes: Vec<Route>) -> Self {
+        let entry = |route: Route| Entry { segments: route.path.split('/').skip(1).map(Segment::new).collect(), route };
+        Self(routes.into_iter().map(entry).collect())
+    }
+
+    /// The most specific route for `method` and the still encoded `path`: where two take it, the one
+    /// with a literal in the first segment that differs, as API Gateway prefers.
+    ///
+    /// # Errors
+    /// [`NoMatch`].
+    pub fn find(&self, method: &str, path: &str) -> Result<Match<'_>, NoMatch> {
+        let Some(path) = path.strip_prefix('/') else {
+            return Err(NoMatch::NotFound);
+        };
+        let given: Vec<&str> = path.split('/').collect();
+        let entry = self
+            .0
+            .iter()
+            .filter(|entry| entry.route.method == method && entry.takes(&given))
+            .min_by_key(|entry| Reverse(entry.literals()))
+            .ok_or(NoMatch::NotFound)?;
+        let mut parameters = Vec::new();
+        for (segment, given) in entry.segments.iter().zip(given) {
+            if let Segment::Parameter(name) = segment {
+                let value = percent_decode_str(given).decode_utf8();
+                let value = value.map(Cow::into_owned);
+                parameters.push((name.as_str(), value.map_err(|_| NoMatch::BadRequest)?));
+            }
+        }
+        Ok(Match { route: &entry.route, parameters })
+    }
+}
+
+impl Entry {
+    fn takes(&self, given: &[&str]) -> bool {
+        self.segments.len() == given.len()
+            && self.segments.iter().zip(given).all(|(segment, given)| match segment {
+                Segment::Literal(literal) => literal == given,
+                Segment::Parameter(_) => !given.is_empty(),
+            })
+    }
+
+    /// Where its literals are, for comparison: true sorts above false.
+    fn literals(&self) -> Vec<bool> {
+        let is_literal = |segment: &Segment| matches!(segment, Segment::Literal(_));
+        self.segments.iter().map(is_literal).collect()
+    }
+}
+
+impl Segment {
+    fn new(text: &str) -> Self {
+        let parameter = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        match parameter {
+            Some(name) => Self::Parameter(name.to_owned()),
+            None => Self::Literal(text.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn route(method: &str, path: &str) -> Route {
+        Route { method: method.to_owned(), path: path.to_owned(), function: "F".to_owned(), authorizer: None }
+    }
+
+    fn table() -> RouteTable {
+        RouteTable::new(vec![
+            route("GET", "/v1/products/{id}"),
+            route("GET", "/v1/products/import"),
+            route("GET", "/v1/products/{id}/reviews/{customer}"),
+            route("POST", "/v1/products"),
+        ])
+    }
+
+    #[test]
+    fn a_literal_wins_over_a_parameter() {
+        let table = table();
+        let found = table.find("GET", "/v1/products/import").unwrap();
+        assert_eq!(found.route.path, "/v1/products/import");
+        let found = table.find("GET", "/v1/products/imports").unwrap();
+        assert_eq!(found.route.path, "/v1/products/{id}");
+    }
+
+    #[test]
+    fn parameters_are_decoded_once_and_an_encoded_slash_separates_nothing() {
+        let table = table();
+        let path = "/v1/products/a%2Fb%2523+c/reviews/%E2%82%AC%20x";
+        let found = table.find("GET", path).unwrap();
+        assert_eq!(found.parameters, [("id", "a/b%23+c".to_owned()), ("customer", "\u{20ac} x".to_owned())]);
+    }
+
+    #[test]
+    fn what_no_route_takes_is_not_found() {
+        let table = table();
+        for (method, path) in [
+            ("GET", "/v1/products"),
+            ("DELETE", "/v1/products/1"),
+            ("GET", "/v1/products/"),
+            ("GET", "/v1/products/1/"),
+            ("GET", "/v1/products//reviews/x"),
+            ("GET", "/v1"),
+            ("GET", "/"),
+            ("GET", ""),
+            ("get", "/v1/products/1"),
+        ] {
+            assert_eq!(table.find(method, path), Err(NoMatch::NotFound), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_is_not_utf8_is_a_bad_request() {
+        let table = table();
+        assert_eq!(table.find("GET", "/v1/products/%FF"), Err(NoMatch::BadRequest));
+    }
+}

@@ -1,0 +1,245 @@
+//! The three phases of an import: products, customers, orders. Each says what it took, what was there, and what was refused and why.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use futures::stream::{self, StreamExt as _};
+use indicatif::ProgressBar;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::client::{Answer, Client};
+use super::source::{self, Basket, HouseholdRow, ProductRow, SourceError, Survey};
+
+/// Products of one call; the API takes as many.
+const PRODUCTS_PER_CALL: usize = 1000;
+/// Calls under way at once.
+const CONCURRENCY: usize = 8;
+/// What a product costs that was not sold in the given baskets.
+const DEFAULT_PRICE_CENTS: i64 = 100;
+
+const JSON: &str = "application/json";
+const NDJSON: &str = "application/x-ndjson";
+
+/// What became of the things of one phase.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Counts by outcome: `created`, `already there`, `updated`.
+    pub done: BTreeMap<String, u64>,
+    /// Names by the shop's reason for refusing them.
+    pub refused: BTreeMap<String, Vec<String>>,
+    /// What was left out of things that were taken, by reason.
+    pub left_out: BTreeMap<String, u64>,
+    /// Names and errors of what neither was taken nor refused.
+    pub failed: Vec<(String, String)>,
+}
+
+impl Tally {
+    fn done(&mut self, outcome: &str) {
+        *self.done.entry(outcome.to_owned()).or_default() += 1;
+    }
+
+    fn refused(&mut self, reason: impl Into<String>, name: impl Into<String>) {
+        self.refused.entry(reason.into()).or_default().push(name.into());
+    }
+
+    /// What one thing's outcome adds.
+    fn add(&mut self, name: String, outcome: Outcome) {
+        match outcome {
+            Outcome::Done(how) => self.done(how),
+            Outcome::Refused(reason) => self.refused(reason, name),
+            Outcome::Failed(error) => self.failed.push((name, error)),
+        }
+    }
+
+    /// How many things the shop has now because of this phase or an earlier run.
+    pub fn taken(&self) -> u64 {
+        self.done.values().sum()
+    }
+}
+
+/// What became of one thing.
+#[derive(Debug)]
+enum Outcome {
+    Done(&'static str),
+    Refused(String),
+    Failed(String),
+}
+
+impl Outcome {
+    fn of(answer: Result<Answer, String>) -> Self {
+        match answer {
+            Ok(Answer { status: StatusCode::CREATED, .. }) => Self::Done("created"),
+            Ok(Answer { code: Some(code), .. }) if code == "already_exists" => Self::Done("already there"),
+            Ok(Answer { status, code: Some(code), .. }) if status.is_client_error() && !is_ours(status) => {
+                Self::Refused(code)
+            }
+            Ok(Answer { status, code, .. }) => Self::Failed(format!("{status} {}", code.unwrap_or_default())),
+            Err(error) => Self::Failed(error),
+        }
+    }
+}
+
+/// A status that blames the import itself, not the thing: no reason of the shop.
+fn is_ours(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST)
+}
+
+/// The products of a file, with the prices that the baskets tell.
+pub async fn products(client: &Client, rows: Vec<ProductRow>, survey: &Survey, stock: u64, bar: &ProgressBar) -> Tally {
+    let mut tally = Tally::default();
+    let calls = rows.chunks(PRODUCTS_PER_CALL).map(|rows| {
+        let body: String = rows.iter().map(|row| format!("{}\n", product(row, survey, stock))).collect();
+        async move { (rows, client.post("/v1/products/import", NDJSON, body, None).await) }
+    });
+    let mut answers = stream::iter(calls).buffer_unordered(2);
+    while let Some((rows, answer)) = answers.next().await {
+        bar.inc(u64::try_from(rows.len()).unwrap_or_default());
+        let results = match answer {
+            Ok(Answer { status: StatusCode::OK, body, .. }) => body.get("results").and_then(Value::as_array).cloned(),
+            other => {
+                let (Outcome::Failed(error) | Outcome::Refused(error)) = Outcome::of(other) else { continue };
+                tally.failed.extend(rows.iter().map(|row| (row.product_id.clone(), error.clone())));
+                continue;
+            }
+        };
+        for (row, result) in rows.iter().zip(results.into_iter().flatten().map(Some).chain(std::iter::repeat(None))) {
+            let text = |name| result.as_ref().and_then(|result| result.get(name)).and_then(Value::as_str);
+            let outcome = match text("status") {
+                Some("created") => Outcome::Done("created"),
+                Some("unchanged") => Outcome::Done("already there"),
+                Some("updated") => Outcome::Done("updated"),
+                Some("refused") if text("code") == Some("throttled") => Outcome::Failed("throttled".to_owned()),
+                Some("refused") => Outcome::Refused(text("code").unwrap_or("no reason given").to_owned()),
+                _ => Outcome::Failed("the answer has no result for it".to_owned()),
+            };
+            tally.add(row.product_id.clone(), outcome);
+        }
+    }
+    tally
+}
+
+fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
+    let price = survey.prices.get(&row.product_id).copied().unwrap_or(DEFAULT_PRICE_CENTS);
+    let size = row.package_size.trim();
+    json!({
+        "id": row.product_id,
+        "name": row.name(),
+        "brand": if row.brand.trim().is_empty() { "UNKNOWN" } else { row.brand.trim() },
+        "category_path": row.category_path(),
+        "price": { "amount": price, "currency": "USD" },
+        "stock": stock,
+        "package_size": (!size.is_empty()).then_some(size),
+    })
+}
+
+/// The households of the file with their place, and those that only the baskets know, bare.
+pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey, bar: &ProgressBar) -> Tally {
+    let known: std::collections::BTreeSet<String> = rows.into_iter().map(|row| row.household_id).collect();
+    let bare = survey.households.iter().map(u64::to_string).filter(|id| !known.contains(id));
+    let all: Vec<(String, bool)> =
+        known.iter().map(|id| (id.clone(), true)).chain(bare.map(|id| (id, false))).collect();
+    bar.set_length(u64::try_from(all.len()).unwrap_or_default());
+    let calls = all.into_iter().map(|(id, placed)| async move {
+        let body = json!({
+            "id": id,
+            "email": format!("household-{id}@example.com"),
+            "username": format!("household-{id}"),
+            "name": format!("Household {id}"),
+            "place": placed.then(|| json!({ "country": "US", "city": "unknown" })),
+        });
+        let outcome = Outcome::of(client.post("/v1/customers", JSON, body.to_string(), None).await);
+        (id, outcome)
+    });
+    let mut tally = Tally::default();
+    let mut answers = stream::iter(calls).buffer_unordered(CONCURRENCY);
+    while let Some((id, outcome)) = answers.next().await {
+        bar.inc(1);
+        tally.add(id, outcome);
+    }
+    tally
+}
+
+/// The baskets as orders with their historical instant.
+pub async fn orders(client: &Client, path: &Path, limit: Option<u64>, bar: &ProgressBar) -> Result<Tally, SourceError> {
+    let mut tally = Tally::default();
+    let calls = source::baskets(path, limit)?.map(|basket| async move {
+        Ok(match basket? {
+            Ok(basket) => place(client, basket).await,
+            Err(line) => Placed {
+                name: format!("line {line}"),
+                outcome: Outcome::Refused("not a basket".into()),
+                left_out: Vec::new(),
+            },
+        })
+    });
+    let mut answers = stream::iter(calls).buffer_unordered(CONCURRENCY);
+    while let Some(placed) = answers.next().await {
+        let Placed { name, outcome, left_out } = placed?;
+        bar.inc(1);
+        for reason in left_out {
+            *tally.left_out.entry(reason.to_owned()).or_default() += 1;
+        }
+        tally.add(name, outcome);
+    }
+    Ok(tally)
+}
+
+struct Placed {
+    name: String,
+    outcome: Outcome,
+    left_out: Vec<&'static str>,
+}
+
+async fn place(client: &Client, basket: Basket) -> Placed {
+    let name = basket.basket_id.to_string();
+    let mut left_out = Vec::new();
+    let mut lines: Vec<Value> = Vec::with_capacity(basket.lines.len());
+    for line in &basket.lines {
+        match (line.quantity, line.cents()) {
+            (0, _) => left_out.push("quantity 0"),
+            (1.., Some(cents @ 0..)) => lines.push(json!({
+                "product_id": line.product_id.to_string(),
+                "quantity": line.quantity,
+                "total": { "amount": cents, "currency": "USD" },
+            })),
+            _ => left_out.push("unreadable quantity or amount"),
+        }
+    }
+    // Twice at most: once more without the products that the shop does not know.
+    for attempt in ["a", "b"] {
+        if lines.is_empty() {
+            return Placed { name, outcome: Outcome::Refused("no line left".into()), left_out };
+        }
+        let body = json!({
+            "customer_id": basket.household_id.to_string(),
+            "reference": name,
+            "placed_at": basket.placed_at,
+            "store_id": basket.store_id.to_string(),
+            "lines": lines,
+        });
+        let answer = client.post("/v1/orders", JSON, body.to_string(), Some(&format!("{name}-{attempt}"))).await;
+        let unknown = match &answer {
+            Ok(answer) if answer.code.as_deref() == Some("unknown_product") => unknown_lines(&answer.body),
+            _ => Vec::new(),
+        };
+        if unknown.is_empty() || attempt == "b" {
+            return Placed { name, outcome: Outcome::of(answer), left_out };
+        }
+        left_out.extend(unknown.iter().map(|_| "unknown product"));
+        let mut position = 0;
+        lines.retain(|_| {
+            position += 1;
+            !unknown.contains(&(position - 1))
+        });
+    }
+    Placed { name, outcome: Outcome::Failed("unreachable".into()), left_out }
+}
+
+/// The positions of the lines that a refusal points at: `/lines/3/product_id`.
+fn unknown_lines(body: &Value) -> Vec<usize> {
+    let errors = body.get("errors").and_then(Value::as_array).into_iter().flatten();
+    errors
+        .filter_map(|error| error.get("pointer")?.as_str()?.strip_prefix("/lines/")?.split('/').next()?.parse().ok())
+        .collect()
+}

@@ -1,0 +1,172 @@
+//! `bodega import`: real retail history, loaded through the public API as staff.
+//!
+//! The import has no back door: what it can do, any client with a staff token can. It may be stopped and started again at any time, because every
+//! thing says whether it is there already, and it loses nothing silently: what was not taken is in the summary with the shop's reason.
+
+mod client;
+mod load;
+mod source;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use client::Client;
+use load::Tally;
+use source::{HouseholdRow, ProductRow, SourceError};
+
+/// Nothing listens at the port.
+const EXIT_NOTHING_LISTENS: u8 = 3;
+/// A file cannot be used.
+const EXIT_USAGE: u8 = 2;
+/// So many names of each reason are printed.
+const NAMES_SHOWN: usize = 500;
+
+/// What to load, and where.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ImportArgs {
+    /// Port of the running system.
+    #[arg(long, default_value_t = 3000)]
+    pub port: u16,
+    /// Products: CSV, plain or gzip.
+    #[arg(long, value_name = "FILE")]
+    pub products: Option<PathBuf>,
+    /// Households: CSV, plain or gzip.
+    #[arg(long, value_name = "FILE")]
+    pub households: Option<PathBuf>,
+    /// Baskets: newline-delimited JSON, plain or gzip.
+    #[arg(long, value_name = "FILE")]
+    pub baskets: Option<PathBuf>,
+    /// Only the first N baskets.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Stock of each new product.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub stock: u64,
+    /// Data folder of the running system, if it was started with one: its signing key lies there.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+/// Loads the files into the system at `base` and prints the summary. `token` is staff's.
+pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
+    if args.products.is_none() && args.households.is_none() && args.baskets.is_none() {
+        eprintln!("bodega import: give at least one of --products, --households and --baskets");
+        return ExitCode::from(EXIT_USAGE);
+    }
+    let run = key_schema::id::time_ordered(key_schema::instant::Instant::now(), [0; 10]);
+    let client = match Client::new(base.clone(), token, run) {
+        Ok(client) => client,
+        Err(error) => {
+            eprintln!("bodega import: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if !client.is_up().await {
+        eprintln!("bodega import: nothing listens at {base}; start the system with `cargo run` first");
+        return ExitCode::from(EXIT_NOTHING_LISTENS);
+    }
+    match load(&client, &args).await {
+        Ok(summary) => {
+            summary.print(&client);
+            if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("bodega import: {error}");
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
+}
+
+/// What became of everything.
+#[derive(Debug)]
+struct Summary {
+    phases: Vec<(&'static str, Tally, Duration)>,
+}
+
+async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError> {
+    // Everything is opened before anything is sent: a wrong path must not be found out after an hour.
+    let products: Option<Vec<ProductRow>> = args.products.as_deref().map(source::rows).transpose()?;
+    let households: Option<Vec<HouseholdRow>> = args.households.as_deref().map(source::rows).transpose()?;
+    let survey = args.baskets.as_deref().map(|path| source::survey(path, args.limit)).transpose()?.unwrap_or_default();
+    let mut phases = Vec::new();
+    if let Some(rows) = products {
+        let bar = progress("products", u64::try_from(rows.len()).unwrap_or_default());
+        let started = Instant::now();
+        let tally = load::products(client, rows, &survey, args.stock, &bar).await;
+        bar.finish_and_clear();
+        phases.push(("products", tally, started.elapsed()));
+    }
+    if households.is_some() || !survey.households.is_empty() {
+        let bar = progress("customers", 0);
+        let started = Instant::now();
+        let tally = load::customers(client, households.unwrap_or_default(), &survey, &bar).await;
+        bar.finish_and_clear();
+        phases.push(("customers", tally, started.elapsed()));
+    }
+    if let Some(path) = &args.baskets {
+        let bar = progress("orders", survey.baskets);
+        let started = Instant::now();
+        let tally = load::orders(client, path, args.limit, &bar).await?;
+        bar.finish_and_clear();
+        phases.push(("orders", tally, started.elapsed()));
+    }
+    Ok(Summary { phases })
+}
+
+fn progress(what: &'static str, length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    // The template is a constant; were it wrong, the default bar would do.
+    if let Ok(style) = ProgressStyle::with_template("{prefix:>10} {bar:40} {human_pos}/{human_len} {per_sec} {eta}") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(what);
+    bar
+}
+
+impl Summary {
+    fn is_complete(&self) -> bool {
+        self.phases.iter().all(|(_, tally, _)| tally.failed.is_empty())
+    }
+
+    fn print(&self, client: &Client) {
+        for (what, tally, took) in &self.phases {
+            let seconds = took.as_secs_f64();
+            println!("{what}: {} in {seconds:.1} s ({:.0} a second)", tally.taken(), rate(tally, seconds));
+            for (outcome, count) in &tally.done {
+                println!("  {outcome}: {count}");
+            }
+            for (reason, count) in &tally.left_out {
+                println!("  lines left out, {reason}: {count}");
+            }
+            for (reason, names) in &tally.refused {
+                println!("  refused, {reason}: {} ({})", names.len(), listed(names));
+            }
+            if !tally.failed.is_empty() {
+                println!("  FAILED: {}", tally.failed.len());
+                for (name, error) in tally.failed.iter().take(NAMES_SHOWN) {
+                    println!("    {name}: {error}");
+                }
+            }
+        }
+        if self.phases.iter().all(|(_, tally, _)| tally.done.keys().all(|outcome| outcome == "already there")) {
+            println!("nothing changed: everything was already there");
+        }
+        if client.retried() > 0 {
+            println!("calls made again after a passing failure: {}", client.retried());
+        }
+    }
+}
+
+fn rate(tally: &Tally, seconds: f64) -> f64 {
+    // A rate for people to read; the precision of a count is not at stake.
+    u32::try_from(tally.taken()).map_or(0.0, f64::from) / seconds.max(0.001)
+}
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+    let rest = names.len() - shown.len();
+    if rest > 0 { format!("{}, and {rest} more", shown.join(", ")) } else { shown.join(", ") }
+}

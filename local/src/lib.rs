@@ -1,0 +1,31 @@
+//! The local system: everything that template.yaml describes, on one machine, with nothing to install.
+//!
+//! [`System::start`] creates the table, runs every function as processes of its own behind a Lambda
+//! Runtime API, feeds them from the table's stream, and serves the routes of the template. The
+//! functions are the deployed code; only the addresses that they find in their environment differ.
+//! `bodega`, the program of this crate, is a thin command line around it ([`cli`]), and starts itself
+//! again as each function ([`functions`]).
+//!
+//! ```text
+//!  client ─▶ gateway ─▶ functions ─▶ fault proxy ─▶ table ─┐
+//!             routes,    one process   (or DynamoDB Local)  │ stream
+//!             tokens     each          ┌────────────────────┘
+//!                          ▲           ▼
+//!                          └─────── poller          search engine (or OpenSearch)
+//! ```
+
+pub mod cli;
+mod control;
+mod docs;
+mod dynamodb;
+pub mod functions;
+mod gateway;
+mod import;
+mod options;
+mod streams;
+mod system;
+pub mod token;
+
+pub use options::Options;
+pub use runtime_api::Log;
+pub use system::{StartError, System};

@@ -1,0 +1,76 @@
+//! What a function's answer says about its batch, when the mapping has `ReportBatchItemFailures`.
+//!
+//! The rules are those of the Lambda developer guide, "Configuring partial batch response with
+//! DynamoDB and Lambda". Where the guide is silent (an answer that is no object, an identifier that
+//! the batch does not hold) the batch counts as failed: repeated is better than lost.
+
+use serde_json::Value;
+
+/// The result of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Every record is done.
+    Done,
+    /// The records before this index are done, those from it on are to be tried again.
+    DoneBefore(usize),
+    /// Nothing is done.
+    Failed,
+}
+
+/// Reads `answer`; `index_of` finds the record of a batch by its sequence number.
+pub(crate) fn read(answer: &[u8], index_of: impl Fn(&str) -> Option<usize>) -> Outcome {
+    if answer.iter().all(u8::is_ascii_whitespace) {
+        return Outcome::Done;
+    }
+    match serde_json::from_slice(answer) {
+        Ok(Value::Null) => Outcome::Done,
+        Ok(Value::Object(answer)) => match answer.get("batchItemFailures") {
+            None | Some(Value::Null) => Outcome::Done,
+            Some(Value::Array(failures)) => first_failure(failures, index_of),
+            Some(_) => Outcome::Failed,
+        },
+        Ok(_) | Err(_) => Outcome::Failed,
+    }
+}
+
+fn first_failure(failures: &[Value], index_of: impl Fn(&str) -> Option<usize>) -> Outcome {
+    let mut first = None;
+    for failure in failures {
+        let index = failure.get("itemIdentifier").and_then(Value::as_str).and_then(&index_of);
+        match index {
+            Some(index) => first = Some(first.map_or(index, |first: usize| first.min(index))),
+            None => return Outcome::Failed,
+        }
+    }
+    first.map_or(Outcome::Done, Outcome::DoneBefore)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_by_the_rules_of_the_guide() {
+        let batch = ["100", "101", "102"];
+        let index_of = |id: &str| batch.iter().position(|sequence| *sequence == id);
+        for (answer, expected) in [
+            ("", Outcome::Done),
+            ("null", Outcome::Done),
+            ("{}", Outcome::Done),
+            (r#"{"batchItemFailures":null}"#, Outcome::Done),
+            (r#"{"batchItemFailures":[]}"#, Outcome::Done),
+            (r#"{"batchItemFailures":[{"itemIdentifier":"101"}]}"#, Outcome::DoneBefore(1)),
+            (r#"{"batchItemFailures":[{"itemIdentifier":"102"},{"itemIdentifier":"100"}]}"#, Outcome::DoneBefore(0)),
+            (r#"{"batchItemFailures":[{"itemIdentifier":""}]}"#, Outcome::Failed),
+            (r#"{"batchItemFailures":[{"itemIdentifier":null}]}"#, Outcome::Failed),
+            (r#"{"batchItemFailures":[{"itemIdentifer":"101"}]}"#, Outcome::Failed),
+            (r#"{"batchItemFailures":[{"itemIdentifier":"101"},{"itemIdentifier":"999"}]}"#, Outcome::Failed),
+            (r#"{"batchItemFailures":"101"}"#, Outcome::Failed),
+            (r#"{"batchItemFailures":[null]}"#, Outcome::Failed),
+            (r#""ok""#, Outcome::Failed),
+            ("not json", Outcome::Failed),
+        ] {
+            assert_eq!(read(answer.as_bytes(), index_of), expected, "{answer}");
+        }
+    }
+}

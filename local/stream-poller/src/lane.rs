@@ -1,0 +1,305 @@
+//! A unit of parallelization: forms batches, calls the function, and tries again by the rules.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::answer::{self, Outcome};
+use crate::backoff::Backoff;
+use crate::mapping::{MappingState, ShardState, count};
+use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
+
+/// Lambda's limit on an event, less some room for what surrounds the records.
+const MAX_PAYLOAD: usize = 6_000_000;
+/// How long a stream keeps its records: no batch is tried again beyond that.
+const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often a discarded batch is offered to the destination.
+const DESTINATION_ATTEMPTS: usize = 5;
+
+/// A record on its way to the function.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Its number in the ledger of the shard.
+    pub(crate) number: u64,
+    pub(crate) record: Arc<Record>,
+}
+
+pub(crate) struct Lane {
+    mapping: Arc<MappingState>,
+    shard: Arc<ShardState>,
+    incoming: mpsc::Receiver<Vec<Entry>>,
+    waiting: VecDeque<Entry>,
+}
+
+/// Records that are tried together.
+struct Attempt {
+    entries: Vec<Entry>,
+    /// Failures that count against the retries.
+    failures: u32,
+    /// Calls of the function with the first of these records.
+    invocations: u32,
+    /// Whether a call was tried at all, successful or not.
+    tried: bool,
+    error: Option<String>,
+}
+
+impl Lane {
+    pub(crate) fn new(
+        mapping: Arc<MappingState>,
+        shard: Arc<ShardState>,
+        incoming: mpsc::Receiver<Vec<Entry>>,
+    ) -> Self {
+        Self { mapping, shard, incoming, waiting: VecDeque::new() }
+    }
+
+    pub(crate) async fn run(mut self) {
+        while let Some(batch) = self.next_batch().await {
+            self.work_off(batch).await;
+        }
+    }
+
+    fn settings(&self) -> &MappingSettings {
+        &self.mapping.mapping.settings
+    }
+
+    /// A batch that is full, or whose window is over. `None` when the shard is.
+    async fn next_batch(&mut self) -> Option<Vec<Entry>> {
+        if self.waiting.is_empty() {
+            let deal = self.incoming.recv().await?;
+            self.waiting.extend(deal);
+        }
+        let deadline = Instant::now() + self.settings().batching_window;
+        let mut attention = self.mapping.attention.subscribe();
+        loop {
+            let (taken, is_full) = self.filling();
+            let hurry = attention.borrow_and_update().drains > 0;
+            if is_full {
+                return Some(self.waiting.drain(..taken).collect());
+            }
+            let deadline = if hurry { Instant::now() } else { deadline };
+            tokio::select! {
+                // In this order, so that what has arrived is taken even when the window is over.
+                biased;
+                deal = timeout_at(deadline, self.incoming.recv()) => match deal {
+                    Ok(Some(deal)) => self.waiting.extend(deal),
+                    Ok(None) | Err(_) => return Some(self.waiting.drain(..taken).collect()),
+                },
+                _ = attention.changed() => {}
+            }
+        }
+    }
+
+    /// How many of the waiting records make the next batch, and whether no more fit into it.
+    fn filling(&self) -> (usize, bool) {
+        let mut bytes = 0;
+        for (index, entry) in self.waiting.iter().enumerate() {
+            bytes += entry.record.text().len() + 1;
+            // A single record always goes: it cannot get smaller.
+            if index == self.settings().batch_size || (bytes > MAX_PAYLOAD && index > 0) {
+                return (index, true);
+            }
+        }
+        let taken = self.waiting.len();
+        (taken, taken == self.settings().batch_size)
+    }
+
+    /// Tries a batch, and what it falls into, until all of it is settled. Parts are worked off in
+    /// order, so that records of one item stay in order through bisections.
+    async fn work_off(&self, batch: Vec<Entry>) {
+        let mut parts =
+            VecDeque::from([Attempt { entries: batch, failures: 0, invocations: 0, tried: false, error: None }]);
+        let mut backoff = Backoff::new(self.mapping.pace.retry, self.mapping.pace.retry_most);
+        while let Some(mut part) = parts.pop_front() {
+            self.discard_expired(&mut part).await;
+            if part.entries.is_empty() {
+                continue;
+            }
+            count(&self.mapping.counts.invocations, 1);
+            let outcome = self.call(&mut part).await;
+            if !matches!(outcome, Ok(Outcome::Done)) {
+                count(&self.mapping.counts.failed_invocations, 1);
+            }
+            match outcome {
+                Ok(Outcome::Done) => {
+                    self.deliver(&part.entries);
+                    backoff.reset();
+                    continue;
+                }
+                Ok(Outcome::DoneBefore(index)) => {
+                    let rest = part.entries.split_off(index);
+                    self.deliver(&part.entries);
+                    part.entries = rest;
+                    if index == 0 {
+                        part.failures += 1;
+                    } else {
+                        // Another record is the first now, and this was its first failure.
+                        part.failures = 1;
+                        part.invocations = 1;
+                        backoff.reset();
+                    }
+                }
+                Ok(Outcome::Failed) if self.settings().bisect_on_function_error && part.entries.len() > 1 => {
+                    // Does not count as an attempt.
+                    let second = part.entries.split_off(part.entries.len() / 2);
+                    parts.push_front(Attempt {
+                        entries: second,
+                        failures: part.failures,
+                        invocations: part.invocations,
+                        tried: true,
+                        error: part.error.clone(),
+                    });
+                }
+                Ok(Outcome::Failed) => part.failures += 1,
+                Err(NotCalled) => part.invocations -= 1,
+            }
+            let retries = self.settings().maximum_retry_attempts;
+            if retries.is_some_and(|retries| part.failures > retries) {
+                self.discard(part, Condition::RetryAttemptsExhausted).await;
+                backoff.reset();
+            } else {
+                parts.push_front(part);
+                sleep(backoff.next()).await;
+            }
+        }
+    }
+
+    async fn call(&self, part: &mut Attempt) -> Result<Outcome, NotCalled> {
+        part.invocations += 1;
+        part.tried = true;
+        let function = &self.mapping.mapping.function;
+        match function.invoke(payload(&part.entries)).await {
+            Ok(answer) if self.settings().report_batch_item_failures => {
+                let outcome = answer::read(&answer, |identifier| {
+                    part.entries.iter().position(|entry| entry.record.sequence().as_str() == identifier)
+                });
+                if outcome != Outcome::Done {
+                    part.error = Some("the function reported failed records".to_owned());
+                }
+                Ok(outcome)
+            }
+            Ok(_) => Ok(Outcome::Done),
+            Err(error) => {
+                tracing::warn!(%error, function = self.settings().function, "a stream batch failed");
+                part.error = Some(error.to_string());
+                match error {
+                    FunctionError::Failed(_) => Ok(Outcome::Failed),
+                    FunctionError::NotCalled(_) => Err(NotCalled),
+                }
+            }
+        }
+    }
+
+    /// Gives up the records at the front that are too old. Without a maximum age they are the ones
+    /// that the stream itself would have dropped; those are tried once at least, for a stream on
+    /// this machine keeps them while it does not run.
+    async fn discard_expired(&self, part: &mut Attempt) {
+        let limit = match self.settings().maximum_record_age {
+            Some(limit) => limit.min(RETENTION),
+            None if part.tried => RETENTION,
+            None => return,
+        };
+        let now = SystemTime::now();
+        let expired = part
+            .entries
+            .iter()
+            .take_while(|entry| now.duration_since(entry.record.created()).is_ok_and(|age| age > limit))
+            .count();
+        if expired > 0 {
+            let rest = part.entries.split_off(expired);
+            let expired = Attempt {
+                entries: std::mem::replace(&mut part.entries, rest),
+                failures: part.failures,
+                invocations: part.invocations,
+                tried: part.tried,
+                error: part.error.clone(),
+            };
+            self.discard(expired, Condition::RecordAgeExceeded).await;
+        }
+    }
+
+    async fn discard(&self, part: Attempt, condition: Condition) {
+        let size = part.entries.len();
+        tracing::warn!(function = self.settings().function, records = size, ?condition, "stream records are given up");
+        let kept = match self.discarded(&part, condition) {
+            Some(batch) => self.offer(batch).await,
+            None => true,
+        };
+        let counts = &self.mapping.counts;
+        count(if kept { &counts.discarded } else { &counts.lost }, size);
+        self.settle(&part.entries);
+    }
+
+    /// Gives a batch to the destination, where there is one, and tells whether it is taken care of.
+    async fn offer(&self, batch: DiscardedBatch) -> bool {
+        let Some(destination) = &self.mapping.mapping.on_failure else {
+            return true;
+        };
+        let mut backoff = Backoff::new(self.mapping.pace.retry, self.mapping.pace.retry_most);
+        for _ in 0..DESTINATION_ATTEMPTS {
+            match destination.discard(batch.clone()).await {
+                Ok(()) => return true,
+                Err(error) => {
+                    tracing::error!(%error, function = self.settings().function, "records may be lost");
+                }
+            }
+            sleep(backoff.next()).await;
+        }
+        false
+    }
+
+    fn discarded(&self, part: &Attempt, condition: Condition) -> Option<DiscardedBatch> {
+        let (first, last) = (part.entries.first()?, part.entries.last()?);
+        Some(DiscardedBatch {
+            function: self.settings().function.clone(),
+            condition,
+            invocations: part.invocations,
+            error: part.error.clone(),
+            stream_arn: self.mapping.stream_arn.clone(),
+            shard_id: self.shard.id.clone(),
+            first_sequence: first.record.sequence().clone(),
+            last_sequence: last.record.sequence().clone(),
+            first_arrival: first.record.created(),
+            last_arrival: last.record.created(),
+            size: part.entries.len(),
+            payload: payload(&part.entries),
+            at: SystemTime::now(),
+        })
+    }
+
+    fn deliver(&self, entries: &[Entry]) {
+        count(&self.mapping.counts.delivered, entries.len());
+        self.settle(entries);
+    }
+
+    fn settle(&self, entries: &[Entry]) {
+        let mut marks = self.shard.marks();
+        for entry in entries {
+            marks.ledger.settle(entry.number);
+        }
+        drop(marks);
+        self.mapping.tell();
+    }
+}
+
+/// The function was not called, which is no attempt.
+struct NotCalled;
+
+fn payload(entries: &[Entry]) -> Bytes {
+    const OPEN: &str = "{\"Records\":[";
+    const CLOSE: &str = "]}";
+    let records: usize = entries.iter().map(|entry| entry.record.text().len() + 1).sum();
+    let mut payload = String::with_capacity(OPEN.len() + records + CLOSE.len());
+    payload.push_str(OPEN);
+    for (index, entry) in entries.iter().enumerate() {
+        if index > 0 {
+            payload.push(',');
+        }
+        payload.push_str(entry.record.text());
+    }
+    payload.push_str(CLOSE);
+    payload.into()
+}

@@ -1,0 +1,104 @@
+use std::collections::VecDeque;
+
+use crate::SequenceNumber;
+
+/// Which records of a shard are settled. Lanes settle records out of order; the position only moves
+/// over a record when all before it are settled.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// The number of the first entry. Entries are numbered in the order of the shard, from 0.
+    first: u64,
+    entries: VecDeque<(SequenceNumber, bool)>,
+    position: Option<SequenceNumber>,
+    unsettled: usize,
+}
+
+impl Ledger {
+    /// Adds the next record of the shard and gives its number.
+    pub(crate) fn push(&mut self, sequence: SequenceNumber, settled: bool) -> u64 {
+        let number = self.end();
+        self.entries.push_back((sequence, settled));
+        if settled {
+            self.advance();
+        } else {
+            self.unsettled += 1;
+        }
+        number
+    }
+
+    /// Marks a record as settled, once.
+    pub(crate) fn settle(&mut self, number: u64) {
+        let entry = number
+            .checked_sub(self.first)
+            .and_then(|index| usize::try_from(index).ok())
+            .and_then(|index| self.entries.get_mut(index));
+        if let Some((_, settled @ false)) = entry {
+            *settled = true;
+            self.unsettled -= 1;
+            self.advance();
+        }
+    }
+
+    fn advance(&mut self) {
+        while self.entries.front().is_some_and(|(_, settled)| *settled) {
+            if let Some((sequence, _)) = self.entries.pop_front() {
+                self.position = Some(sequence);
+                self.first += 1;
+            }
+        }
+    }
+
+    /// The last record before which, itself included, all are settled.
+    pub(crate) fn position(&self) -> Option<&SequenceNumber> {
+        self.position.as_ref()
+    }
+
+    /// The number of the first record that is not settled, or of the next to come.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number that the next record will get.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + u64::try_from(self.entries.len()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn unsettled(&self) -> usize {
+        self.unsettled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn position(ledger: &Ledger) -> Option<&str> {
+        ledger.position().map(SequenceNumber::as_str)
+    }
+
+    #[test]
+    fn the_position_waits_for_the_slowest_and_then_passes_all_that_are_settled() {
+        let mut ledger = Ledger::default();
+        let numbers: Vec<u64> = ["10", "11", "12", "13"]
+            .into_iter()
+            .map(|sequence| ledger.push(sequence.into(), sequence == "12"))
+            .collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+        ledger.settle(1);
+        assert_eq!((position(&ledger), ledger.unsettled()), (None, 2));
+        ledger.settle(0);
+        assert_eq!((position(&ledger), ledger.first()), (Some("12"), 3));
+        ledger.settle(0);
+        ledger.settle(99);
+        assert_eq!((ledger.unsettled(), ledger.len(), ledger.end()), (1, 1, 4));
+        ledger.settle(3);
+        assert_eq!(position(&ledger), Some("13"));
+        assert_eq!(ledger.push("14".into(), true), 4);
+        assert_eq!((position(&ledger), ledger.len()), (Some("14"), 0));
+    }
+}

@@ -1,0 +1,188 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::mapping::{Attention, Mapping, MappingState, ShardState};
+use crate::source::SharedSource;
+use crate::{Progress, SequenceNumber, SourceError, Start, StartingPosition, StreamSource};
+
+mod follow;
+
+/// How fast a poller looks and tries again. The default suits a stream on the same machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// The first wait at the end of the stream; it doubles up to `idle_most`.
+    pub idle: Duration,
+    /// The longest wait at the end of the stream.
+    pub idle_most: Duration,
+    /// The first wait before a failed call or read is tried again; it doubles up to `retry_most`.
+    pub retry: Duration,
+    /// The longest wait before something is tried again.
+    pub retry_most: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_millis(20),
+            idle_most: Duration::from_millis(160),
+            retry: Duration::from_millis(100),
+            retry_most: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Feeds functions from a stream until it is dropped. Calls under way are abandoned then.
+pub struct Poller {
+    mappings: Vec<Arc<MappingState>>,
+    attention: watch::Sender<Attention>,
+    changed: watch::Sender<()>,
+    consumed: watch::Receiver<Option<SequenceNumber>>,
+    // Ends every task when it is dropped.
+    _tasks: JoinSet<()>,
+}
+
+impl Poller {
+    /// Starts to follow `source` for each of `mappings`. Has to run inside a Tokio runtime. When it
+    /// returns, a mapping that starts with the latest record has its place: what is written from
+    /// now on reaches it.
+    ///
+    /// # Errors
+    /// [`SourceError`] when the stream cannot be reached at all; later troubles are waited out.
+    pub async fn start(source: impl StreamSource, mappings: Vec<Mapping>, pace: Pace) -> Result<Self, SourceError> {
+        let attention = watch::Sender::new(Attention::default());
+        let changed = watch::Sender::new(());
+        let shards = source.shards().await?;
+        let stream_arn = source.stream_arn().to_owned();
+        let source = Arc::new(SharedSource::new(source));
+        let mut states = Vec::new();
+        let mut tasks = JoinSet::new();
+        for mapping in mappings {
+            let latest = mapping.settings.starting_position == StartingPosition::Latest;
+            let mut list = Vec::new();
+            for shard in &shards {
+                let (start, iterator) = if latest {
+                    let place = source.get().iterator(&shard.id, Start::Latest).await?;
+                    (Start::Latest, Some(place))
+                } else {
+                    (Start::TrimHorizon, None)
+                };
+                let (id, parent) = (shard.id.clone(), shard.parent.clone());
+                list.push(Arc::new(ShardState::new(id, parent, start, iterator)));
+            }
+            let state =
+                Arc::new(MappingState::new(mapping, pace, stream_arn.clone(), attention.clone(), changed.clone()));
+            state.set_shards(list, 0);
+            tasks.spawn(follow::run(Arc::clone(&source), Arc::clone(&state), attention.subscribe()));
+            states.push(state);
+        }
+        let (consumed, receiver) = watch::channel(None);
+        tasks.spawn(report_consumed(states.clone(), changed.subscribe(), consumed));
+        Ok(Self { mappings: states, attention, changed, consumed: receiver, _tasks: tasks })
+    }
+
+    /// How far each mapping has come.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
+    }
+
+    /// The last record that every mapping has passed, as it moves on: records up to it may be
+    /// trimmed from a stream of one shard. With several shards it is the lowest of them.
+    #[must_use]
+    pub fn consumed(&self) -> watch::Receiver<Option<SequenceNumber>> {
+        self.consumed.clone()
+    }
+
+    /// Looks at the stream at once instead of after its idle time.
+    pub fn nudge(&self) {
+        self.attention.send_modify(|attention| attention.nudges += 1);
+    }
+
+    /// Waits until every mapping has settled all records that were in the stream at the call:
+    /// delivered, filtered out or discarded. Meanwhile no batch waits for its window. Does not end
+    /// while a function keeps failing: bound it by a timeout. Records written later are not waited
+    /// for, except for those of the same second in a stream that never rests.
+    pub async fn drained(&self) {
+        let time = SystemTime::now();
+        let (_drain, nudge) = Drain::begin(&self.attention);
+        let mut changed = self.changed.subscribe();
+        let mut targets = HashMap::new();
+        loop {
+            let mut passed = true;
+            for (index, mapping) in self.mappings.iter().enumerate() {
+                passed &= mapping.was_listed_after(nudge);
+                for shard in mapping.shards() {
+                    let marks = shard.marks();
+                    let target = targets.entry((index, shard.id.clone())).or_insert(None);
+                    if target.is_none() && marks.has_read_up_to(nudge, time) {
+                        *target = Some(marks.ledger.end());
+                    }
+                    passed &= marks.finished || target.is_some_and(|target| marks.ledger.first() >= target);
+                }
+            }
+            // The sender is part of this value: it cannot be gone.
+            if passed || changed.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Somebody waits for the poller to catch up, as long as this value lives.
+struct Drain<'a>(&'a watch::Sender<Attention>);
+
+impl<'a> Drain<'a> {
+    /// Gives the number of its nudge too.
+    fn begin(attention: &'a watch::Sender<Attention>) -> (Self, u64) {
+        let mut nudge = 0;
+        attention.send_modify(|attention| {
+            attention.drains += 1;
+            attention.nudges += 1;
+            nudge = attention.nudges;
+        });
+        (Self(attention), nudge)
+    }
+}
+
+impl Drop for Drain<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|attention| attention.drains -= 1);
+    }
+}
+
+async fn report_consumed(
+    mappings: Vec<Arc<MappingState>>,
+    mut changed: watch::Receiver<()>,
+    consumed: watch::Sender<Option<SequenceNumber>>,
+) {
+    while changed.changed().await.is_ok() {
+        let lowest = lowest_position(&mappings);
+        consumed.send_if_modified(|current| {
+            let moved = lowest.is_some() && *current != lowest;
+            if moved {
+                *current = lowest;
+            }
+            moved
+        });
+    }
+}
+
+/// `None` while some mapping has passed nothing of a shard that it is in.
+fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
+    let mut lowest = None;
+    for shard in mappings.iter().flat_map(|mapping| mapping.shards()) {
+        let marks = shard.marks();
+        if marks.finished {
+            continue;
+        }
+        let position = marks.ledger.position()?;
+        if lowest.as_ref().is_none_or(|lowest| position < lowest) {
+            lowest = Some(position.clone());
+        }
+    }
+    lowest
+}

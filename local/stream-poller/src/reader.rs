@@ -1,0 +1,154 @@
+//! Reads one shard for one mapping and deals its records to the lanes.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::backoff::Backoff;
+use crate::lane::{Entry, Lane};
+use crate::mapping::{Attention, MappingState, ShardState, count};
+use crate::source::SharedSource;
+use crate::{Page, Record, SourceError, Start};
+
+/// Deals that can wait in front of a lane, each at most one page: what a reader may be ahead.
+const DEALS: usize = 2;
+/// Records of a shard that may be read beyond the first unsettled one. A lane that is stuck on one
+/// item lets the others go on, but not without end.
+const MAX_AHEAD: usize = 20_000;
+
+/// Goes through a shard until it is closed and everything in it settled. Dropping the future ends
+/// its lanes too.
+pub(crate) async fn run(source: Arc<SharedSource>, mapping: Arc<MappingState>, shard: Arc<ShardState>) {
+    let mut lanes = JoinSet::new();
+    let senders = (0..mapping.mapping.settings.parallelization_factor.max(1))
+        .map(|_| {
+            let (sender, receiver) = mpsc::channel(DEALS);
+            let lane = Lane::new(Arc::clone(&mapping), Arc::clone(&shard), receiver);
+            lanes.spawn(lane.run());
+            sender
+        })
+        .collect();
+    let reader = Reader { source, mapping, shard, senders };
+    // Without their senders, which the reader takes with it, the lanes end with what they have.
+    tokio::join!(reader.read(), async {
+        while let Some(ended) = lanes.join_next().await {
+            if let Err(error) = ended {
+                // Its records stay unsettled: nobody who waits is told that all is well.
+                tracing::error!(%error, "a lane of the stream broke down");
+            }
+        }
+    });
+}
+
+struct Reader {
+    source: Arc<SharedSource>,
+    mapping: Arc<MappingState>,
+    shard: Arc<ShardState>,
+    senders: Vec<mpsc::Sender<Vec<Entry>>>,
+}
+
+impl Reader {
+    async fn read(self) {
+        let pace = self.mapping.pace;
+        let mut idle = Backoff::new(pace.idle, pace.idle_most);
+        let mut trouble = Backoff::new(pace.retry, pace.retry_most);
+        let mut start = self.shard.start.clone();
+        let mut iterator = self.shard.iterator.clone();
+        // Kept over the whole loop: what is asked for during a read is seen after it.
+        let mut attention = self.mapping.attention.subscribe();
+        loop {
+            let nudge = attention.borrow().nudges;
+            match self.page(&start, iterator.take()).await {
+                Ok(page) => {
+                    trouble.reset();
+                    let is_empty = page.records.is_empty();
+                    if let Some(last) = page.records.last() {
+                        start = Start::After(last.sequence().clone());
+                        idle.reset();
+                    }
+                    iterator = page.next;
+                    self.deal(page.records).await;
+                    if is_empty {
+                        self.shard.marks().see_end(nudge);
+                        self.mapping.tell();
+                    }
+                    if iterator.is_none() {
+                        return;
+                    }
+                    if is_empty {
+                        rest(&mut attention, &mut idle).await;
+                    }
+                }
+                Err(SourceError::Expired) => {}
+                Err(SourceError::Trimmed) => start = Start::TrimHorizon,
+                Err(error) => {
+                    tracing::warn!(%error, shard = self.shard.id, "the stream cannot be read");
+                    sleep(trouble.next()).await;
+                }
+            }
+        }
+    }
+
+    async fn page(&self, start: &Start, iterator: Option<String>) -> Result<Page, SourceError> {
+        let iterator = match iterator {
+            Some(iterator) => iterator,
+            None => {
+                let source = self.source.get();
+                source.iterator(&self.shard.id, start.clone()).await?
+            }
+        };
+        self.source.records(&iterator).await
+    }
+
+    /// Enters the records of a page and gives those that pass the filter to the lanes, an item's
+    /// always to the same lane. Waits while a lane is full.
+    async fn deal(&self, records: Vec<Arc<Record>>) {
+        let mut hands: Vec<Vec<Entry>> = self.senders.iter().map(|_| Vec::new()).collect();
+        let mut filtered = 0;
+        {
+            let mut marks = self.shard.marks();
+            for record in records {
+                let passes = !record.is_unchanged() && self.mapping.mapping.filter.matches(record.event());
+                let number = marks.admit(&record, !passes);
+                if !passes {
+                    filtered += 1;
+                    continue;
+                }
+                let lanes = u64::try_from(hands.len()).unwrap_or(1);
+                let lane = usize::try_from(record.key_hash() % lanes).unwrap_or_default();
+                if let Some(hand) = hands.get_mut(lane) {
+                    hand.push(Entry { number, record });
+                }
+            }
+        }
+        if filtered > 0 {
+            count(&self.mapping.counts.filtered, filtered);
+            self.mapping.tell();
+        }
+        for (hand, sender) in hands.into_iter().zip(&self.senders) {
+            if !hand.is_empty() {
+                // A lane only ends after its sender: nothing is lost here.
+                let _ = sender.send(hand).await;
+            }
+        }
+        let mut changed = self.mapping.changed.subscribe();
+        while self.shard.marks().ledger.len() > MAX_AHEAD {
+            if changed.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Waits at the end of the stream, longer each time; less when somebody waits for the poller.
+async fn rest(attention: &mut watch::Receiver<Attention>, idle: &mut Backoff) {
+    if attention.borrow().drains > 0 {
+        idle.reset();
+    }
+    tokio::select! {
+        () = sleep(idle.next()) => {}
+        _ = attention.changed() => idle.reset(),
+    }
+}

@@ -1,0 +1,130 @@
+use std::time::Duration;
+
+use crate::FilterError;
+
+/// The settings of one event source mapping. Names and limits are those of
+/// [`AWS::Lambda::EventSourceMapping`](https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-params.html).
+#[derive(Debug, Clone)]
+pub struct MappingSettings {
+    /// Names the function in logs, in [`Progress`](crate::Progress) and in what is discarded.
+    pub function: String,
+    /// Records in one call at most, 1 to 10,000.
+    pub batch_size: usize,
+    /// How long to wait for a full batch, up to 300 s. Zero: not at all.
+    pub batching_window: Duration,
+    /// Calls at the same time for one shard, 1 to 10. Records of one item stay in order.
+    pub parallelization_factor: usize,
+    /// How often a failed batch is tried again, up to 10,000. `None` (-1 in the template): until its
+    /// records expire, 24 h after they were written.
+    pub maximum_retry_attempts: Option<u32>,
+    /// Records older than this are discarded, 60 s to 7 days. `None` (-1): only when they expire.
+    pub maximum_record_age: Option<Duration>,
+    /// Whether a failed batch is halved before it is tried again.
+    pub bisect_on_function_error: bool,
+    /// Whether the function's answer may name the records that failed.
+    pub report_batch_item_failures: bool,
+    /// Where to begin in shards that exist when the mapping starts.
+    pub starting_position: StartingPosition,
+    /// Filter patterns as JSON text: a record that matches any one of them is delivered. Without
+    /// patterns every record is.
+    pub filters: Vec<String>,
+}
+
+/// Where a mapping begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartingPosition {
+    /// With the oldest record that the stream still has.
+    TrimHorizon,
+    /// With the first record written after the start.
+    Latest,
+}
+
+/// A setting that AWS would refuse.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// A number is outside the limits of the service.
+    #[error("{name} of the stream mapping of {function} must be {limits}")]
+    OutOfRange {
+        /// The function of the mapping.
+        function: String,
+        /// The setting's name in the template.
+        name: &'static str,
+        /// What it may be.
+        limits: &'static str,
+    },
+    /// A filter pattern cannot be used.
+    #[error("a filter of the stream mapping of {function} is no pattern: {source}")]
+    Filter {
+        /// The function of the mapping.
+        function: String,
+        /// What is wrong with it.
+        source: FilterError,
+    },
+}
+
+impl MappingSettings {
+    /// The settings that a mapping has when the template gives none.
+    #[must_use]
+    pub fn for_function(function: impl Into<String>) -> Self {
+        Self {
+            function: function.into(),
+            batch_size: 100,
+            batching_window: Duration::ZERO,
+            parallelization_factor: 1,
+            maximum_retry_attempts: None,
+            maximum_record_age: None,
+            bisect_on_function_error: false,
+            report_batch_item_failures: false,
+            starting_position: StartingPosition::TrimHorizon,
+            filters: Vec::new(),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), SettingsError> {
+        let age = self.maximum_record_age.map(|age| age.as_secs());
+        let checks = [
+            ("BatchSize", "1 to 10,000", (1..=10_000).contains(&self.batch_size)),
+            ("MaximumBatchingWindowInSeconds", "0 to 300", self.batching_window <= Duration::from_secs(300)),
+            ("ParallelizationFactor", "1 to 10", (1..=10).contains(&self.parallelization_factor)),
+            (
+                "MaximumRetryAttempts",
+                "-1 to 10,000",
+                self.maximum_retry_attempts.is_none_or(|retries| retries <= 10_000),
+            ),
+            (
+                "MaximumRecordAgeInSeconds",
+                "-1 or 60 to 604,800",
+                age.is_none_or(|seconds| (60..=604_800).contains(&seconds)),
+            ),
+        ];
+        match checks.into_iter().find(|(_, _, fine)| !fine) {
+            None => Ok(()),
+            Some((name, limits, _)) => Err(SettingsError::OutOfRange { function: self.function.clone(), name, limits }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_limits_of_the_service_are_kept_and_the_setting_named() {
+        type Change = fn(&mut MappingSettings);
+        let changes: [(Change, &str); 6] = [
+            (|s| s.batch_size = 0, "BatchSize"),
+            (|s| s.batch_size = 10_001, "BatchSize"),
+            (|s| s.batching_window = Duration::from_secs(301), "MaximumBatchingWindowInSeconds"),
+            (|s| s.parallelization_factor = 11, "ParallelizationFactor"),
+            (|s| s.maximum_retry_attempts = Some(10_001), "MaximumRetryAttempts"),
+            (|s| s.maximum_record_age = Some(Duration::from_secs(59)), "MaximumRecordAgeInSeconds"),
+        ];
+        for (change, name) in changes {
+            let mut settings = MappingSettings::for_function("F");
+            settings.check().unwrap();
+            change(&mut settings);
+            assert!(settings.check().unwrap_err().to_string().starts_with(name));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A function's settings and what its policies allow.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::TemplateError;
+use crate::section::Section;
+
+/// An `AWS::Serverless::Function`, with the template's globals applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Its name in the template.
+    pub logical_id: String,
+    /// Folder of its crate, relative to the template.
+    pub code_uri: String,
+    /// What Lambda passes as `_HANDLER`.
+    pub handler: String,
+    /// Longest that one invocation may take.
+    pub timeout: Duration,
+    /// Memory in MiB.
+    pub memory_mb: u32,
+    /// Environment variables with their values resolved.
+    pub environment: BTreeMap<String, String>,
+    /// What log lines it is asked for, e.g. `INFO`; `None` when the template leaves it to Lambda.
+    pub log_level: Option<String>,
+    /// What its role allows, beside what SAM adds by itself (logs, the stream it reads, the
+    /// destination of failed records).
+    pub statements: Vec<Statement>,
+}
+
+/// One statement of an IAM policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Its name, if it has one.
+    pub sid: Option<String>,
+    /// Whether it allows rather than denies.
+    pub allow: bool,
+    /// Actions, e.g. `dynamodb:Query`.
+    pub actions: Vec<String>,
+    /// ARNs that they may be taken on.
+    pub resources: Vec<String>,
+}
+
+impl Function {
+    /// The crate that is its code: the last part of [`Function::code_uri`].
+    #[must_use]
+    pub fn crate_name(&self) -> &str {
+        self.code_uri.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.code_uri)
+    }
+
+    /// Whether an allowing statement names exactly this action for a resource that ends in
+    /// `resource_suffix`, e.g. `index/GSI1`.
+    #[must_use]
+    pub fn may(&self, action: &str, resource_suffix: &str) -> bool {
+        self.statements.iter().any(|statement| {
+            statement.allow
+                && statement.actions.iter().any(|allowed| allowed == action)
+                && statement.resources.iter().any(|resource| resource.ends_with(resource_suffix))
+        })
+    }
+}
+
+pub(crate) fn read(id: &str, properties: &Section, globals: Option<&Section>) -> Result<Function, TemplateError> {
+    let setting = |key: &str| -> Result<Option<Section>, TemplateError> {
+        match (properties.get(key)?, globals) {
+            (Some(own), _) => Ok(Some(own)),
+            (None, Some(globals)) => globals.get(key),
+            (None, None) => Ok(None),
+        }
+    };
+    let required =
+        |key: &str| setting(key)?.ok_or_else(|| properties.error(format!("{key} is missing, also in Globals")));
+
+    let mut environment = BTreeMap::new();
+    for holder in globals.into_iter().chain([properties]) {
+        if let Some(section) = holder.get("Environment")?
+            && let Some(variables) = section.get("Variables")?
+        {
+            for (name, value) in variables.entries()? {
+                environment.insert(name, value.text()?);
+            }
+        }
+    }
+    let log_level = match setting("LoggingConfig")? {
+        Some(logging) => match logging.get("ApplicationLogLevel")? {
+            Some(level) => Some(level.text()?),
+            None => None,
+        },
+        None => None,
+    };
+    let statements = match properties.get("Policies")? {
+        Some(policies) => read_policies(&policies)?,
+        None => Vec::new(),
+    };
+    Ok(Function {
+        logical_id: id.to_owned(),
+        code_uri: required("CodeUri")?.text()?,
+        handler: required("Handler")?.text()?,
+        timeout: Duration::from_secs(required("Timeout")?.number::<u64>(1..=900)?),
+        memory_mb: required("MemorySize")?.number::<u32>(128..=10_240)?,
+        environment,
+        log_level,
+        statements,
+    })
+}
+
+fn read_policies(policies: &Section) -> Result<Vec<Statement>, TemplateError> {
+    let mut statements = Vec::new();
+    for policy in policies.items()? {
+        policy.only(&["Version", "Statement"])?;
+        for section in policy.require("Statement")?.items()? {
+            section.only(&["Sid", "Effect", "Action", "Resource"])?;
+            let effect = section.require("Effect")?;
+            let allow = match effect.text()?.as_str() {
+                "Allow" => true,
+                "Deny" => false,
+                other => {
+                    return Err(effect.error(format!("Allow or Deny belongs here, not {other}")));
+                }
+            };
+            statements.push(Statement {
+                sid: section.get("Sid")?.map(|sid| sid.text()).transpose()?,
+                allow,
+                actions: section.require("Action")?.texts()?,
+                resources: section.require("Resource")?.texts()?,
+            });
+        }
+    }
+    Ok(statements)
+}

@@ -1,0 +1,253 @@
+//! CloudFormation's intrinsic functions, evaluated for one [`Deployment`].
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::yaml::{Node, Value};
+use crate::{Deployment, TemplateError};
+
+/// Knows what parameters, conditions and resources stand for.
+pub(crate) struct Resolver<'a> {
+    deployment: &'a Deployment,
+    defaults: BTreeMap<&'a str, Option<String>>,
+    conditions: Option<&'a Node>,
+    resources: BTreeMap<&'a str, &'a str>,
+    /// Conditions under evaluation, to refuse one that needs itself.
+    open: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(document: &'a Node, deployment: &'a Deployment) -> Result<Self, TemplateError> {
+        let mut defaults = BTreeMap::new();
+        for (name, parameter) in entries(document.child("Parameters")) {
+            let default = match parameter.child("Default").map(|node| &node.value) {
+                Some(Value::Scalar { text, .. }) => Some(text.clone()),
+                Some(_) => {
+                    let message = "a default must be a scalar";
+                    return Err(TemplateError::at(parameter.line, name, message));
+                }
+                None => None,
+            };
+            defaults.insert(name.as_str(), default);
+        }
+        if let Some(unknown) = deployment.parameters.keys().find(|name| !defaults.contains_key(name.as_str())) {
+            let message = format!("there is no parameter {unknown}");
+            return Err(TemplateError::at(document.line, "Parameters", message));
+        }
+        let mut resources = BTreeMap::new();
+        for (id, resource) in entries(document.child("Resources")) {
+            if let Some(Value::Scalar { text, .. }) = resource.child("Type").map(|node| &node.value) {
+                resources.insert(id.as_str(), text.as_str());
+            }
+        }
+        Ok(Self { deployment, defaults, conditions: document.child("Conditions"), resources, open: RefCell::default() })
+    }
+
+    /// What `node` stands for, itself no intrinsic function; `None` for `AWS::NoValue`.
+    pub(crate) fn resolve(&self, node: &Node) -> Result<Option<Node>, TemplateError> {
+        let Value::Call(name, argument) = &node.value else {
+            return Ok(Some(node.clone()));
+        };
+        let line = node.line;
+        let text = match name.as_str() {
+            "If" => {
+                let (condition, yes, no) = match list(argument)? {
+                    [condition, yes, no] => (scalar(condition)?, yes, no),
+                    _ => return Err(wrong(line, name, "takes a condition and two values")),
+                };
+                let chosen = if self.condition(condition, line)? { yes } else { no };
+                return self.resolve(chosen);
+            }
+            "Ref" if scalar(argument)? == "AWS::NoValue" => return Ok(None),
+            "Ref" => self.reference(scalar(argument)?, line)?,
+            "Sub" => self.substitute(scalar(argument)?, line)?,
+            "GetAtt" => match &argument.value {
+                Value::List(_) => match list(argument)? {
+                    [id, attribute] => self.attribute(scalar(id)?, scalar(attribute)?, line)?,
+                    _ => return Err(wrong(line, name, "takes a resource and an attribute")),
+                },
+                _ => self.dotted(scalar(argument)?, line)?,
+            },
+            "Join" => self.join(argument, line)?,
+            _ => return Err(wrong(line, name, "is not evaluated here")),
+        };
+        Ok(Some(Node::text(line, text)))
+    }
+
+    /// Whether the condition called `name` holds.
+    pub(crate) fn condition(&self, name: &str, line: usize) -> Result<bool, TemplateError> {
+        let Some(node) = self.conditions.and_then(|all| all.child(name)) else {
+            let message = format!("there is no condition {name}");
+            return Err(TemplateError::at(line, "", message));
+        };
+        if !self.open.borrow_mut().insert(name.to_owned()) {
+            let message = format!("the condition {name} needs itself");
+            return Err(TemplateError::at(node.line, "Conditions", message));
+        }
+        let holds = self.holds(node);
+        self.open.borrow_mut().remove(name);
+        holds
+    }
+
+    fn holds(&self, node: &Node) -> Result<bool, TemplateError> {
+        let line = node.line;
+        let (name, argument) = match &node.value {
+            Value::Call(name, argument) => (name.as_str(), argument.as_ref()),
+            Value::Map(entries) => match entries.as_slice() {
+                [(key, argument)] if key == "Condition" => ("Condition", argument),
+                _ => return Err(wrong(line, "Conditions", "needs a condition function")),
+            },
+            _ => return Err(wrong(line, "Conditions", "needs a condition function")),
+        };
+        match name {
+            "Condition" => self.condition(scalar(argument)?, line),
+            "Equals" => match list(argument)? {
+                [left, right] => Ok(self.text(left)? == self.text(right)?),
+                _ => Err(wrong(line, name, "takes two values")),
+            },
+            "Not" => match list(argument)? {
+                [inner] => Ok(!self.holds(inner)?),
+                _ => Err(wrong(line, name, "takes one condition")),
+            },
+            "And" | "Or" => {
+                let mut any = false;
+                let mut all = true;
+                for inner in list(argument)? {
+                    let holds = self.holds(inner)?;
+                    any |= holds;
+                    all &= holds;
+                }
+                Ok(if name == "And" { all } else { any })
+            }
+            _ => Err(wrong(line, name, "is no condition function")),
+        }
+    }
+
+    /// The text that `node` stands for.
+    fn text(&self, node: &Node) -> Result<String, TemplateError> {
+        match self.resolve(node)? {
+            Some(node) => scalar(&node).map(str::to_owned),
+            None => Err(TemplateError::at(node.line, "", "a value is needed, not AWS::NoValue")),
+        }
+    }
+
+    fn reference(&self, name: &str, line: usize) -> Result<String, TemplateError> {
+        let deployment = self.deployment;
+        if let Some(default) = self.defaults.get(name) {
+            let given = deployment.parameters.get(name).or(default.as_ref());
+            return match given {
+                Some(value) => Ok(value.clone()),
+                None if deployment.inspection => Ok(format!("${{{name}}}")),
+                None => {
+                    let message = format!("the parameter {name} has no value");
+                    Err(TemplateError::at(line, "", message))
+                }
+            };
+        }
+        if self.resources.contains_key(name) {
+            return Ok(self.physical_name(name).to_owned());
+        }
+        match name {
+            "AWS::Region" => Ok(deployment.region.clone()),
+            "AWS::AccountId" => Ok(deployment.account.clone()),
+            "AWS::Partition" => Ok("aws".to_owned()),
+            "AWS::URLSuffix" => Ok("amazonaws.com".to_owned()),
+            "AWS::StackName" => Ok("bodega".to_owned()),
+            _ => {
+                let message = format!("there is no parameter or resource {name}");
+                Err(TemplateError::at(line, "", message))
+            }
+        }
+    }
+
+    fn dotted(&self, path: &str, line: usize) -> Result<String, TemplateError> {
+        match path.split_once('.') {
+            Some((id, attribute)) => self.attribute(id, attribute, line),
+            None => Err(wrong(line, "GetAtt", "takes Resource.Attribute")),
+        }
+    }
+
+    /// The ARNs that CloudFormation documents as the return values of each resource type.
+    fn attribute(&self, id: &str, attribute: &str, line: usize) -> Result<String, TemplateError> {
+        let Some(kind) = self.resources.get(id) else {
+            let message = format!("there is no resource {id}");
+            return Err(TemplateError::at(line, "", message));
+        };
+        let (region, account) = (&self.deployment.region, &self.deployment.account);
+        let name = self.physical_name(id);
+        match (*kind, attribute) {
+            ("AWS::DynamoDB::Table", "Arn") => Ok(format!("arn:aws:dynamodb:{region}:{account}:table/{name}")),
+            ("AWS::DynamoDB::Table", "StreamArn") => {
+                Ok(format!("arn:aws:dynamodb:{region}:{account}:table/{name}/stream/latest"))
+            }
+            ("AWS::S3::Bucket", "Arn") => Ok(format!("arn:aws:s3:::{name}")),
+            ("AWS::SQS::Queue", "Arn") => Ok(format!("arn:aws:sqs:{region}:{account}:{name}")),
+            ("AWS::Serverless::Function", "Arn") => Ok(format!("arn:aws:lambda:{region}:{account}:function:{name}")),
+            _ => {
+                let message = format!("{id}.{attribute} is not known here ({kind})");
+                Err(TemplateError::at(line, "", message))
+            }
+        }
+    }
+
+    /// Replaces `${Name}` and `${Resource.Attribute}`; `${!Name}` is the literal `${Name}`.
+    fn substitute(&self, pattern: &str, line: usize) -> Result<String, TemplateError> {
+        let mut out = String::with_capacity(pattern.len());
+        let mut rest = pattern;
+        while let Some((before, after)) = rest.split_once("${") {
+            out.push_str(before);
+            let Some((name, tail)) = after.split_once('}') else {
+                return Err(wrong(line, "Sub", "has a ${ without its }"));
+            };
+            if let Some(literal) = name.strip_prefix('!') {
+                out.push_str("${");
+                out.push_str(literal);
+                out.push('}');
+            } else if name.contains('.') {
+                out.push_str(&self.dotted(name, line)?);
+            } else {
+                out.push_str(&self.reference(name, line)?);
+            }
+            rest = tail;
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    fn join(&self, argument: &Node, line: usize) -> Result<String, TemplateError> {
+        let [separator, parts] = list(argument)? else {
+            return Err(wrong(line, "Join", "takes a separator and a list"));
+        };
+        let parts = list(parts)?.iter().map(|part| self.text(part)).collect::<Result<Vec<_>, _>>()?;
+        Ok(parts.join(scalar(separator)?))
+    }
+
+    fn physical_name<'b>(&'b self, id: &'b str) -> &'b str {
+        self.deployment.names.get(id).map_or(id, String::as_str)
+    }
+}
+
+fn entries(node: Option<&Node>) -> &[(String, Node)] {
+    match node.map(|node| &node.value) {
+        Some(Value::Map(entries)) => entries,
+        _ => &[],
+    }
+}
+
+fn list(node: &Node) -> Result<&[Node], TemplateError> {
+    match &node.value {
+        Value::List(items) => Ok(items),
+        _ => Err(TemplateError::at(node.line, "", format!("a list belongs here, not {}", node.kind()))),
+    }
+}
+
+fn scalar(node: &Node) -> Result<&str, TemplateError> {
+    match &node.value {
+        Value::Scalar { text, .. } => Ok(text),
+        _ => Err(TemplateError::at(node.line, "", format!("a scalar belongs here, not {}", node.kind()))),
+    }
+}
+
+fn wrong(line: usize, function: &str, message: &str) -> TemplateError {
+    TemplateError::at(line, "", format!("{function} {message}"))
+}

@@ -1,0 +1,326 @@
+//! The repository's own template, and broken ones.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+
+fn real_path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../template.yaml")
+}
+
+fn real() -> Template {
+    Template::read(&real_path()).unwrap()
+}
+
+fn local() -> Deployment {
+    Deployment::new("eu-west-1", "111122223333")
+        .parameter("SearchEndpoint", "http://127.0.0.1:9200")
+        .parameter("SearchArn", "arn:aws:es:eu-west-1:111122223333:domain/local")
+        .parameter("CursorKeys", "k1:secret")
+        .name("Table", "bodega")
+}
+
+/// A complete small template whose lines a test replaces.
+const SMALL: &str = "\
+Parameters:
+  Level: {Type: String, Default: low}
+  Secret: {Type: String}
+Conditions:
+  Low: !Equals [!Ref Level, low]
+Resources:
+  Table:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      AttributeDefinitions: [{AttributeName: A, AttributeType: S}, {AttributeName: B, AttributeType: S}]
+      KeySchema: [{AttributeName: A, KeyType: HASH}, {AttributeName: B, KeyType: RANGE}]
+  Api:
+    Type: AWS::Serverless::HttpApi
+    Properties: {Auth: {DefaultAuthorizer: Jwt, Authorizers: {Jwt: {}}}}
+  One:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: functions/one
+      Handler: bootstrap
+      Timeout: 3
+      MemorySize: 128
+      Environment: {Variables: {LEVEL: !If [Low, l, h]}}
+      Events:
+        Read: {Type: HttpApi, Properties: {ApiId: !Ref Api, Method: get, Path: '/v1/things/{id}'}}
+";
+
+fn small(from: &str, to: &str) -> Result<Template, TemplateError> {
+    assert!(SMALL.contains(from), "the small template has no {from:?}");
+    Template::parse(&SMALL.replace(from, to), &Deployment::new("r", "a"))
+}
+
+fn refusal(from: &str, to: &str) -> String {
+    small(from, to).unwrap_err().to_string()
+}
+
+#[test]
+fn the_real_template_has_the_table_of_the_design() {
+    let table = real().table;
+    assert_eq!((table.key.partition.as_str(), table.key.sort.as_str()), ("PK", "SK"));
+    let names: Vec<&str> = table.indexes.iter().map(|index| index.name.as_str()).collect();
+    assert_eq!(names, ["GSI1", "GSI2", "GSI3"]);
+    for index in &table.indexes {
+        assert_eq!(index.key.partition, format!("{}PK", index.name));
+        assert_eq!(index.key.sort, format!("{}SK", index.name));
+        assert_ne!(index.projection, Projection::All, "{}", index.name);
+    }
+    assert_eq!(table.stream_view.as_deref(), Some("NEW_AND_OLD_IMAGES"));
+    assert_eq!(table.ttl_attribute.as_deref(), Some("ttl"));
+}
+
+#[test]
+fn the_real_table_can_be_created_elsewhere() {
+    let table = real().table;
+    let request = table.create_table_request("copy");
+    assert_eq!(request["TableName"], "copy");
+    assert_eq!(request["BillingMode"], "PAY_PER_REQUEST");
+    assert_eq!(request["AttributeDefinitions"].as_array().unwrap().len(), 8);
+    assert_eq!(
+        request["KeySchema"],
+        json!([
+            {"AttributeName": "PK", "KeyType": "HASH"},
+            {"AttributeName": "SK", "KeyType": "RANGE"},
+        ])
+    );
+    assert_eq!(request["GlobalSecondaryIndexes"][0]["IndexName"], "GSI1");
+    assert_eq!(request["StreamSpecification"], json!({"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"}));
+    assert_eq!(table.time_to_live_request("copy").unwrap()["TimeToLiveSpecification"]["AttributeName"], "ttl");
+}
+
+#[test]
+fn the_real_template_has_its_functions_with_resolved_settings() {
+    let template = Template::read_for(&real_path(), &local()).unwrap();
+    let ids: Vec<&str> = template.functions.iter().map(|function| function.logical_id.as_str()).collect();
+    assert_eq!(ids, ["Customers", "Catalog", "Orders", "Search", "StreamSearch", "StreamEvents"]);
+    let customers = template.function("Customers").unwrap();
+    assert_eq!(customers.crate_name(), "customers");
+    assert_eq!(customers.handler, "bootstrap");
+    assert_eq!(customers.timeout, Duration::from_secs(10));
+    assert_eq!(customers.environment["TABLE_NAME"], "bodega");
+    assert_eq!(customers.environment["CURSOR_KEYS"], "k1:secret");
+    assert_eq!(customers.log_level.as_deref(), Some("INFO"));
+    let events = template.function("StreamEvents").unwrap();
+    assert_eq!(events.crate_name(), "stream");
+    assert_eq!(events.environment["SINKS"], "derived");
+    assert!(!events.environment.contains_key("SEARCH_ENDPOINT"));
+}
+
+#[test]
+fn nobody_may_scan_and_queries_name_their_indexes() {
+    for function in real().functions {
+        for statement in &function.statements {
+            for action in &statement.actions {
+                assert!(!action.contains('*'), "{}: {action}", function.logical_id);
+                assert_ne!(action, "dynamodb:Scan", "{}", function.logical_id);
+            }
+            for resource in &statement.resources {
+                assert!(!resource.ends_with("index/*") && resource != "*", "{}: {resource}", function.logical_id);
+            }
+        }
+    }
+    let template = real();
+    assert!(template.function("Orders").unwrap().may("dynamodb:Query", "index/GSI2"));
+    assert!(!template.function("Search").unwrap().may("dynamodb:Query", "index/GSI2"));
+}
+
+#[test]
+fn only_reading_the_shop_window_is_public() {
+    let template = real();
+    let public: BTreeSet<String> =
+        template.routes.iter().filter(|route| route.authorizer.is_none()).map(Route::key).collect();
+    let expected = [
+        "GET /v1/categories/{path}",
+        "GET /v1/categories/{path}/ancestors",
+        "GET /v1/categories/{path}/children",
+        "GET /v1/categories/{path}/products",
+        "GET /v1/products/{id}",
+        "GET /v1/products/{id}/content",
+        "GET /v1/products/{id}/reviews",
+        "GET /v1/products/{id}/reviews/{customer}",
+        "GET /v1/search/products",
+    ];
+    assert_eq!(public, expected.iter().map(|&key| key.to_owned()).collect());
+    assert_eq!(template.routes.len(), 47);
+}
+
+#[test]
+fn the_real_stream_mappings_report_failures_and_keep_what_they_give_up() {
+    let template = real();
+    let functions: Vec<&str> = template.streams.iter().map(|mapping| mapping.function.as_str()).collect();
+    assert_eq!(functions, ["StreamSearch", "StreamEvents"]);
+    for mapping in &template.streams {
+        assert_eq!(mapping.starting_position, StartingPosition::TrimHorizon);
+        assert_eq!(mapping.batch_size, 100);
+        assert!(mapping.report_batch_item_failures && mapping.bisect_on_error);
+        assert!(mapping.maximum_retries.is_some() && mapping.maximum_record_age.is_some());
+        assert_eq!(mapping.on_failure.as_ref().unwrap().kind, "S3");
+        assert_eq!(mapping.filters.len(), 2);
+    }
+    assert_eq!(template.streams[1].filters[0], json!({"dynamodb": {"NewImage": {"entity": {"S": ["Order"]}}}}));
+}
+
+#[test]
+fn one_parameter_folds_the_stream_consumers_into_one() {
+    let deployment = local().parameter("FoldStreamConsumers", "true");
+    let template = Template::read_for(&real_path(), &deployment).unwrap();
+    assert!(template.function("StreamSearch").is_none());
+    let events = template.function("StreamEvents").unwrap();
+    assert_eq!(events.environment["SINKS"], "search,derived");
+    assert_eq!(events.environment["SEARCH_ENDPOINT"], "http://127.0.0.1:9200");
+    assert!(events.may("es:ESHttpPost", "/_bulk"));
+    assert_eq!(template.streams.len(), 1);
+    assert_eq!(template.streams[0].filters[0]["dynamodb"]["NewImage"]["entity"]["S"], json!(["Product", "Order"]));
+}
+
+#[test]
+fn a_parameter_without_a_value_is_refused_where_it_is_used() {
+    let error = Template::read_for(&real_path(), &Deployment::new("r", "a")).unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("CursorKeys has no value"), "{message}");
+    assert!(message.contains("Customers.Properties.Environment.Variables"), "{message}");
+    assert!(error.line().is_some());
+}
+
+#[test]
+fn a_parameter_that_is_not_there_cannot_be_given() {
+    let deployment = Deployment::new("r", "a").parameter("Speling", "x");
+    let error = Template::read_for(&real_path(), &deployment).unwrap_err();
+    assert!(error.to_string().contains("no parameter Speling"));
+}
+
+#[test]
+fn the_small_template_is_read() {
+    let template = small("3", "3").unwrap();
+    let route = &template.routes[0];
+    assert_eq!(route.key(), "GET /v1/things/{id}");
+    assert_eq!(route.authorizer.as_deref(), Some("Jwt"));
+    assert_eq!(template.functions[0].environment["LEVEL"], "l");
+}
+
+#[test]
+fn the_long_spelling_of_intrinsic_functions_is_the_same() {
+    let template = small("!If [Low, l, h]", "{'Fn::If': [Low, {Ref: Level}, h]}").unwrap();
+    assert_eq!(template.functions[0].environment["LEVEL"], "low");
+    let template = small("!If [Low, l, h]", "{'Fn::Join': ['-', [a, !Ref Level]]}").unwrap();
+    assert_eq!(template.functions[0].environment["LEVEL"], "a-low");
+}
+
+#[test]
+fn substitution_takes_attributes_and_literals() {
+    let pattern = "!Sub '${Table.Arn}/${!kept}/${AWS::Region}'";
+    let template = small("!If [Low, l, h]", pattern).unwrap();
+    assert_eq!(template.functions[0].environment["LEVEL"], "arn:aws:dynamodb:r:a:table/Table/${kept}/r");
+}
+
+#[test]
+fn a_false_condition_leaves_a_function_and_its_routes_out() {
+    let template =
+        small("    Type: AWS::Serverless::Function\n", "    Type: AWS::Serverless::Function\n    Condition: High\n");
+    assert!(template.unwrap_err().to_string().contains("no condition High"));
+    let text = SMALL
+        .replace("    Type: AWS::Serverless::Function\n", "    Type: AWS::Serverless::Function\n    Condition: Low\n");
+    let deployment = Deployment::new("r", "a").parameter("Level", "high");
+    let template = Template::parse(&text, &deployment).unwrap();
+    assert!(template.functions.is_empty() && template.routes.is_empty());
+}
+
+#[test]
+fn faults_are_named_with_their_place() {
+    let cases = [
+        ("Timeout: 3", "Timeout: 901", "20: One.Properties.Timeout: a number from 1 to 900"),
+        ("Timeout: 3", "Timeout: [3]", "20: One.Properties.Timeout: a text belongs here, not a list"),
+        ("      Timeout: 3\n", "", "Timeout is missing"),
+        ("!Ref Api", "!Ref Nothing", "there is no parameter or resource Nothing"),
+        ("Method: get", "Method: gett", "GETT is not a method"),
+        ("'/v1/things/{id}'", "'/v1/{id+}'", "is not a path"),
+        ("'/v1/things/{id}'", "'v1'", "is not a path"),
+        ("Type: HttpApi", "Type: Timer", "events of type Timer are not known here"),
+        ("Path: '/v1/things/{id}'", "Path: /v1, Speed: 3", "Speed: this property is not known here"),
+        ("Authorizers: {Jwt: {}}", "Authorizers: {}", "the API has no authorizer Jwt"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !If [Low, l]", "If takes a condition and two values"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !Base64 x", "Base64 is not evaluated here"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref Secret", "the parameter Secret has no value"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub '${Level'", "has a ${ without its }"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !GetAtt Api.Arn", "Api.Arn is not known here"),
+        ("!Equals [!Ref Level, low]", "!Condition Low", "the condition Low needs itself"),
+        ("KeyType: RANGE", "KeyType: SORT", "HASH or RANGE belongs here, not SORT"),
+        ("AttributeName: B, KeyType", "AttributeName: C, KeyType", "C is not among AttributeDefinitions"),
+        ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "there is no AWS::DynamoDB::Table"),
+        ("Handler: bootstrap", "Handler: bootstrap\n      Handler: other", "20: the key Handler stands here twice"),
+        ("CodeUri: functions/one", "CodeUri: &x functions/one\n      Description: *x", "aliases are not supported"),
+        ("Resources:", "Resourcez:", "Resources is missing"),
+    ];
+    for (from, to, expected) in cases {
+        let message = refusal(from, to);
+        assert!(message.contains(expected), "{to:?} gave {message:?}");
+        assert!(!message.contains('\n'), "{message:?} is more than one line");
+    }
+}
+
+#[test]
+fn two_routes_that_cannot_be_told_apart_are_refused() {
+    let twice = "'/v1/things/{id}'}}
+        Again: {Type: HttpApi, Properties: {ApiId: !Ref Api, Method: GET, Path: '/v1/things/{other}'}}";
+    let message = refusal("'/v1/things/{id}'}}", twice);
+    assert!(message.contains("GET /v1/things/{other} is also a route of One"), "{message}");
+}
+
+#[test]
+fn a_stream_mapping_is_checked_against_lambdas_limits() {
+    let stream = |settings: &str| {
+        let event = format!(
+            "Stream: {{Type: DynamoDB, Properties: {{Stream: x, StartingPosition: TRIM_HORIZON{settings}}}}}\n        Read:"
+        );
+        small("Read:", &event)
+    };
+    let plain = stream("").unwrap().streams.remove(0);
+    assert_eq!((plain.batch_size, plain.parallelization_factor), (100, 1));
+    assert_eq!((plain.maximum_retries, plain.maximum_record_age), (None, None));
+    assert!(!plain.report_batch_item_failures && !plain.bisect_on_error);
+    for (settings, expected) in [
+        (", BatchSize: 0", "a number from 1 to 10000"),
+        (", ParallelizationFactor: 11", "a number from 1 to 10"),
+        (", FunctionResponseTypes: [Other]", "only ReportBatchItemFailures is known"),
+        (", FilterCriteria: {Filters: [{Pattern: '{'}]}", "the pattern is not JSON"),
+        (", FilterCriteria: {Filters: [{Pattern: '[]'}]}", "must be a JSON object"),
+        (", BisectBatchOnFunctionError: maybe", "true or false belongs here, not maybe"),
+        (", DestinationConfig: {OnFailure: {Type: Mail, Destination: x}}", "Mail is no destination"),
+        (", Enabled: false", "this property is not known here"),
+    ] {
+        let message = stream(settings).unwrap_err().to_string();
+        assert!(message.contains(expected), "{settings} gave {message}");
+    }
+}
+
+#[test]
+fn what_is_not_yaml_is_refused_with_its_line() {
+    let error = Template::parse("a: b\n c: [", &Deployment::new("r", "a")).unwrap_err();
+    assert!(error.to_string().contains("not YAML"), "{error}");
+    assert!(error.line().is_some());
+    let nested = "[".repeat(200);
+    assert!(Template::parse(&nested, &Deployment::new("r", "a")).is_err());
+    assert!(Template::parse("", &Deployment::new("r", "a")).is_err());
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Template::read("no/such/template.yaml".as_ref()).unwrap_err();
+    assert!(error.to_string().starts_with("no/such/template.yaml: cannot be read"));
+}
+
+#[test]
+fn plain_yaml_becomes_json() {
+    let json = parse_yaml("a: 1\nb: [true, '1', ~, x y]\n").unwrap();
+    assert_eq!(json, json!({"a": 1, "b": [true, "1", null, "x y"]}));
+    assert!(parse_yaml("a: !Ref b").is_err());
+}

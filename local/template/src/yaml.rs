@@ -1,0 +1,211 @@
+//! YAML as CloudFormation writes it: mappings in order, scalars as text, intrinsic functions in both
+//! of their spellings (`!Ref X` and `{Ref: X}`), and the line of everything.
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+use serde_json::Value as Json;
+
+use crate::TemplateError;
+
+/// Nesting beyond this is no template; it bounds the recursion.
+const DEEPEST: usize = 64;
+
+/// Reads a YAML document that uses no tags as JSON: plain scalars become null, booleans and whole
+/// numbers where they read as such, everything else text.
+///
+/// # Errors
+/// When the text is not one YAML document, has tags, aliases or a key twice.
+pub fn parse(text: &str) -> Result<Json, TemplateError> {
+    to_json(&document(text)?)
+}
+
+/// One node of the document and the line, counted from 1, where it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) line: usize,
+    pub(crate) value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    /// Any scalar. `plain` is one without quotes, which alone can be a boolean or null.
+    Scalar {
+        text: String,
+        plain: bool,
+    },
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+    /// An intrinsic function by its short name (`Ref`, `Sub`, `If`) and its argument.
+    Call(String, Box<Node>),
+}
+
+impl Node {
+    pub(crate) fn text(line: usize, text: impl Into<String>) -> Self {
+        Self { line, value: Value::Scalar { text: text.into(), plain: false } }
+    }
+
+    pub(crate) fn child(&self, key: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find_map(|(name, node)| (name == key).then_some(node)),
+            _ => None,
+        }
+    }
+
+    /// The name of what stands here, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Scalar { text, plain: true } if is_null(text) => "nothing",
+            Value::Scalar { .. } => "a scalar",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+            Value::Call(..) => "an intrinsic function",
+        }
+    }
+}
+
+/// Reads the one document of `text`.
+pub(crate) fn document(text: &str) -> Result<Node, TemplateError> {
+    let mut reader = Reader { events: Parser::new_from_str(text) };
+    let mut root = None;
+    loop {
+        let (event, span) = reader.next()?;
+        match event {
+            Event::StreamStart | Event::DocumentEnd | Event::Nothing => {}
+            Event::StreamEnd => break,
+            Event::DocumentStart(_) if root.is_some() => {
+                return Err(fault(&span, "a second document begins here"));
+            }
+            Event::DocumentStart(_) => {
+                let (event, span) = reader.next()?;
+                root = Some(reader.node(event, &span, 0)?);
+            }
+            _ => return Err(fault(&span, "this is not a YAML document")),
+        }
+    }
+    root.ok_or_else(|| TemplateError::at(1, "", "the file is empty"))
+}
+
+struct Reader<'a> {
+    events: Parser<'a, saphyr_parser::StrInput<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), TemplateError> {
+        match self.events.next() {
+            Some(Ok(pair)) => Ok(pair),
+            Some(Err(error)) => Err(not_yaml(&error)),
+            None => Ok((Event::StreamEnd, Span::default())),
+        }
+    }
+
+    fn node(&mut self, event: Event<'a>, span: &Span, depth: usize) -> Result<Node, TemplateError> {
+        if depth > DEEPEST {
+            return Err(fault(span, "this is nested too deeply"));
+        }
+        let line = span.start.line();
+        match event {
+            Event::Scalar(text, style, _, tag) => {
+                let value = Value::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain };
+                Ok(tagged(Node { line, value }, tag.as_deref()))
+            }
+            Event::SequenceStart(_, tag) => {
+                let mut items = Vec::new();
+                loop {
+                    match self.next()? {
+                        (Event::SequenceEnd, _) => break,
+                        (event, span) => items.push(self.node(event, &span, depth + 1)?),
+                    }
+                }
+                let value = Value::List(items);
+                Ok(tagged(Node { line, value }, tag.as_deref()))
+            }
+            Event::MappingStart(_, tag) => {
+                let node = self.mapping(line, depth)?;
+                Ok(tagged(long_form(node), tag.as_deref()))
+            }
+            Event::Alias(_) => Err(fault(span, "aliases are not supported")),
+            _ => Err(fault(span, "the document ends too early")),
+        }
+    }
+
+    fn mapping(&mut self, line: usize, depth: usize) -> Result<Node, TemplateError> {
+        let mut entries: Vec<(String, Node)> = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            let key = match event {
+                Event::MappingEnd => break,
+                Event::Scalar(key, _, _, None) => key.into_owned(),
+                _ => return Err(fault(&span, "a key must be a plain name")),
+            };
+            if entries.iter().any(|(other, _)| *other == key) {
+                return Err(fault(&span, format!("the key {key} stands here twice")));
+            }
+            let (event, span) = self.next()?;
+            entries.push((key, self.node(event, &span, depth + 1)?));
+        }
+        Ok(Node { line, value: Value::Map(entries) })
+    }
+}
+
+/// `!Ref X` is a call of `Ref`; a tag of YAML's own (`!!str`) says nothing that is needed here.
+fn tagged(node: Node, tag: Option<&Tag>) -> Node {
+    match tag {
+        Some(tag) if !tag.is_yaml_core_schema() => {
+            Node { line: node.line, value: Value::Call(tag.suffix.clone(), Box::new(node)) }
+        }
+        _ => node,
+    }
+}
+
+/// `{Ref: X}` and `{Fn::Sub: X}` are the same calls.
+fn long_form(node: Node) -> Node {
+    let Node { line, value } = node;
+    let value = match value {
+        Value::Map(mut entries) if entries.len() == 1 => {
+            let name = entries.first().and_then(|(key, _)| {
+                let name = key.strip_prefix("Fn::");
+                name.or((key == "Ref").then_some("Ref")).map(str::to_owned)
+            });
+            match (name, entries.pop()) {
+                (Some(name), Some((_, argument))) => Value::Call(name, Box::new(argument)),
+                (_, entry) => Value::Map(entry.into_iter().collect()),
+            }
+        }
+        value => value,
+    };
+    Node { line, value }
+}
+
+fn to_json(node: &Node) -> Result<Json, TemplateError> {
+    Ok(match &node.value {
+        Value::Scalar { text, plain: true } if is_null(text) => Json::Null,
+        Value::Scalar { text, plain: true } if text == "true" => Json::Bool(true),
+        Value::Scalar { text, plain: true } if text == "false" => Json::Bool(false),
+        Value::Scalar { text, plain } => match text.parse::<i64>() {
+            Ok(number) if *plain => Json::from(number),
+            _ => Json::from(text.as_str()),
+        },
+        Value::List(items) => Json::Array(items.iter().map(to_json).collect::<Result<_, _>>()?),
+        Value::Map(entries) => Json::Object(
+            entries
+                .iter()
+                .map(|(key, node)| Ok((key.clone(), to_json(node)?)))
+                .collect::<Result<_, TemplateError>>()?,
+        ),
+        Value::Call(name, _) => {
+            let message = format!("the tag !{name} has no meaning here");
+            return Err(TemplateError::at(node.line, "", message));
+        }
+    })
+}
+
+fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null")
+}
+
+fn fault(span: &Span, message: impl Into<String>) -> TemplateError {
+    TemplateError::at(span.start.line(), "", message)
+}
+
+fn not_yaml(error: &ScanError) -> TemplateError {
+    TemplateError::at(error.marker().line(), "", format!("not YAML: {}", error.info()))
+}

@@ -1,0 +1,335 @@
+//! Reading a JSON object field by field, so that one answer names everything that is wrong with it.
+//!
+//! ```
+//! # use http_api::{body::{Invalid, Object}, read::{integer, text}};
+//! # fn read(mut body: Object<'_>) -> Result<(String, Option<u32>), Invalid> {
+//! let name = body.required("name", text(1..=200));
+//! let stock = body.optional("stock", integer(0..=1_000_000_u32));
+//! let (name, stock) = body.finish((name, stock))?; // refuses what was not read, too
+//! # Ok((name, stock)) }
+//! ```
+
+use std::borrow::Cow;
+
+use crate::json::{Members, ParseError, Value};
+use crate::problem::{Code, FieldError, Problem};
+
+/// As many errors as one answer names; what is beyond is dropped, so that a hostile body cannot ask for a huge answer.
+const MAX_ERRORS: usize = 100;
+
+/// An object whose fields are being read.
+///
+/// A reader that fails leaves its error here and gives `None`; reading goes on, and [`Object::finish`] gives either
+/// everything or all the errors.
+#[derive(Debug)]
+pub struct Object<'a> {
+    unread: Members<'a>,
+    errors: Invalid,
+}
+
+/// What a change says about a field that may be cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<T> {
+    /// The field was not given: leave it as it is.
+    Keep,
+    /// The field was given as `null`.
+    Clear,
+    /// The field was given.
+    Set(T),
+}
+
+/// What is wrong with a body: at least one entry, each with a pointer into what was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid(Vec<FieldError>);
+
+impl<'a> Object<'a> {
+    pub(crate) const fn new(members: Members<'a>) -> Self {
+        Self { unread: members, errors: Invalid::none() }
+    }
+
+    /// Parses a document that must be an object.
+    ///
+    /// # Errors
+    /// 400 `malformed_json` for what is not JSON, 422 `invalid_body` for JSON that is not an object or holds a
+    /// number beyond every range.
+    pub fn parse(document: &'a str) -> Result<Self, Problem> {
+        match Value::parse(document) {
+            Ok(value) => Ok(value.object()?),
+            Err(error @ ParseError::NumberOutOfRange) => Err(Invalid::new(error.to_string()).into()),
+            Err(error) => Err(Problem::new(Code::MalformedJson, format!("The body is {error}."))),
+        }
+    }
+
+    /// Reads a field that must be there, and not `null`.
+    pub fn required<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<T> {
+        match self.unread.remove(name) {
+            Some(value) => self.keep(name, read(value)),
+            None => self.refuse(name, "is missing"),
+        }
+    }
+
+    /// Reads a field that may be left out; `null` is as good as leaving it out.
+    pub fn optional<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<Option<T>> {
+        match self.unread.remove(name) {
+            None | Some(Value::Null) => Some(None),
+            Some(value) => self.keep(name, read(value)).map(Some),
+        }
+    }
+
+    /// Reads a field of a partial change: left out means unchanged, `null` is refused.
+    pub fn replaced<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<Option<T>> {
+        match self.unread.remove(name) {
+            None => Some(None),
+            Some(value) => self.keep(name, read(value)).map(Some),
+        }
+    }
+
+    /// Reads a field of a partial change that `null` clears (JSON Merge Patch, RFC 7396).
+    pub fn changed<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<Change<T>> {
+        match self.unread.remove(name) {
+            None => Some(Change::Keep),
+            Some(Value::Null) => Some(Change::Clear),
+            Some(value) => self.keep(name, read(value)).map(Change::Set),
+        }
+    }
+
+    /// Leaves an error at a field, for rules that concern several. Gives `None`, so that it can end a reading.
+    pub fn refuse<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
+        self.errors.add(Invalid::new(detail).under(name));
+        None
+    }
+
+    /// Ends the reading: all fields, unwrapped.
+    ///
+    /// # Errors
+    /// Everything that was wrong with any field, and every field that nobody read.
+    pub fn finish<F: Fields>(mut self, fields: F) -> Result<F::Whole, Invalid> {
+        let unknown: Vec<_> = std::mem::take(&mut self.unread).into_keys().take(MAX_ERRORS).collect();
+        for name in unknown {
+            self.refuse::<()>(&name, "is not a field of this object");
+        }
+        match fields.whole() {
+            Some(whole) if self.errors.0.is_empty() => Ok(whole),
+            Some(_) => Err(self.errors),
+            None => Err(self.errors.or_incomplete()),
+        }
+    }
+
+    fn keep<T>(&mut self, name: &str, read: Result<T, Invalid>) -> Option<T> {
+        read.map_err(|invalid| self.errors.add(invalid.under(name))).ok()
+    }
+}
+
+impl<T> Change<T> {
+    /// The field after the change.
+    pub fn apply(self, before: Option<T>) -> Option<T> {
+        match self {
+            Self::Keep => before,
+            Self::Clear => None,
+            Self::Set(value) => Some(value),
+        }
+    }
+
+    /// Whether the field was given.
+    pub const fn is_given(&self) -> bool {
+        !matches!(self, Self::Keep)
+    }
+}
+
+impl Invalid {
+    /// One error, at the value that is being read.
+    #[must_use]
+    pub fn new(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self(vec![FieldError { pointer: String::new(), detail: detail.into() }])
+    }
+
+    pub(crate) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The same errors, one level deeper: below a member's name or an element's index.
+    #[must_use]
+    pub(crate) fn under(mut self, token: &str) -> Self {
+        // RFC 6901, section 3: `~` and `/` inside a token are escaped, `~` first.
+        let token = token.replace('~', "~0").replace('/', "~1");
+        for error in &mut self.0 {
+            error.pointer = format!("/{token}{}", error.pointer);
+        }
+        self
+    }
+
+    /// Takes over the errors of another, up to a bound.
+    pub(crate) fn add(&mut self, other: Self) {
+        let room = MAX_ERRORS.saturating_sub(self.0.len());
+        self.0.extend(other.0.into_iter().take(room));
+    }
+
+    /// A result that is an error if anything was left here.
+    pub(crate) fn into_result<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+
+    /// The entries.
+    #[must_use]
+    pub fn errors(&self) -> &[FieldError] {
+        &self.0
+    }
+
+    /// A field can be missing without an error only if its reader was not called on this object.
+    fn or_incomplete(self) -> Self {
+        if self.0.is_empty() { Self::new("is incomplete") } else { self }
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        Self::new(Code::InvalidBody, "The body breaks the rules of this request; see `errors`.").errors(invalid.0)
+    }
+}
+
+/// Fields that were read one by one, each of which may have failed.
+pub trait Fields {
+    /// The same fields, none of them missing.
+    type Whole;
+
+    /// All fields, or none.
+    fn whole(self) -> Option<Self::Whole>;
+}
+
+impl<T> Fields for Option<T> {
+    type Whole = T;
+
+    fn whole(self) -> Option<T> {
+        self
+    }
+}
+
+impl Fields for () {
+    type Whole = ();
+
+    fn whole(self) -> Option<()> {
+        Some(())
+    }
+}
+
+macro_rules! fields {
+    ($($name:ident)+) => {
+        impl<$($name),+> Fields for ($(Option<$name>,)+) {
+            type Whole = ($($name,)+);
+
+            #[allow(non_snake_case)]
+            fn whole(self) -> Option<Self::Whole> {
+                let ($($name,)+) = self;
+                Some(($($name?,)+))
+            }
+        }
+    };
+}
+
+fields!(A);
+fields!(A B);
+fields!(A B C);
+fields!(A B C D);
+fields!(A B C D E);
+fields!(A B C D E F);
+fields!(A B C D E F G);
+fields!(A B C D E F G H);
+fields!(A B C D E F G H I);
+fields!(A B C D E F G H I J);
+fields!(A B C D E F G H I J K);
+fields!(A B C D E F G H I J K L);
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::read::{array, integer, text};
+
+    fn pointers(invalid: &Invalid) -> Vec<&str> {
+        invalid.errors().iter().map(|error| error.pointer.as_str()).collect()
+    }
+
+    #[test]
+    fn a_sound_object_gives_its_fields() {
+        let mut body = Object::parse(r#"{"name":"Ann","age":null,"place":{"city":"Ulm"}}"#).unwrap();
+        let name = body.required("name", text(1..=5));
+        let age = body.optional("age", integer(0..=150_u8));
+        let city = body.optional("place", |place| {
+            let mut place = place.object()?;
+            let city = place.required("city", text(1..=5));
+            place.finish(city)
+        });
+        assert_eq!(body.finish((name, age, city)), Ok(("Ann".to_owned(), None, Some("Ulm".to_owned()))));
+    }
+
+    #[test]
+    fn every_error_is_reported_at_once_with_its_place() {
+        let mut body =
+            Object::parse(r#"{"name":7,"lines":[{"n":1},{"n":0},{"n":2,"m/~":1}],"extra":1,"place":{"city":""}}"#)
+                .unwrap();
+        let name = body.required("name", text(1..=5));
+        let email = body.required("email", text(1..=5));
+        let lines = body.required(
+            "lines",
+            array(1..=3, |line| {
+                let mut line = line.object()?;
+                let n = line.required("n", integer(1..=9_u8));
+                line.finish(n)
+            }),
+        );
+        let city = body.optional("place", |place| {
+            let mut place = place.object()?;
+            let city = place.required("city", text(1..=5));
+            place.finish(city)
+        });
+        let invalid = body.finish((name, email, lines, city)).unwrap_err();
+        assert_eq!(pointers(&invalid), ["/name", "/email", "/lines/1/n", "/lines/2/m~1~0", "/place/city", "/extra"]);
+    }
+
+    #[test]
+    fn null_means_left_out_unless_the_field_is_required_or_replaced() {
+        let mut body = Object::parse(r#"{"a":null,"b":null,"c":null,"d":null}"#).unwrap();
+        assert_eq!(body.optional("a", text(1..=5)), Some(None));
+        assert_eq!(body.changed("b", text(1..=5)), Some(Change::Clear));
+        assert_eq!(body.changed("x", text(1..=5)), Some(Change::Keep));
+        assert_eq!(body.replaced("c", text(1..=5)), None);
+        assert_eq!(body.required("d", text(1..=5)), None);
+        assert_eq!(pointers(&body.finish(()).unwrap_err()), ["/c", "/d"]);
+    }
+
+    #[test]
+    fn a_change_is_applied_to_what_was_before() {
+        assert_eq!(Change::Keep.apply(Some(1)), Some(1));
+        assert_eq!(Change::Clear.apply(Some(1)), None);
+        assert_eq!(Change::Set(2).apply(Some(1)), Some(2));
+    }
+
+    #[test]
+    fn a_rule_over_several_fields_refuses_where_it_belongs() {
+        let mut body = Object::parse(r#"{"from":"b","to":"b"}"#).unwrap();
+        let from = body.required("from", text(1..=5));
+        let to = body.required("to", text(1..=5));
+        if from == to {
+            body.refuse::<()>("to", "must differ from `from`");
+        }
+        assert_eq!(pointers(&body.finish((from, to)).unwrap_err()), ["/to"]);
+    }
+
+    #[test]
+    fn what_is_no_object_is_invalid_and_what_is_no_json_is_malformed() {
+        for document in ["[]", "null", "1", r#""{}""#, "1e400", r#"{"a":1e999}"#] {
+            assert_eq!(Object::parse(document).unwrap_err().code(), Code::InvalidBody, "{document}");
+        }
+        for document in ["", "{", "{}{}", r#"{"a":1,"a":2}"#, r#"{"a":"\ud800"}"#] {
+            assert_eq!(Object::parse(document).unwrap_err().code(), Code::MalformedJson, "{document}");
+        }
+    }
+
+    #[test]
+    fn the_answer_to_a_hostile_body_stays_small() {
+        let document = format!("{{{}}}", (0..5000).map(|n| format!("\"f{n}\":1")).collect::<Vec<_>>().join(","));
+        let invalid = Object::parse(&document).unwrap().finish(()).unwrap_err();
+        assert_eq!(invalid.errors().len(), MAX_ERRORS);
+    }
+}

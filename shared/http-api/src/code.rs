@@ -1,0 +1,139 @@
+//! The stable names of everything that can go wrong.
+
+use lambda_http::http::StatusCode;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $status:ident, $title:literal;)*) => {
+        /// What went wrong. Clients branch on the name, so a name never changes its meaning; `openapi.yaml` lists
+        /// them all.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Code {
+            /// Every code there is.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The name that clients see.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// The HTTP status that always goes with it.
+            #[must_use]
+            pub const fn status(self) -> StatusCode {
+                match self {
+                    $(Self::$variant => StatusCode::$status,)*
+                }
+            }
+
+            /// A few words for people.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $title,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// What invoked the function is not an event of an HTTP API, payload format 2.0.
+    MalformedRequest = "malformed_request", BAD_REQUEST, "Malformed request";
+    /// The body is not JSON, or not UTF-8.
+    MalformedJson = "malformed_json", BAD_REQUEST, "Malformed JSON";
+    /// A query parameter is given twice, cannot be read, or is out of range.
+    InvalidParameter = "invalid_parameter", BAD_REQUEST, "Invalid query parameter";
+    /// A request header cannot be read.
+    InvalidHeader = "invalid_header", BAD_REQUEST, "Invalid header";
+    /// The cursor was altered, has expired, or was given for another list or to somebody else.
+    CursorInvalid = "cursor_invalid", BAD_REQUEST, "Invalid cursor";
+    /// The request needs an Idempotency-Key.
+    IdempotencyKeyMissing = "idempotency_key_missing", BAD_REQUEST, "Idempotency-Key missing";
+    /// No valid token came with the request.
+    Unauthenticated = "unauthenticated", UNAUTHORIZED, "Not signed in";
+    /// The caller is known, and may not do this.
+    Forbidden = "forbidden", FORBIDDEN, "Not allowed";
+    /// There is no such thing, or none that this caller may know of.
+    NotFound = "not_found", NOT_FOUND, "Not found";
+    /// One of the accounts does not exist.
+    AccountNotFound = "account_not_found", NOT_FOUND, "Account not found";
+    /// A thing with this id or reference exists.
+    AlreadyExists = "already_exists", CONFLICT, "Already exists";
+    /// Another customer has this email address.
+    EmailTaken = "email_taken", CONFLICT, "Email address taken";
+    /// Another customer has this user name.
+    UsernameTaken = "username_taken", CONFLICT, "User name taken";
+    /// Not enough pieces are in stock.
+    InsufficientStock = "insufficient_stock", CONFLICT, "Too little in stock";
+    /// Not enough money is in the account.
+    InsufficientFunds = "insufficient_funds", CONFLICT, "Too little money";
+    /// The order cannot go from its status to the wanted one.
+    IllegalTransition = "illegal_transition", CONFLICT, "Illegal status change";
+    /// The first request with this Idempotency-Key is still running.
+    IdempotencyInProgress = "idempotency_in_progress", CONFLICT, "Still in progress";
+    /// Somebody else changed what the request builds on; nothing was written.
+    Conflict = "conflict", CONFLICT, "Conflict";
+    /// The version in If-Match is not the current one.
+    VersionMismatch = "version_mismatch", PRECONDITION_FAILED, "Changed in the meantime";
+    /// The body is larger than the route takes.
+    BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "Body too large";
+    /// The body is of a type that the route does not take.
+    UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type";
+    /// The body is JSON, but fields are missing, unknown, of the wrong type or out of range.
+    InvalidBody = "invalid_body", UNPROCESSABLE_ENTITY, "Invalid body";
+    /// An id is empty, too long or holds control characters.
+    InvalidId = "invalid_id", UNPROCESSABLE_ENTITY, "Invalid id";
+    /// The Idempotency-Key was used for another request.
+    IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "Idempotency-Key used before";
+    /// More lines than one request may have.
+    TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
+    /// A line names a product that does not exist.
+    UnknownProduct = "unknown_product", UNPROCESSABLE_ENTITY, "Unknown product";
+    /// There is nothing in the cart to order.
+    CartEmpty = "cart_empty", UNPROCESSABLE_ENTITY, "Empty cart";
+    /// The change needs If-Match, or If-None-Match where it may create.
+    IfMatchMissing = "if_match_missing", PRECONDITION_REQUIRED, "If-Match missing";
+    /// Something went wrong inside; the log has it under the request id.
+    Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error";
+    /// The table takes no more for the moment; try again after Retry-After.
+    Throttled = "throttled", SERVICE_UNAVAILABLE, "Throttled";
+    /// A part that the answer needs is away; try again after Retry-After.
+    Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_name_of_its_own_in_snake_case_and_an_error_status() {
+        let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+        assert_eq!(names.len(), Code::ALL.len());
+        for code in Code::ALL {
+            assert!(code.name().chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{code:?}");
+            assert!(code.status().is_client_error() || code.status().is_server_error(), "{code:?}");
+            assert!(!code.title().is_empty());
+        }
+    }
+
+    #[test]
+    fn the_names_that_the_contract_fixes_are_there() {
+        let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+        for fixed in "not_found already_exists email_taken username_taken insufficient_stock illegal_transition \
+                      insufficient_funds account_not_found version_mismatch cursor_invalid body_too_large too_many_lines \
+                      unknown_product forbidden unauthenticated throttled idempotency_key_missing idempotency_key_reused \
+                      idempotency_in_progress"
+            .split_whitespace()
+        {
+            assert!(names.contains(fixed), "{fixed}");
+        }
+    }
+}

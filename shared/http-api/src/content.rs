@@ -1,0 +1,82 @@
+//! A request's body: its type and size first, then what it holds.
+
+use crate::body::Object;
+use crate::event::Body;
+use crate::problem::{Code, Problem};
+use crate::request::Request;
+
+/// The largest body of a route that does not say otherwise, in bytes.
+pub const BODY_LIMIT: usize = 256 * 1024;
+/// The largest body of any route (the import), in bytes.
+pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
+const JSON: &[&str] = &["application/json", "application/merge-patch+json"];
+const NDJSON: &[&str] = &["application/x-ndjson", "application/ndjson", "application/jsonl"];
+
+impl Request<'_> {
+    /// The body as a JSON object of at most [`BODY_LIMIT`] bytes.
+    ///
+    /// # Errors
+    /// 415 `unsupported_media_type`, 413 `body_too_large`, 400 `malformed_json`, 422 `invalid_body`.
+    pub fn object(&self) -> Result<Object<'_>, Problem> {
+        self.expect_type(JSON)?;
+        Object::parse(self.content(BODY_LIMIT)?)
+    }
+
+    /// The lines of a newline-delimited JSON body of at most `limit` bytes, with their numbers from 1; blank lines
+    /// are passed over. Each is read with [`Object::parse`].
+    ///
+    /// # Errors
+    /// 415 `unsupported_media_type`, 413 `body_too_large`, 400 `malformed_json` for what is not UTF-8.
+    pub fn lines(&self, limit: usize) -> Result<impl Iterator<Item = (usize, &str)>, Problem> {
+        self.expect_type(NDJSON)?;
+        let content = self.content(limit)?;
+        Ok((1..).zip(content.lines()).filter(|(_, line)| !line.trim().is_empty()))
+    }
+
+    pub(crate) fn content(&self, limit: usize) -> Result<&str, Problem> {
+        match &self.body {
+            Body::Text(text) if text.len() <= limit => Ok(text),
+            Body::Text(_) | Body::TooLarge => {
+                Err(Problem::new(Code::BodyTooLarge, format!("The body has more than {limit} bytes.")))
+            }
+            Body::Unreadable => Err(Problem::new(Code::MalformedJson, "The body is not UTF-8.")),
+        }
+    }
+
+    /// A request without a Content-Type is taken at its word's absence (RFC 9110, section 8.3, allows it).
+    fn expect_type(&self, accepted: &[&str]) -> Result<(), Problem> {
+        match self.header("content-type") {
+            Some(given) if !is_media_type(given, accepted) => {
+                Err(Problem::new(Code::UnsupportedMediaType, format!("The body must be {}.", accepted.join(" or "))))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `application/json; charset=utf-8`, in any case; another charset is another type, because JSON is UTF-8.
+fn is_media_type(given: &str, accepted: &[&str]) -> bool {
+    let mut parts = given.split(';').map(str::trim);
+    let named = parts.next().is_some_and(|name| accepted.iter().any(|accepted| accepted.eq_ignore_ascii_case(name)));
+    let foreign_charset = parts.filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
+        name.trim().eq_ignore_ascii_case("charset") && !value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+    });
+    named && !foreign_charset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_media_type_is_recognised_with_its_parameters_and_not_by_its_beginning() {
+        for good in ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\"; x=y"] {
+            assert!(is_media_type(good, JSON), "{good}");
+        }
+        for bad in
+            ["", "text/plain", "application/jsonp", "application/json, text/plain", "application/json; charset=latin1"]
+        {
+            assert!(!is_media_type(bad, JSON), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The event of an API Gateway HTTP API, payload format 2.0, read by ourselves.
+//!
+//! `lambda_http` can turn such an event into an `http::Request`, and panics on some: an odd Host header, a path that
+//! is no URI, a body that is not the base64 that it claims to be. None of these may end a function. The typed event
+//! of `aws_lambda_events` is all or nothing: one header name with a space and the whole request is a function error.
+//! So the event is read as plain JSON, member by member, with what is missing or of another type taken as absent;
+//! only what is not an HTTP API's event at all is refused. Texts borrow from the event.
+//!
+//! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::content::MAX_BODY_BYTES;
+use crate::json::{Members, Value};
+
+/// Names and values in the order of the names.
+pub(crate) type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
+/// What the functions use of an event.
+#[derive(Debug)]
+pub(crate) struct Event<'a> {
+    /// `GET /v1/orders/{id}`, or `$default` from what has no routes of its own.
+    pub route_key: Cow<'a, str>,
+    pub method: Cow<'a, str>,
+    pub raw_path: Cow<'a, str>,
+    pub stage: Cow<'a, str>,
+    pub request_id: Cow<'a, str>,
+    pub query: Option<Pairs<'a>>,
+    pub headers: Pairs<'a>,
+    /// Decoded once, by the gateway.
+    pub path_parameters: Pairs<'a>,
+    /// The token's claims, which the gateway's authorizer has verified; empty without a token.
+    pub claims: Members<'a>,
+    pub body: Body<'a>,
+}
+
+/// The request's body, as far as it could be read.
+#[derive(Debug)]
+pub(crate) enum Body<'a> {
+    Text(Cow<'a, str>),
+    /// Too large for any route, so it was not decoded.
+    TooLarge,
+    /// Not base64 although marked so, or not UTF-8.
+    Unreadable,
+}
+
+impl<'a> Event<'a> {
+    /// Reads an event; `None` when it is not one of an HTTP API.
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        let mut event = Value::parse(text).ok()?.into_members();
+        let mut context = members(&mut event, "requestContext");
+        let mut http = members(&mut context, "http");
+        let method = text_of(&mut http, "method")?;
+        let route_key = text_of(&mut event, "routeKey").or_else(|| text_of(&mut context, "routeKey"));
+        let encoded = matches!(event.remove("isBase64Encoded"), Some(Value::Boolean(true)));
+        let query_parameters = pairs(&mut event, "queryStringParameters");
+        let query = match text_of(&mut event, "rawQueryString") {
+            Some(raw) => decode_query(&raw),
+            None => Some(query_parameters),
+        };
+        Some(Self {
+            route_key: route_key.unwrap_or(Cow::Borrowed(crate::routes::DEFAULT)),
+            method,
+            raw_path: text_of(&mut event, "rawPath").unwrap_or_default(),
+            stage: text_of(&mut context, "stage").unwrap_or_default(),
+            request_id: text_of(&mut context, "requestId").unwrap_or_default(),
+            query,
+            headers: pairs(&mut event, "headers"),
+            path_parameters: pairs(&mut event, "pathParameters"),
+            claims: members(&mut members(&mut members(&mut context, "authorizer"), "jwt"), "claims"),
+            body: body(text_of(&mut event, "body").unwrap_or_default(), encoded),
+        })
+    }
+}
+
+fn members<'a>(of: &mut Members<'a>, name: &str) -> Members<'a> {
+    of.remove(name).unwrap_or_default().into_members()
+}
+
+fn text_of<'a>(of: &mut Members<'a>, name: &str) -> Option<Cow<'a, str>> {
+    of.remove(name).and_then(Value::into_text)
+}
+
+fn pairs<'a>(of: &mut Members<'a>, name: &str) -> Pairs<'a> {
+    members(of, name).into_iter().filter_map(|(name, value)| Some((name, value.into_text()?))).collect()
+}
+
+/// Splits a query as `application/x-www-form-urlencoded`; `None` when something in it is not UTF-8.
+fn decode_query<'a>(raw: &str) -> Option<Pairs<'a>> {
+    let decode = |text: &str| {
+        let spaced = text.replace('+', " ");
+        percent_encoding::percent_decode_str(&spaced).decode_utf8().ok().map(|text| Cow::Owned(text.into_owned()))
+    };
+    raw.split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Some((decode(name)?, decode(value)?))
+        })
+        .collect()
+}
+
+/// The gateway sends as base64 what it does not know to be text, newline-delimited JSON for instance.
+fn body(text: Cow<'_, str>, encoded: bool) -> Body<'_> {
+    // Four characters of base64 carry three bytes.
+    let bytes = if encoded { text.len() / 4 * 3 } else { text.len() };
+    if bytes > MAX_BODY_BYTES + 3 {
+        Body::TooLarge
+    } else if !encoded {
+        Body::Text(text)
+    } else {
+        let decoded = STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        decoded.map_or(Body::Unreadable, |text| Body::Text(text.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_text_without_escapes_borrows_from_the_event() {
+        let text = r#"{"routeKey":"GET /v1/x","body":"plain","requestContext":{"http":{"method":"GET"}}}"#;
+        let event = Event::parse(text).unwrap();
+        assert!(matches!(event.route_key, Cow::Borrowed("GET /v1/x")));
+        assert!(matches!(event.body, Body::Text(Cow::Borrowed("plain"))));
+    }
+
+    #[test]
+    fn members_of_a_wrong_type_are_taken_as_absent() {
+        let text = r#"{"routeKey":7,"rawPath":null,"headers":[],"pathParameters":"x","queryStringParameters":null,
+            "body":{},"isBase64Encoded":"true","requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":[]}}}"#;
+        let event = Event::parse(text).unwrap();
+        assert_eq!(event.route_key, "$default");
+        assert!(event.headers.is_empty() && event.claims.is_empty() && event.path_parameters.is_empty());
+        assert!(matches!(&event.body, Body::Text(text) if text.is_empty()));
+    }
+
+    #[test]
+    fn what_is_not_an_http_apis_event_is_none() {
+        for text in
+            ["", "null", "[]", "{}", r#"{"Records":[]}"#, r#"{"httpMethod":"GET","path":"/","requestContext":{}}"#]
+        {
+            assert!(Event::parse(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_decoded_once_and_refused_when_it_is_not_utf_8() {
+        assert_eq!(
+            decode_query("a=1&&b=x+y%2B%252B&c").unwrap(),
+            [("a".into(), "1".into()), ("b".into(), "x y+%2B".into()), ("c".into(), "".into())]
+        );
+        assert!(decode_query("a=%ff").is_none());
+    }
+
+    #[test]
+    fn without_a_raw_query_the_parameters_stand_in() {
+        let text = r#"{"queryStringParameters":{"a":"x y"},"requestContext":{"http":{"method":"GET"}}}"#;
+        assert_eq!(Event::parse(text).unwrap().query.unwrap(), [("a".into(), "x y".into())]);
+    }
+
+    #[test]
+    fn a_body_is_decoded_when_marked_so_and_never_beyond_what_any_route_takes() {
+        assert!(matches!(body("e30=".into(), true), Body::Text(text) if text == "{}"));
+        for bad in ["e30", "%%%%", "/w=="] {
+            assert!(matches!(body(bad.into(), true), Body::Unreadable), "{bad}");
+        }
+        assert!(matches!(body("a".repeat(MAX_BODY_BYTES + 4).into(), false), Body::TooLarge));
+        assert!(matches!(body("AAAA".repeat(MAX_BODY_BYTES / 3 + 2).into(), true), Body::TooLarge));
+    }
+}

@@ -1,0 +1,68 @@
+//! The one edge where failures of the lower layers become answers, so that handlers pass them on with `?`. What only
+//! a handler can interpret, a condition that did not hold, is not here.
+
+use key_schema::item::EncodeError;
+use key_schema::key::KeyError;
+
+use crate::problem::{Code, Problem};
+
+impl From<KeyError> for Problem {
+    /// Ids are checked one by one where they come in; together, escaped, they may still exceed what DynamoDB takes
+    /// as a key.
+    fn from(error: KeyError) -> Self {
+        Self::new(Code::InvalidId, "The ids are too long together.").because(error)
+    }
+}
+
+impl From<EncodeError> for Problem {
+    fn from(error: EncodeError) -> Self {
+        match error {
+            EncodeError::Key(error) => error.into(),
+            EncodeError::TooLarge(_) => {
+                Self::new(Code::BodyTooLarge, "What is to be stored is too large.").because(error)
+            }
+            EncodeError::Value(_) => Self::internal(error),
+        }
+    }
+}
+
+#[cfg(feature = "table")]
+impl From<table::TableError> for Problem {
+    fn from(error: table::TableError) -> Self {
+        use table::TableError::{Contended, Decode, Rejected, Throttled, TooManyActions, Unavailable, Unprocessed};
+        match error {
+            // Nothing was done in any of these, and trying again is the remedy.
+            Throttled | Contended | Unprocessed(_) => Self::throttled(error),
+            Unavailable(_) => Self::unavailable(error),
+            Rejected(_) | Decode(_) | TooManyActions(_) => Self::internal(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_or_an_item_over_the_limits_is_the_clients_to_change() {
+        let too_long = || KeyError::TooLong { bytes: 2000, limit: 1024 };
+        assert_eq!(Problem::from(too_long()).code(), Code::InvalidId);
+        assert_eq!(Problem::from(EncodeError::Key(too_long())).code(), Code::InvalidId);
+        assert_eq!(Problem::from(EncodeError::TooLarge(500_000)).code(), Code::BodyTooLarge);
+    }
+
+    #[cfg(feature = "table")]
+    #[test]
+    fn what_may_pass_by_itself_is_a_503_and_a_defect_a_500() {
+        use table::TableError;
+        for (error, code) in [
+            (TableError::Throttled, Code::Throttled),
+            (TableError::Contended, Code::Throttled),
+            (TableError::Unprocessed(3), Code::Throttled),
+            (TableError::Unavailable("timeout".to_owned()), Code::Unavailable),
+            (TableError::Rejected("ValidationException".to_owned()), Code::Internal),
+        ] {
+            assert_eq!(Problem::from(error).code(), code);
+        }
+    }
+}

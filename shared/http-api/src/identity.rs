@@ -1,0 +1,265 @@
+//! Who asks. A handler gets a [`SignedIn`], a [`Staff`] or an [`Owner`] only from a request that proves it, so a
+//! use case that takes one cannot be reached without the check.
+//!
+//! The proof is the gateway's: its JWT authorizer has verified signature, issuer, audience and expiry before the
+//! function runs, and hands the claims on. Routes without the authorizer carry no claims and are anonymous.
+
+use key_schema::id::CustomerId;
+
+use crate::json::{Members, Value};
+use crate::problem::{Code, Problem};
+
+/// The group whose members are staff.
+pub const STAFF_GROUP: &str = "staff";
+
+/// Whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    /// No token came with the request.
+    Anonymous,
+    /// A verified token did.
+    SignedIn(SignedIn),
+}
+
+/// A caller with a verified token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedIn {
+    id: CustomerId,
+    staff: bool,
+}
+
+/// A caller who is staff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staff {
+    id: CustomerId,
+}
+
+/// A caller who may act for one customer: that customer, or staff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    customer: CustomerId,
+    caller: SignedIn,
+}
+
+impl Caller {
+    /// Reads a token's claims. `sub` is the customer's id; groups are in `cognito:groups`, or in `groups` with an
+    /// issuer other than Cognito. A `sub` that is no id makes nobody.
+    pub(crate) fn from_claims(claims: &Members<'_>) -> Self {
+        let Some(Value::Text(subject)) = claims.get("sub") else {
+            return Self::Anonymous;
+        };
+        let Ok(id) = CustomerId::new(subject.as_ref()) else {
+            return Self::Anonymous;
+        };
+        let groups = claims.get("cognito:groups").or_else(|| claims.get("groups"));
+        Self::SignedIn(SignedIn { id, staff: groups.is_some_and(names_staff) })
+    }
+
+    /// The caller's id; empty for anonymous. Cursors and idempotency keys are bound to it.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Anonymous => "",
+            Self::SignedIn(caller) => caller.id.as_str(),
+        }
+    }
+
+    /// Whether the caller is staff.
+    #[must_use]
+    pub fn is_staff(&self) -> bool {
+        matches!(self, Self::SignedIn(SignedIn { staff: true, .. }))
+    }
+
+    /// The caller with a token.
+    ///
+    /// # Errors
+    /// 401 `unauthenticated` without one.
+    pub fn signed_in(&self) -> Result<SignedIn, Problem> {
+        match self {
+            Self::Anonymous => Err(Problem::unauthenticated()),
+            Self::SignedIn(caller) => Ok(caller.clone()),
+        }
+    }
+
+    /// The caller as staff.
+    ///
+    /// # Errors
+    /// 401 `unauthenticated` without a token, 403 `forbidden` for a customer.
+    pub fn staff(&self) -> Result<Staff, Problem> {
+        let SignedIn { id, staff } = self.signed_in()?;
+        if staff { Ok(Staff { id }) } else { Err(Problem::forbidden()) }
+    }
+
+    /// The caller as one who may act for this customer.
+    ///
+    /// # Errors
+    /// 401 `unauthenticated` without a token; 404 `not_found` for any other customer, because even whether this one
+    /// exists is not theirs to know.
+    pub fn owner(&self, customer: &CustomerId) -> Result<Owner, Problem> {
+        let caller = self.signed_in()?;
+        if caller.staff || caller.id == *customer {
+            Ok(Owner { customer: customer.clone(), caller })
+        } else {
+            Err(Problem::new(Code::NotFound, "There is no such thing, or it is not yours."))
+        }
+    }
+}
+
+impl SignedIn {
+    /// The caller's own customer id.
+    #[must_use]
+    pub const fn id(&self) -> &CustomerId {
+        &self.id
+    }
+
+    /// Whether the caller is staff.
+    #[must_use]
+    pub const fn is_staff(&self) -> bool {
+        self.staff
+    }
+
+    /// The caller as staff.
+    ///
+    /// # Errors
+    /// 403 `forbidden` for a customer.
+    pub fn staff(&self) -> Result<Staff, Problem> {
+        if self.staff { Ok(Staff { id: self.id.clone() }) } else { Err(Problem::forbidden()) }
+    }
+}
+
+impl Staff {
+    /// The staff member's own id.
+    #[must_use]
+    pub const fn id(&self) -> &CustomerId {
+        &self.id
+    }
+}
+
+impl Owner {
+    /// The customer who is acted for.
+    #[must_use]
+    pub const fn customer(&self) -> &CustomerId {
+        &self.customer
+    }
+
+    /// Who acts: the customer, or staff.
+    #[must_use]
+    pub const fn caller(&self) -> &SignedIn {
+        &self.caller
+    }
+
+    /// Whether staff acts.
+    #[must_use]
+    pub const fn is_staff(&self) -> bool {
+        self.caller.staff
+    }
+}
+
+/// Whether a group claim names [`STAFF_GROUP`], whole and exactly.
+///
+/// The HTTP API's authorizer hands an array claim on as text, its elements between brackets and separated by spaces:
+/// `[staff other]`. Group names hold no white space, but may hold every punctuation mark, so inside brackets only
+/// white space separates: `[staff,x]` is one group that is not staff. Without brackets it is a single group or, as
+/// the REST API writes it, a list with commas. Other gateways keep a JSON array.
+fn names_staff(claim: &Value<'_>) -> bool {
+    match claim {
+        Value::Array(groups) => groups.iter().any(|group| matches!(group, Value::Text(name) if name == STAFF_GROUP)),
+        Value::Text(text) => match text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            Some(inside) => inside.split_whitespace().any(|name| name == STAFF_GROUP),
+            None => text.split(',').any(|name| name.trim() == STAFF_GROUP),
+        },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn caller(claims: &str) -> Caller {
+        Caller::from_claims(&Value::parse(claims).unwrap().into_members())
+    }
+
+    fn in_groups(groups: &str) -> bool {
+        caller(&format!(r#"{{"sub":"c1","cognito:groups":{groups}}}"#)).is_staff()
+    }
+
+    #[test]
+    fn a_member_of_staff_is_recognised_in_every_spelling() {
+        for groups in [
+            r#""[staff]""#,
+            r#""[staff other]""#,
+            r#""[other staff]""#,
+            r#"["other","staff"]"#,
+            r#""staff""#,
+            r#""other, staff""#,
+        ] {
+            assert!(in_groups(groups), "{groups}");
+        }
+        assert!(caller(r#"{"sub":"s1","groups":"[staff]"}"#).is_staff());
+    }
+
+    #[test]
+    fn a_group_that_only_looks_like_staff_is_not() {
+        for groups in [
+            r#""[nonstaff]""#,
+            r#""[staffing]""#,
+            r#""[non-staff staff-x]""#,
+            r#""staff]x""#,
+            r#""[staff""#,
+            r#""staff]""#,
+            r#""[staff,other]""#,
+            r#""[[staff]]""#,
+            r#""[Staff]""#,
+            r#""not staff""#,
+            r#""""#,
+            r#""[]""#,
+            r#"["[staff]"]"#,
+            r#"[["staff"]]"#,
+            r#"{"staff":true}"#,
+            "true",
+            "null",
+        ] {
+            assert!(!in_groups(groups), "{groups}");
+        }
+    }
+
+    #[test]
+    fn the_group_claim_of_cognito_wins_over_another() {
+        assert!(!caller(r#"{"sub":"c1","cognito:groups":"[other]","groups":"[staff]"}"#).is_staff());
+    }
+
+    #[test]
+    fn nobody_is_signed_in_without_a_usable_subject() {
+        for claims in
+            [r"{}", r#"{"sub":""}"#, r#"{"sub":7}"#, r#"{"sub":"a\u0000b"}"#, r#"{"cognito:groups":"[staff]"}"#]
+        {
+            assert_eq!(caller(claims), Caller::Anonymous, "{claims}");
+        }
+    }
+
+    #[test]
+    fn each_identity_is_given_to_whom_it_belongs() {
+        let (c1, c2) = (CustomerId::new("c1").unwrap(), CustomerId::new("c2").unwrap());
+        let customer = caller(r#"{"sub":"c1"}"#);
+        let staff = caller(r#"{"sub":"s1","cognito:groups":"[staff]"}"#);
+
+        assert_eq!(customer.signed_in().unwrap().id(), &c1);
+        assert_eq!(customer.owner(&c1).unwrap().customer(), &c1);
+        assert_eq!(customer.owner(&c2).unwrap_err().code(), Code::NotFound);
+        assert_eq!(customer.staff().unwrap_err().code(), Code::Forbidden);
+
+        assert!(staff.owner(&c2).unwrap().is_staff());
+        assert_eq!(staff.staff().unwrap().id().as_str(), "s1");
+
+        for refused in [
+            Caller::Anonymous.signed_in().map(|_| ()),
+            Caller::Anonymous.staff().map(|_| ()),
+            Caller::Anonymous.owner(&c1).map(|_| ()),
+        ] {
+            assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+        }
+    }
+}

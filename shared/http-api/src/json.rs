@@ -1,0 +1,260 @@
+//! JSON from outside, read strictly and without copying what need not be copied.
+//!
+//! `serde_json::Value` is too lenient for a body that somebody signs an order with: it keeps the last of two
+//! members with one name and turns an integer beyond 64 bits into the nearest float. [`Value`] refuses the first
+//! and remembers the second as "not an integer". Nesting is bounded by `serde_json` at 128 levels.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+/// A JSON value; texts without escapes borrow from the document.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Value<'a> {
+    /// `null`, and what is not there.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A number written without fraction and exponent that fits an `i64` or a `u64`.
+    Integer(i128),
+    /// Every other number. Nothing in the contract takes one, so its value is not kept.
+    OtherNumber,
+    /// A string.
+    Text(Cow<'a, str>),
+    /// An array.
+    Array(Vec<Value<'a>>),
+    /// An object, each name once.
+    Object(Members<'a>),
+}
+
+/// The members of an object by name.
+pub type Members<'a> = BTreeMap<Cow<'a, str>, Value<'a>>;
+
+/// Why a text is not JSON that we take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Not JSON by RFC 8259, an unpaired surrogate in a string, or nested too deeply.
+    #[error("not valid JSON at line {line}, column {column}")]
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// In bytes, from 1.
+        column: usize,
+    },
+    /// An object names a member twice (RFC 8259 leaves open which of them counts; so nobody may rely on one).
+    #[error("a member is named twice in one object, at line {line}, column {column}")]
+    DuplicateName {
+        /// From 1.
+        line: usize,
+        /// In bytes, from 1.
+        column: usize,
+    },
+    /// Valid JSON with a number that no 64-bit number holds, such as `1e400`.
+    #[error("a number is out of range")]
+    NumberOutOfRange,
+}
+
+impl<'a> Value<'a> {
+    /// Reads one JSON document.
+    ///
+    /// # Errors
+    /// [`ParseError`] says what is wrong and where, and repeats nothing of the text.
+    pub fn parse(text: &'a str) -> Result<Self, ParseError> {
+        serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            if error.is_data() {
+                // The visitor below takes every type; its one complaint is the repeated name.
+                ParseError::DuplicateName { line, column }
+            } else if error.to_string().starts_with("number out of range") {
+                // serde_json has no category for this one; a test holds it to its words.
+                ParseError::NumberOutOfRange
+            } else {
+                ParseError::Syntax { line, column }
+            }
+        })
+    }
+
+    /// The text of a string.
+    #[must_use]
+    pub fn into_text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The members of an object; none for anything else.
+    #[must_use]
+    pub fn into_members(self) -> Members<'a> {
+        match self {
+            Self::Object(members) => members,
+            _ => Members::new(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Value<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Value::Boolean(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Value::Integer(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(Value::Integer(value.into()))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Value::OtherNumber)
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Self::Value, E> {
+        Ok(Value::Text(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
+        Ok(Value::Text(Cow::Owned(value.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(element) = elements.next_element()? {
+            all.push(element);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut all = Members::new();
+        while let Some(name) = members.next_key::<Name<'de>>()? {
+            let value = members.next_value()?;
+            if all.insert(name.0, value).is_some() {
+                return Err(de::Error::custom("a member is named twice"));
+            }
+        }
+        Ok(Value::Object(all))
+    }
+}
+
+/// A member's name, borrowed where it can be, which `Cow`'s own implementation never does.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match deserializer.deserialize_str(AnyValue)? {
+            Value::Text(name) => Ok(Self(name)),
+            _ => Err(de::Error::custom("a name is a string")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(text: &str) -> Value<'_> {
+        Value::Text(text.into())
+    }
+
+    #[test]
+    fn a_document_is_read_with_its_texts_borrowed() {
+        let document = r#"{"a":[1,-2,true,null],"b":{"c":"plain"}}"#;
+        let members = Value::parse(document).unwrap().into_members();
+        assert_eq!(
+            members.get("a"),
+            Some(&Value::Array(vec![Value::Integer(1), Value::Integer(-2), Value::Boolean(true), Value::Null]))
+        );
+        let inner = members.get("b").cloned().unwrap().into_members();
+        assert!(matches!(inner.get("c"), Some(Value::Text(Cow::Borrowed("plain")))));
+    }
+
+    #[test]
+    fn escapes_are_resolved() {
+        assert_eq!(Value::parse(r#""a\n\u00e4\ud83d\ude00""#), Ok(text("a\nä😀")));
+    }
+
+    #[test]
+    fn integers_keep_all_their_digits_and_other_numbers_are_not_integers() {
+        assert_eq!(Value::parse("18446744073709551615"), Ok(Value::Integer(u64::MAX.into())));
+        assert_eq!(Value::parse("-9223372036854775808"), Ok(Value::Integer(i64::MIN.into())));
+        for other in
+            ["18446744073709551616", "-9223372036854775809", "1.0", "1e2", "0.1", "1E400e".trim_end_matches('e')]
+        {
+            let read = Value::parse(other);
+            assert!(matches!(read, Ok(Value::OtherNumber) | Err(ParseError::NumberOutOfRange)), "{other}: {read:?}");
+        }
+        assert_eq!(Value::parse("1e400"), Err(ParseError::NumberOutOfRange));
+        assert_eq!(Value::parse(r#"{"a":[-1e999]}"#), Err(ParseError::NumberOutOfRange));
+    }
+
+    #[test]
+    fn a_name_given_twice_is_refused_at_every_depth_even_when_escaped() {
+        for document in [r#"{"a":1,"a":1}"#, r#"[{"b":{"a":1,"\u0061":2}}]"#] {
+            assert!(matches!(Value::parse(document), Err(ParseError::DuplicateName { .. })), "{document}");
+        }
+        assert!(Value::parse(r#"{"a":{"a":1},"b":{"a":1}}"#).is_ok());
+    }
+
+    #[test]
+    fn what_is_not_json_is_a_syntax_error() {
+        let deep = "[".repeat(100_000);
+        for document in [
+            "",
+            " ",
+            "{",
+            "{}x",
+            "{'a':1}",
+            "[1,]",
+            "nul",
+            "NaN",
+            "01",
+            "+1",
+            r#""\ud800""#,
+            r#""\udc00x""#,
+            "\"\n\"",
+            &deep,
+        ] {
+            assert!(matches!(Value::parse(document), Err(ParseError::Syntax { .. })), "{document:.20}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(document in any::<String>()) {
+            let _ = Value::parse(&document);
+        }
+
+        #[test]
+        fn every_string_survives_the_journey(content in any::<String>()) {
+            let document = serde_json::to_string(&content).unwrap();
+            prop_assert_eq!(Value::parse(&document), Ok(text(&content)));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! How an HTTP function answers: routes, identity, bodies, problems, ETags, idempotency keys, pages.
+//!
+//! A function is a table of routes over what it built once:
+//!
+//! ```
+//! use http_api::{Measured, Problem, Request, Response, Routes};
+//!
+//! struct App;
+//! impl Measured for App {}
+//!
+//! pub fn routes() -> Routes<App> {
+//!     Routes::new().on("GET /v1/things/{id}", |app, request| Box::pin(get(app, request)))
+//! }
+//!
+//! async fn get(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
+//!     request.signed_in()?;
+//!     let id: key_schema::id::ProductId = request.path("id")?;
+//!     Ok(Response::ok(&serde_json::json!({ "id": id })).etag(1))
+//! }
+//! ```
+//!
+//! It is built on `lambda_runtime` and on the types that `lambda_http` exports, but not on the latter's adapter, which
+//! panics on some events that a client can cause (see the `event` module). Every event gets an answer.
+
+pub mod body;
+mod code;
+mod conditions;
+mod content;
+mod event;
+mod failure;
+#[cfg(test)]
+mod hostile;
+pub mod identity;
+pub mod json;
+mod observe;
+mod page;
+mod problem;
+pub mod read;
+mod request;
+mod response;
+mod routes;
+pub mod sample;
+#[cfg(feature = "table")]
+mod store;
+pub mod url;
+
+use std::convert::Infallible;
+use std::time::Instant;
+
+use lambda_runtime::LambdaEvent;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+pub use crate::body::{Change, Invalid, Object};
+pub use crate::conditions::{MAX_IDEMPOTENCY_KEY, Precondition};
+pub use crate::content::{BODY_LIMIT, MAX_BODY_BYTES};
+pub use crate::identity::{Caller, Owner, SignedIn, Staff};
+pub use crate::observe::{Measured, PatternCost};
+pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+pub use crate::problem::{Cause, Code, FieldError, Problem};
+pub use crate::request::Request;
+pub use crate::response::Response;
+pub use crate::routes::{Answer, Handler, Routes};
+#[cfg(feature = "table")]
+pub use crate::store::{Store, StoreError};
+pub use lambda_runtime::Error;
+
+/// Answers the function's events, one after the other, for as long as the runtime lives, and writes a line of log
+/// and metrics for each.
+///
+/// # Errors
+/// When the Lambda Runtime API cannot be reached or breaks its protocol.
+///
+/// # Panics
+/// When the environment is not that of a Lambda function ([`lambda_runtime::run`]).
+pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
+    let (routes, app) = (&routes, &app);
+    lambda_runtime::run(lambda_runtime::service_fn(move |event: LambdaEvent<Payload>| async move {
+        let started = Instant::now();
+        let context = &event.context;
+        let text = event.payload.0.as_deref().map(RawValue::get);
+        let served = routes.serve(app, text, &context.request_id).await;
+        let trace = context.xray_trace_id.as_deref();
+        observe::line(&served, started.elapsed(), &app.take(), &context.request_id, trace).print();
+        Ok::<_, Infallible>(served.reply)
+    }))
+    .await
+}
+
+/// An event's text, whatever it holds. Reading it never fails, because the runtime would turn a failure into a
+/// function error, which the client sees as a 500 without an explanation.
+struct Payload(Option<Box<RawValue>>);
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Box::<RawValue>::deserialize(deserializer).ok()))
+    }
+}

@@ -1,0 +1,110 @@
+//! One line for each request: what an operator asks first, and the metrics of its route.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use telemetry::emf::{Line, Unit};
+
+use crate::routes::Served;
+
+/// What one access pattern cost during a request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PatternCost {
+    /// The pattern's id in the registry.
+    pub pattern: &'static str,
+    /// Requests to the table.
+    pub requests: u32,
+    /// Consumed read capacity units.
+    pub read_units: f64,
+    /// Consumed write capacity units.
+    pub write_units: f64,
+}
+
+/// A function's state that knows what it consumed.
+pub trait Measured {
+    /// What was consumed since this was last called. A function answers one request at a time, so between two calls
+    /// lies one request.
+    fn take(&self) -> Vec<PatternCost> {
+        Vec::new()
+    }
+}
+
+/// The line of one request. No body, no query value, no path parameter, nothing of the caller.
+pub(crate) fn line(
+    served: &Served,
+    took: Duration,
+    costs: &[PatternCost],
+    runtime_id: &str,
+    trace: Option<&str>,
+) -> Line {
+    let status = served.reply.status;
+    // From a positive zero, which `sum` does not start with.
+    let sum = |units: fn(&PatternCost) -> f64| costs.iter().map(units).fold(0.0, |sum, units| sum + units);
+    let millis = took.as_micros() as f64 / 1000.0;
+    Line::new()
+        .dimension("Route", served.route)
+        .metric("Latency", Unit::Milliseconds, millis)
+        .metric("ReadCapacity", Unit::Count, sum(|cost| cost.read_units))
+        .metric("WriteCapacity", Unit::Count, sum(|cost| cost.write_units))
+        .metric("Faults", Unit::Count, if status.is_server_error() { 1.0 } else { 0.0 })
+        .property("request_id", served.request_id.as_str())
+        .property("lambda_request_id", runtime_id)
+        .property("correlation_id", telemetry::correlation_id(trace, &served.request_id))
+        .property("route", served.route)
+        .property("status", status.as_u16())
+        .property("code", served.code.map(crate::problem::Code::name))
+        .property("duration_ms", millis)
+        .property("patterns", serde_json::to_value(costs).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use std::time::SystemTime;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::sample::Call;
+    use crate::{Problem, Routes};
+
+    #[tokio::test]
+    async fn the_line_of_a_request_has_what_operators_ask_and_nothing_of_the_caller() {
+        let routes =
+            Routes::new().on("GET /v1/customers/{id}", |(), _| Box::pin(async { Err(Problem::not_found("customer")) }));
+        let call =
+            Call::new("GET /v1/customers/{id}").path("id", "ann").customer("ann").query("email", "ann@example.com");
+        let event = call.header("authorization", "Bearer secret").body("ann's body").event().to_string();
+        let served = routes.serve(&(), Some(&event), "lambda-1").await;
+        let costs = [
+            PatternCost { pattern: "customer.get", requests: 1, read_units: 0.5, write_units: 0.0 },
+            PatternCost { pattern: "customer.touch", requests: 2, read_units: 0.0, write_units: 3.0 },
+        ];
+        let line = line(&served, Duration::from_micros(1500), &costs, "lambda-1", Some("Root=1-abc;Sampled=1"));
+        let text = line.to_json(SystemTime::UNIX_EPOCH);
+        for private in ["ann", "secret", "body"] {
+            assert!(!text.contains(private), "{text}");
+        }
+        let line: Value = serde_json::from_str(&text).unwrap();
+        for (name, value) in [
+            ("Route", json!("GET /v1/customers/{id}")),
+            ("Latency", json!(1.5)),
+            ("ReadCapacity", json!(0.5)),
+            ("WriteCapacity", json!(3.0)),
+            ("Faults", json!(0.0)),
+            ("request_id", json!("sample-request")),
+            ("lambda_request_id", json!("lambda-1")),
+            ("correlation_id", json!("1-abc")),
+            ("status", json!(404)),
+            ("code", json!("not_found")),
+            ("duration_ms", json!(1.5)),
+        ] {
+            assert_eq!(line[name], value, "{name}");
+        }
+        assert_eq!(
+            line["patterns"][1],
+            json!({"pattern": "customer.touch", "requests": 2, "read_units": 0.0, "write_units": 3.0})
+        );
+    }
+}

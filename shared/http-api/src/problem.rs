@@ -1,0 +1,248 @@
+//! What goes wrong, told twice: to the client as `application/problem+json` (RFC 9457), and to the log.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+use lambda_http::http::{HeaderValue, StatusCode};
+use serde::Serialize;
+
+pub use crate::code::Code;
+
+/// Seconds after which a client may try again what failed for want of capacity.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// A cause that only the log sees.
+pub type Cause = Box<dyn Error + Send + Sync>;
+
+/// An answer other than success.
+///
+/// The client sees the [`Code`] with its status, `detail`, and an entry for each rejected field: nothing of what
+/// went on inside. The cause, given by [`Problem::because`], goes to the log alone.
+#[derive(Debug)]
+pub struct Problem(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: Code,
+    detail: Cow<'static, str>,
+    errors: Vec<FieldError>,
+    location: Option<String>,
+    cause: Option<Cause>,
+}
+
+/// What is wrong with one field of a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldError {
+    /// Where: a JSON Pointer (RFC 6901) into the body, `/lines/0/quantity`; empty for the body itself.
+    pub pointer: String,
+    /// What is wrong with it.
+    pub detail: Cow<'static, str>,
+}
+
+impl Problem {
+    /// A problem with the text that the client reads.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner { code, detail: detail.into(), errors: Vec::new(), location: None, cause: None }))
+    }
+
+    /// 404 `not_found`; `what` is a noun, "order".
+    #[must_use]
+    pub fn not_found(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("There is no such {what}."))
+    }
+
+    /// 401 `unauthenticated`.
+    #[must_use]
+    pub fn unauthenticated() -> Self {
+        Self::new(Code::Unauthenticated, "This needs a token.")
+    }
+
+    /// 403 `forbidden`.
+    #[must_use]
+    pub fn forbidden() -> Self {
+        Self::new(Code::Forbidden, "This is for staff only.")
+    }
+
+    /// 412 `version_mismatch`: the version in If-Match is not the current one.
+    #[must_use]
+    pub fn version_mismatch() -> Self {
+        Self::new(Code::VersionMismatch, "It was changed in the meantime: read it again and repeat the change.")
+    }
+
+    /// 503 `throttled`, with Retry-After: the table takes no more for the moment.
+    #[must_use]
+    pub fn throttled(cause: impl Into<Cause>) -> Self {
+        Self::new(Code::Throttled, "Too much is going on; try again shortly.").because(cause)
+    }
+
+    /// 503 `unavailable`, with Retry-After: a part that the answer needs is away.
+    #[must_use]
+    pub fn unavailable(cause: impl Into<Cause>) -> Self {
+        Self::new(Code::Unavailable, "A part of the service is away; try again shortly.").because(cause)
+    }
+
+    /// 500 `internal`: the client learns nothing but the request id.
+    #[must_use]
+    pub fn internal(cause: impl Into<Cause>) -> Self {
+        Self::new(Code::Internal, "Something went wrong on our side.").because(cause)
+    }
+
+    /// Keeps the cause for the log. The client never sees it.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Cause>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    /// Adds what is wrong with one field; `pointer` is a JSON Pointer into the body.
+    #[must_use]
+    pub fn error(mut self, pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
+        self.0.errors.push(FieldError { pointer: pointer.into(), detail: detail.into() });
+        self
+    }
+
+    /// Adds entries for several fields.
+    #[must_use]
+    pub fn errors(mut self, errors: impl IntoIterator<Item = FieldError>) -> Self {
+        self.0.errors.extend(errors);
+        self
+    }
+
+    /// Adds a Location header ([`crate::url::location`]): where the thing is that was in the way. A text that no
+    /// header may hold is left out, because the problem itself matters more.
+    #[must_use]
+    pub fn location(mut self, location: impl Into<String>) -> Self {
+        self.0.location = Some(location.into()).filter(|location| HeaderValue::from_str(location).is_ok());
+        self
+    }
+
+    /// The stable name of what went wrong.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The status that goes with [`Problem::code`].
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.0.code.status()
+    }
+
+    /// What is wrong field by field.
+    #[must_use]
+    pub fn field_errors(&self) -> &[FieldError] {
+        &self.0.errors
+    }
+
+    /// The cause and what caused it in turn, for the log.
+    pub(crate) fn causes(&self) -> Option<String> {
+        let mut cause: &dyn Error = self.0.cause.as_deref()?;
+        let mut text = cause.to_string();
+        while let Some(next) = cause.source() {
+            text.push_str(": ");
+            text.push_str(&next.to_string());
+            cause = next;
+        }
+        Some(text)
+    }
+
+    /// The headers that go with it, beside those of every answer.
+    pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::new();
+        match self.0.code {
+            Code::Unauthenticated => headers.push(("www-authenticate", "Bearer".to_owned())),
+            Code::Throttled | Code::Unavailable | Code::IdempotencyInProgress => {
+                headers.push(("retry-after", RETRY_AFTER_SECONDS.to_owned()));
+            }
+            _ => {}
+        }
+        if let Some(location) = &self.0.location {
+            headers.push(("location", location.clone()));
+        }
+        headers
+    }
+
+    /// The body as the client sees it.
+    pub(crate) fn body(&self, request_id: &str) -> String {
+        let code = self.0.code;
+        let shape = Shape {
+            kind: format!("urn:bodega:problem:{}", code.name()),
+            title: code.title(),
+            status: code.status().as_u16(),
+            code: code.name(),
+            detail: &self.0.detail,
+            request_id,
+            errors: &self.0.errors,
+        };
+        // Texts and a number always serialize.
+        serde_json::to_string(&shape).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.code.name(), self.0.detail)
+    }
+}
+
+impl Error for Problem {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}
+
+#[derive(Serialize)]
+struct Shape<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    code: &'static str,
+    detail: &'a str,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [FieldError],
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn shown(problem: &Problem) -> Value {
+        serde_json::from_str(&problem.body("r1")).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_client_sees_code_detail_and_fields_but_never_the_cause() {
+        let problem = Problem::new(Code::InvalidBody, "No.")
+            .error("/a", "must not be empty")
+            .because(std::io::Error::other("the password is hunter2"));
+        assert_eq!(
+            shown(&problem),
+            json!({
+                "type": "urn:bodega:problem:invalid_body", "title": "Invalid body", "status": 422, "code": "invalid_body",
+                "detail": "No.", "request_id": "r1", "errors": [{"pointer": "/a", "detail": "must not be empty"}],
+            })
+        );
+        assert_eq!(problem.causes().as_deref(), Some("the password is hunter2"));
+    }
+
+    #[test]
+    fn an_internal_error_says_nothing_of_its_cause() {
+        let problem = Problem::internal("table `Bodega-prod` has no index GSI9");
+        assert!(!problem.body("r1").contains("GSI9"));
+        assert!(!problem.to_string().contains("GSI9"));
+        assert_eq!(shown(&problem).get("errors"), None);
+    }
+
+    #[test]
+    fn a_client_that_may_try_again_is_told_when_and_one_without_a_token_what_to_bring() {
+        assert_eq!(Problem::throttled("full").headers(), [("retry-after", "1".to_owned())]);
+        assert_eq!(Problem::unauthenticated().headers(), [("www-authenticate", "Bearer".to_owned())]);
+        assert_eq!(Problem::not_found("order").headers(), []);
+    }
+}

@@ -1,0 +1,295 @@
+//! Readers for the types that bodies are made of. Each takes a value and gives what it means, or says what is wrong
+//! with it; none converts what only looks right: `"1"` and `1.0` are not the integer 1.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use key_schema::instant::Instant;
+use key_schema::money::{Currency, Money};
+
+use crate::body::{Invalid, Object};
+use crate::json::Value;
+
+/// The largest amount of money that a body may name, in minor units: a limit against nonsense that leaves sums of
+/// millions of such amounts within 64 bits.
+pub const MAX_AMOUNT: i64 = 1_000_000_000_000;
+
+impl<'a> Value<'a> {
+    /// The fields of an object.
+    ///
+    /// # Errors
+    /// [`Invalid`] for anything but an object.
+    pub fn object(self) -> Result<Object<'a>, Invalid> {
+        match self {
+            Self::Object(members) => Ok(Object::new(members)),
+            _ => Err(Invalid::new("must be an object")),
+        }
+    }
+}
+
+/// A single line of text, its length counted in bytes of UTF-8, without control characters.
+pub fn text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
+    move |value| checked_text(value, &bytes, |c| c.is_control())
+}
+
+/// Text of several lines: line feeds and tabs are allowed, other control characters are not. The length is counted
+/// in bytes of UTF-8.
+pub fn long_text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
+    move |value| checked_text(value, &bytes, |c| c.is_control() && c != '\n' && c != '\t')
+}
+
+/// An integer in a range, written without fraction and exponent.
+pub fn integer<T>(range: RangeInclusive<T>) -> impl Fn(Value<'_>) -> Result<T, Invalid> + Clone
+where
+    T: TryFrom<i128> + Copy + PartialOrd + Display,
+{
+    move |value| {
+        match value {
+            Value::Integer(number) => T::try_from(number).ok().filter(|number| range.contains(number)),
+            _ => None,
+        }
+        .ok_or_else(|| Invalid::new(format!("must be an integer from {} to {}", range.start(), range.end())))
+    }
+}
+
+/// `true` or `false`.
+///
+/// # Errors
+/// [`Invalid`] for anything else.
+pub fn boolean(value: Value<'_>) -> Result<bool, Invalid> {
+    match value {
+        Value::Boolean(value) => Ok(value),
+        _ => Err(Invalid::new("must be true or false")),
+    }
+}
+
+/// A text that some type reads by its own rule: ids, email addresses, names of states. What the type's error says
+/// is shown to the client.
+///
+/// # Errors
+/// [`Invalid`] for what is no text, or not one of that type.
+pub fn parsed<T>(value: Value<'_>) -> Result<T, Invalid>
+where
+    T: FromStr<Err: Display>,
+{
+    match value {
+        Value::Text(text) => text.parse().map_err(|error: T::Err| Invalid::new(error.to_string())),
+        _ => Err(Invalid::new("must be a string")),
+    }
+}
+
+/// One of a few names, which an error lists.
+pub fn one_of<T: FromStr>(names: &'static [&'static str]) -> impl Fn(Value<'_>) -> Result<T, Invalid> + Clone {
+    move |value| {
+        match value {
+            Value::Text(text) if names.contains(&text.as_ref()) => text.parse().ok(),
+            _ => None,
+        }
+        .ok_or_else(|| Invalid::new(format!("must be one of: {}", names.join(", "))))
+    }
+}
+
+/// An RFC 3339 instant.
+///
+/// # Errors
+/// [`Invalid`] for anything else.
+pub fn instant(value: Value<'_>) -> Result<Instant, Invalid> {
+    match value {
+        Value::Text(text) => text.parse().ok(),
+        _ => None,
+    }
+    .ok_or_else(|| Invalid::new("must be an RFC 3339 instant such as 2017-01-01T11:53:26.000Z"))
+}
+
+/// Money: `{"amount": 129, "currency": "USD"}` with the amount, in minor units, in a range.
+pub fn money(amount: RangeInclusive<i64>) -> impl Fn(Value<'_>) -> Result<Money, Invalid> + Clone {
+    move |value| {
+        let mut fields = value.object()?;
+        let amount = fields.required("amount", integer(amount.clone()));
+        let currency = fields.required("currency", parsed::<Currency>);
+        let (amount, currency) = fields.finish((amount, currency))?;
+        Ok(Money::new(amount, currency))
+    }
+}
+
+/// An array with a number of elements in a range; an error in an element is told with its index. Of an array that is
+/// too long no element is read.
+pub fn array<'a, T>(
+    length: RangeInclusive<usize>,
+    read: impl Fn(Value<'a>) -> Result<T, Invalid>,
+) -> impl Fn(Value<'a>) -> Result<Vec<T>, Invalid> {
+    move |value| {
+        let Value::Array(elements) = value else {
+            return Err(Invalid::new("must be an array"));
+        };
+        if !length.contains(&elements.len()) {
+            return Err(Invalid::new(format!("must have {} to {} elements", length.start(), length.end())));
+        }
+        let mut all = Vec::with_capacity(elements.len());
+        let mut errors = Invalid::none();
+        for (index, element) in elements.into_iter().enumerate() {
+            match read(element) {
+                Ok(element) => all.push(element),
+                Err(invalid) => errors.add(invalid.under(&index.to_string())),
+            }
+        }
+        errors.into_result(all)
+    }
+}
+
+/// An object used as a map, its names read by the key's own rule, with at most so many entries.
+pub fn map<'a, K, V>(
+    most: usize,
+    read: impl Fn(Value<'a>) -> Result<V, Invalid>,
+) -> impl Fn(Value<'a>) -> Result<BTreeMap<K, V>, Invalid>
+where
+    K: FromStr<Err: Display> + Ord,
+{
+    move |value| {
+        let Value::Object(members) = value else {
+            return Err(Invalid::new("must be an object"));
+        };
+        if members.len() > most {
+            return Err(Invalid::new(format!("must have at most {most} entries")));
+        }
+        let mut all = BTreeMap::new();
+        let mut errors = Invalid::none();
+        for (name, value) in members {
+            let key = name.parse().map_err(|error: K::Err| Invalid::new(format!("as a name, {error}")));
+            match key.and_then(|key| Ok((key, read(value)?))) {
+                Ok((key, value)) => {
+                    all.insert(key, value);
+                }
+                Err(invalid) => errors.add(invalid.under(&name)),
+            }
+        }
+        errors.into_result(all)
+    }
+}
+
+fn checked_text(
+    value: Value<'_>,
+    bytes: &RangeInclusive<usize>,
+    refused: impl Fn(char) -> bool,
+) -> Result<String, Invalid> {
+    let Value::Text(text) = value else {
+        return Err(Invalid::new("must be a string"));
+    };
+    if !bytes.contains(&text.len()) {
+        Err(Invalid::new(format!("must have {} to {} bytes of UTF-8", bytes.start(), bytes.end())))
+    } else if text.chars().any(refused) {
+        Err(Invalid::new("must not contain control characters"))
+    } else {
+        Ok(text.into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use key_schema::id::ProductId;
+
+    use super::*;
+
+    fn value(document: &str) -> Value<'_> {
+        Value::parse(document).unwrap()
+    }
+
+    fn detail<T: std::fmt::Debug>(read: Result<T, Invalid>) -> String {
+        let invalid = read.unwrap_err();
+        invalid
+            .errors()
+            .iter()
+            .map(|error| format!("{}: {}", error.pointer, error.detail))
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    #[test]
+    fn text_is_counted_in_bytes_and_has_one_line() {
+        assert_eq!(text(1..=4)(value(r#""ää""#)), Ok("ää".to_owned()));
+        assert_eq!(detail(text(1..=4)(value(r#""ääe""#))), ": must have 1 to 4 bytes of UTF-8");
+        assert_eq!(detail(text(1..=4)(value(r#""""#))), ": must have 1 to 4 bytes of UTF-8");
+        for bad in [r#""a\nb""#, r#""\u0000""#, r#""\u007f""#, r#""\u0085""#] {
+            assert_eq!(detail(text(1..=4)(value(bad))), ": must not contain control characters");
+        }
+        assert_eq!(detail(text(1..=4)(value("1"))), ": must be a string");
+    }
+
+    #[test]
+    fn long_text_has_lines_and_tabs_and_no_other_control_characters() {
+        assert_eq!(long_text(0..=9)(value(r#""a\n\tb""#)), Ok("a\n\tb".to_owned()));
+        assert!(long_text(0..=9)(value(r#""a\rb""#)).is_err());
+    }
+
+    #[test]
+    fn integers_are_whole_and_in_range() {
+        let read = integer(-5..=1_000_000_i64);
+        assert_eq!(read(value("-5")), Ok(-5));
+        for bad in
+            ["-6", "1000001", "1.0", "1e3", "\"1\"", "null", "true", "99999999999999999999", "18446744073709551615"]
+        {
+            assert_eq!(detail(read(value(bad))), ": must be an integer from -5 to 1000000", "{bad}");
+        }
+        assert_eq!(integer(0..=u64::MAX)(value("18446744073709551615")), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn names_of_a_closed_set_are_listed_when_another_is_given() {
+        let read = one_of::<u8>(&["1", "2"]);
+        assert_eq!(read(value(r#""2""#)), Ok(2));
+        assert_eq!(detail(read(value(r#""3""#))), ": must be one of: 1, 2");
+    }
+
+    #[test]
+    fn ids_instants_and_booleans_follow_their_own_rules() {
+        assert_eq!(parsed::<ProductId>(value(r#""p#1""#)).unwrap().as_str(), "p#1");
+        assert_eq!(detail(parsed::<ProductId>(value(r#""""#))), ": must not be empty");
+        assert_eq!(detail(parsed::<ProductId>(value("7"))), ": must be a string");
+        assert_eq!(instant(value(r#""2017-01-01T12:53:26+01:00""#)).unwrap().to_string(), "2017-01-01T11:53:26.000Z");
+        for bad in [r#""2017-01-01""#, "1483271606", r#""2017-02-30T00:00:00Z""#] {
+            assert!(instant(value(bad)).is_err(), "{bad}");
+        }
+        assert_eq!(boolean(value("true")), Ok(true));
+        assert!(boolean(value("0")).is_err());
+    }
+
+    #[test]
+    fn money_is_minor_units_and_a_currency_and_nothing_else() {
+        let read = money(0..=MAX_AMOUNT);
+        assert_eq!(read(value(r#"{"amount":129,"currency":"USD"}"#)), Ok(Money::new(129, Currency::USD)));
+        assert_eq!(
+            detail(read(value(r#"{"amount":1.29,"currency":"usd","cents":true}"#))),
+            "/amount: must be an integer from 0 to 1000000000000; /currency: must be an ISO 4217 code of three upper-case \
+             letters; /cents: is not a field of this object"
+        );
+        assert_eq!(detail(read(value(r#""1.29 USD""#))), ": must be an object");
+    }
+
+    #[test]
+    fn an_array_tells_which_element_is_wrong_and_is_bounded() {
+        let read = array(1..=3, integer(1..=9_u8));
+        assert_eq!(read(value("[1,2]")), Ok(vec![1, 2]));
+        assert_eq!(
+            detail(read(value(r#"[1,0,""]"#))),
+            "/1: must be an integer from 1 to 9; /2: must be an integer from 1 to 9"
+        );
+        assert_eq!(detail(read(value("[]"))), ": must have 1 to 3 elements");
+        assert_eq!(detail(read(value("[0,0,0,0]"))), ": must have 1 to 3 elements");
+        assert_eq!(detail(read(value("{}"))), ": must be an array");
+    }
+
+    #[test]
+    fn a_map_reads_its_names_too() {
+        let read = map::<ProductId, u8>(2, integer(1..=9_u8));
+        assert_eq!(read(value(r#"{"a":1}"#)).unwrap().len(), 1);
+        assert_eq!(
+            detail(read(value(r#"{"":1,"b":0}"#))),
+            "/: as a name, must not be empty; /b: must be an integer from 1 to 9"
+        );
+        assert_eq!(detail(read(value(r#"{"a":1,"b":1,"c":1}"#))), ": must have at most 2 entries");
+    }
+}

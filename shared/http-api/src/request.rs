@@ -1,0 +1,217 @@
+//! What a handler asks of a request. Every question has one answer or one problem, with the status that the
+//! contract gives it.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use key_schema::cursor::Cursors;
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
+
+use crate::event::{Body, Event, Pairs};
+use crate::identity::{Caller, Owner, SignedIn, Staff};
+use crate::page::{self, Page};
+use crate::problem::{Code, Problem};
+use crate::url;
+
+/// One request, as its handler sees it.
+#[derive(Debug)]
+pub struct Request<'a> {
+    route: &'static str,
+    stage_prefix: String,
+    id: String,
+    pub(crate) path: Pairs<'a>,
+    query: Option<Pairs<'a>>,
+    headers: Pairs<'a>,
+    caller: Caller,
+    pub(crate) body: Body<'a>,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn new(event: Event<'a>, route: &'static str, path: Pairs<'a>, id: String) -> Self {
+        let prefix = format!("/{}", event.stage);
+        let staged = event.raw_path.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('/'));
+        Self {
+            route,
+            stage_prefix: if staged { prefix } else { String::new() },
+            id,
+            path,
+            query: event.query,
+            headers: event.headers,
+            caller: Caller::from_claims(&event.claims),
+            body: event.body,
+        }
+    }
+
+    /// The id that names this request in its answer and in the log.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The route's key, `GET /v1/orders/{id}`.
+    #[must_use]
+    pub const fn route(&self) -> &'static str {
+        self.route
+    }
+
+    /// Whoever asks.
+    #[must_use]
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The caller, who has a token.
+    ///
+    /// # Errors
+    /// 401 `unauthenticated`.
+    pub fn signed_in(&self) -> Result<SignedIn, Problem> {
+        self.caller.signed_in()
+    }
+
+    /// The caller, who is staff.
+    ///
+    /// # Errors
+    /// 401 `unauthenticated`, 403 `forbidden`.
+    pub fn staff(&self) -> Result<Staff, Problem> {
+        self.caller.staff()
+    }
+
+    /// The caller, who may act for this customer.
+    ///
+    /// # Errors
+    /// 401 `unauthenticated`, 404 `not_found`.
+    pub fn owner(&self, customer: &CustomerId) -> Result<Owner, Problem> {
+        self.caller.owner(customer)
+    }
+
+    /// A parameter of the path, by the rule of its type.
+    ///
+    /// # Errors
+    /// As [`Request::path_by`].
+    pub fn path<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, Problem> {
+        self.path_by(name, T::from_str)
+    }
+
+    /// A parameter of the path, read by a function. What its error says is shown to the client.
+    ///
+    /// # Errors
+    /// 422 `invalid_id`; 400 `malformed_request` when the event lacks a parameter of its own route, 500 `internal`
+    /// when the route has no such parameter.
+    pub fn path_by<T, E: Display>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, Problem> {
+        let Some(text) = find(&self.path, name) else {
+            let declared = self.route.split('/').any(|segment| url::parameter(segment) == Some(name));
+            return Err(if declared {
+                Problem::new(Code::MalformedRequest, format!("The event gives no `{name}` of its route."))
+            } else {
+                Problem::internal(format!("route {} has no parameter {name}", self.route))
+            });
+        };
+        read(text)
+            .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is refused: {error}.")))
+    }
+
+    /// A query parameter's text.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter` when it is given twice, or the query is not UTF-8.
+    pub fn query(&self, name: &str) -> Result<Option<&str>, Problem> {
+        let Some(query) = &self.query else {
+            return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
+        };
+        let mut values = query.iter().filter(|(given, _)| given == name).map(|(_, value)| value.as_ref());
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value),
+            _ => Err(Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is given twice."))),
+        }
+    }
+
+    /// A query parameter by the rule of its type.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter`.
+    pub fn query_as<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, Problem> {
+        let parse = |text: &str| {
+            text.parse().map_err(|error| {
+                Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is refused: {error}."))
+            })
+        };
+        self.query(name)?.map(parse).transpose()
+    }
+
+    /// A query parameter that is an RFC 3339 instant.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter`.
+    pub fn query_instant(&self, name: &str) -> Result<Option<Instant>, Problem> {
+        self.query_as(name)
+    }
+
+    /// How many entries a page of the list shall have.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter` outside 1 to 100.
+    pub fn limit(&self) -> Result<usize, Problem> {
+        page::limit(self.query("limit")?)
+    }
+
+    /// The page of a list that the request asks for. `list` is the id of its access pattern, `parameters` are those
+    /// that select and order it: a cursor is good only for the same list with the same ones, and the same caller.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter` for the limit, 400 `cursor_invalid`.
+    pub fn page<'p>(
+        &'p self,
+        cursors: &'p Cursors,
+        list: &'p str,
+        parameters: &'p [(&'p str, &'p str)],
+    ) -> Result<Page<'p>, Problem> {
+        Page::new(self, cursors, list, parameters)
+    }
+
+    /// A header's value, its name in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+
+    /// This request's URL from the path on, with other query parameters: how a list refers to its next page.
+    pub(crate) fn url_with_cursor(&self, cursor: &str) -> String {
+        let template = self.route.split_once(' ').map_or(self.route, |(_, path)| path);
+        let mut target = self.stage_prefix.clone();
+        target.push_str(&url::fill(template, |name| find(&self.path, name)));
+        target.push_str("?cursor=");
+        target.push_str(&url::encode(cursor));
+        for (name, value) in self.query.iter().flatten().filter(|(name, _)| name != "cursor") {
+            target.push('&');
+            target.push_str(&url::encode(name));
+            target.push('=');
+            target.push_str(&url::encode(value));
+        }
+        target
+    }
+}
+
+fn find<'p>(pairs: &'p Pairs<'_>, name: &str) -> Option<&'p str> {
+    pairs.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_ref())
+}
+
+/// The id of a request, fit for a header: what the gateway gave, else the runtime's.
+pub(crate) fn request_id(gateway: &str, runtime: &str) -> String {
+    let fit = |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
+    [gateway, runtime].into_iter().find(fit).unwrap_or("unknown").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_id_unfit_for_a_header_is_replaced() {
+        assert_eq!(request_id("JKJaXmPLvHcESHA=", "r1"), "JKJaXmPLvHcESHA=");
+        for bad in ["", "a\r\nset-cookie: x=y", "ä", &"x".repeat(129)] {
+            assert_eq!(request_id(bad, "r1"), "r1");
+            assert_eq!(request_id(bad, ""), "unknown");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! What a handler answers, and what becomes of it on the wire.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpResponse;
+use lambda_http::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::problem::{Cause, Problem};
+use crate::request::Request;
+
+/// A handler's answer.
+///
+/// It is private unless it says otherwise: nobody between here and the client may keep it ([`Response::public`]).
+#[derive(Debug)]
+pub struct Response {
+    status: StatusCode,
+    headers: Vec<(Cow<'static, str>, String)>,
+    body: Option<String>,
+    next_cursor: Option<String>,
+    cache_control: String,
+    /// Why this cannot be answered after all. Kept here, so that answers are built without a `?` at each step.
+    fault: Option<Cause>,
+}
+
+/// An answer as it is kept for the repetition of an idempotent request.
+#[derive(Serialize, Deserialize)]
+struct Record<'a> {
+    status: u16,
+    headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    body: Option<Cow<'a, str>>,
+}
+
+impl Response {
+    /// 200 with a JSON body.
+    #[must_use]
+    pub fn ok(body: &impl Serialize) -> Self {
+        Self::new(StatusCode::OK).json(body)
+    }
+
+    /// 201 with a JSON body and the new thing's Location ([`crate::url::location`]).
+    #[must_use]
+    pub fn created(location: impl Into<String>, body: &impl Serialize) -> Self {
+        Self::new(StatusCode::CREATED).header("location", location).json(body)
+    }
+
+    /// 204.
+    #[must_use]
+    pub fn no_content() -> Self {
+        Self::new(StatusCode::NO_CONTENT)
+    }
+
+    /// 200 with a page of a list, `{"items": […], "next_cursor": …}`, and a Link to the next one (RFC 8288).
+    #[must_use]
+    pub fn page<T: Serialize>(items: &[T], next_cursor: Option<String>) -> Self {
+        Self::page_with(items, next_cursor, &serde_json::Map::new())
+    }
+
+    /// The same with further members beside the items; `more` must serialize as an object.
+    #[must_use]
+    pub fn page_with<T: Serialize>(items: &[T], next_cursor: Option<String>, more: &impl Serialize) -> Self {
+        #[derive(Serialize)]
+        struct List<'a, T, M> {
+            items: &'a [T],
+            #[serde(flatten)]
+            more: &'a M,
+            next_cursor: Option<&'a str>,
+        }
+        let mut response = Self::ok(&List { items, more, next_cursor: next_cursor.as_deref() });
+        response.next_cursor = next_cursor;
+        response
+    }
+
+    /// Adds the strong ETag of a version.
+    #[must_use]
+    pub fn etag(self, version: u64) -> Self {
+        self.header("etag", format!("\"{version}\""))
+    }
+
+    /// Adds a header. A value that no header may hold makes the answer a 500.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        let value = value.into();
+        match HeaderValue::from_str(&value) {
+            Ok(_) => self.headers.push((name.into(), value)),
+            Err(error) => self.fault = Some(format!("header {name}: {error}").into()),
+        }
+        self
+    }
+
+    /// Lets shared caches keep the answer for so long: for what anybody may see.
+    #[must_use]
+    pub fn public(mut self, max_age: Duration) -> Self {
+        self.cache_control = format!("public, max-age={}", max_age.as_secs());
+        self
+    }
+
+    /// The status.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The answer as text, to be kept beside the effect of an idempotent request.
+    ///
+    /// # Errors
+    /// 500 `internal` when the answer could not be built.
+    pub fn to_record(&self) -> Result<String, Problem> {
+        if let Some(fault) = &self.fault {
+            return Err(Problem::internal(fault.to_string()));
+        }
+        let headers = self.headers.iter().map(|(name, value)| (Cow::from(name.as_ref()), Cow::from(value))).collect();
+        let record = Record { status: self.status.as_u16(), headers, body: self.body.as_deref().map(Cow::from) };
+        serde_json::to_string(&record).map_err(Problem::internal)
+    }
+
+    /// The first answer again, from what [`Response::to_record`] gave, marked `Idempotency-Replayed: true`.
+    ///
+    /// # Errors
+    /// 500 `internal` when the text is no such record.
+    pub fn replay(record: &str) -> Result<Self, Problem> {
+        let record: Record<'_> = serde_json::from_str(record).map_err(Problem::internal)?;
+        let mut response = Self::new(StatusCode::from_u16(record.status).map_err(Problem::internal)?);
+        response.headers =
+            record.headers.into_iter().map(|(name, value)| (name.into_owned().into(), value.into_owned())).collect();
+        response.body = record.body.map(Cow::into_owned);
+        Ok(response.header("idempotency-replayed", "true"))
+    }
+
+    fn new(status: StatusCode) -> Self {
+        let cache_control = "no-store".to_owned();
+        Self { status, headers: Vec::new(), body: None, next_cursor: None, cache_control, fault: None }
+    }
+
+    fn json(mut self, body: &impl Serialize) -> Self {
+        match serde_json::to_string(body) {
+            Ok(body) => self.body = Some(body),
+            Err(error) => self.fault = Some(error.into()),
+        }
+        self
+    }
+
+    pub(crate) fn into_reply(self, request: &Request<'_>) -> Result<Reply, Problem> {
+        if let Some(fault) = self.fault {
+            return Err(Problem::internal(fault));
+        }
+        let mut reply = Reply::new(self.status, request.id(), self.cache_control);
+        if self.body.is_some() {
+            reply.header("content-type", "application/json".to_owned());
+        }
+        if let Some(cursor) = &self.next_cursor {
+            reply.header("link", format!("<{}>; rel=\"next\"", request.url_with_cursor(cursor)));
+        }
+        for (name, value) in self.headers {
+            reply.header(name, value);
+        }
+        reply.body = self.body;
+        Ok(reply)
+    }
+}
+
+/// What the gateway gets: payload format 2.0, each header once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub status: StatusCode,
+    pub headers: BTreeMap<Cow<'static, str>, String>,
+    pub body: Option<String>,
+}
+
+impl Reply {
+    pub(crate) fn problem(problem: &Problem, request_id: &str) -> Self {
+        let mut reply = Self::new(problem.status(), request_id, "no-store".to_owned());
+        reply.header("content-type", "application/problem+json".to_owned());
+        for (name, value) in problem.headers() {
+            reply.header(name, value);
+        }
+        reply.body = Some(problem.body(request_id));
+        reply
+    }
+
+    fn new(status: StatusCode, request_id: &str, cache_control: String) -> Self {
+        let mut reply = Self { status, headers: BTreeMap::new(), body: None };
+        reply.header("cache-control", cache_control);
+        reply.header("x-content-type-options", "nosniff".to_owned());
+        reply.header("x-request-id", request_id.to_owned());
+        reply
+    }
+
+    fn header(&mut self, name: impl Into<Cow<'static, str>>, value: String) {
+        self.headers.insert(name.into(), value);
+    }
+}
+
+impl Serialize for Reply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut reply = serializer.serialize_struct("Reply", 4)?;
+        reply.serialize_field("statusCode", &self.status.as_u16())?;
+        reply.serialize_field("headers", &self.headers)?;
+        reply.serialize_field("body", self.body.as_deref().unwrap_or_default())?;
+        reply.serialize_field("isBase64Encoded", &false)?;
+        reply.end()
+    }
+}
+
+impl From<Reply> for ApiGatewayV2httpResponse {
+    fn from(reply: Reply) -> Self {
+        let header = |(name, value): (Cow<'static, str>, String)| {
+            Some((HeaderName::try_from(name.as_ref()).ok()?, HeaderValue::try_from(value).ok()?))
+        };
+        let mut response = Self::default();
+        response.status_code = reply.status.as_u16().into();
+        response.headers = reply.headers.into_iter().filter_map(header).collect::<HeaderMap>();
+        response.body = reply.body.map(Into::into);
+        response
+    }
+}

@@ -1,0 +1,194 @@
+//! Which handler answers a request.
+//!
+//! The gateway has matched the path already: its `routeKey` names the route, its `pathParameters` are decoded. The
+//! table here is only looked up. What invokes functions without a gateway (`cargo lambda watch`, a function URL)
+//! sends the route key `$default`; then, and only then, the path is matched here, by the gateway's rule that the more
+//! specific route wins.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use tracing::{Instrument as _, error, info_span, warn};
+
+use crate::event::{Event, Pairs};
+use crate::problem::{Code, Problem};
+use crate::request::{Request, request_id};
+use crate::response::{Reply, Response};
+use crate::url;
+
+/// The route key of a request that no gateway has matched.
+pub(crate) const DEFAULT: &str = "$default";
+
+/// What a handler gives, boxed so that handlers fit in one table.
+pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send + 'a>>;
+
+/// A handler: takes what the function built once, and the request.
+pub type Handler<S> = for<'a> fn(&'a S, &'a Request<'a>) -> Answer<'a>;
+
+/// The routes of one function.
+pub struct Routes<S> {
+    routes: Vec<Route<S>>,
+}
+
+struct Route<S> {
+    key: &'static str,
+    handler: Handler<S>,
+}
+
+/// An answer with what the log says of it.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub reply: Reply,
+    pub route: &'static str,
+    pub request_id: String,
+    pub code: Option<Code>,
+}
+
+impl<S> Routes<S> {
+    /// No routes.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { routes: Vec::new() }
+    }
+
+    /// Adds a route by its key, method and path as in the template: `GET /v1/orders/{id}`.
+    #[must_use]
+    pub fn on(mut self, key: &'static str, handler: Handler<S>) -> Self {
+        self.routes.push(Route { key, handler });
+        self
+    }
+
+    /// The keys of all routes, so that a test can compare them with the template.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.routes.iter().map(|route| route.key)
+    }
+
+    /// Answers one event, as the deployed function does but for its log line: the way in for tests.
+    pub async fn answer(&self, app: &S, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
+        let event = serde_json::to_string(&event).ok();
+        self.serve(app, event.as_deref(), "").await.reply.into()
+    }
+
+    /// Answers the text of an event; none when not even its text could be read. Whatever the text is, there is an
+    /// answer.
+    pub(crate) async fn serve(&self, app: &S, event: Option<&str>, runtime_id: &str) -> Served {
+        let Some(mut event) = event.and_then(Event::parse) else {
+            let problem =
+                Problem::new(Code::MalformedRequest, "This is not a request of an HTTP API, payload format 2.0.");
+            return Served::problem(&problem, "unknown", request_id("", runtime_id));
+        };
+        let id = request_id(&event.request_id, runtime_id);
+        let (route, path) = match self.find(&mut event) {
+            Ok(found) => found,
+            Err(problem) => return Served::problem(&problem, "unknown", id),
+        };
+        let request = Request::new(event, route.key, path, id);
+        let span = info_span!("request", request_id = request.id(), route = route.key);
+        async {
+            let answer = (route.handler)(app, &request).await.and_then(|response| response.into_reply(&request));
+            match answer {
+                Ok(reply) => Served { reply, route: route.key, request_id: request.id().to_owned(), code: None },
+                Err(problem) => Served::problem(&problem, route.key, request.id().to_owned()),
+            }
+        }
+        .instrument(span)
+        .await
+    }
+
+    fn find<'e>(&self, event: &mut Event<'e>) -> Result<(&Route<S>, Pairs<'e>), Problem> {
+        let missing = || Problem::new(Code::NotFound, "There is no such route.");
+        if event.route_key != DEFAULT {
+            let route = self.routes.iter().find(|route| route.key == event.route_key).ok_or_else(missing)?;
+            return Ok((route, std::mem::take(&mut event.path_parameters)));
+        }
+        let path =
+            segments(&event.raw_path).ok_or_else(|| Problem::new(Code::MalformedRequest, "The path is not UTF-8."))?;
+        let matching = self.routes.iter().filter_map(|route| {
+            let (method, template) = route.key.split_once(' ')?;
+            let parameters = bind(template, &path).filter(|_| method == event.method)?;
+            Some((route, parameters))
+        });
+        // Of two routes that match, the one with the earlier literal segment is the more specific.
+        let best = matching.max_by_key(|(route, _)| literals(route.key));
+        best.ok_or_else(missing)
+    }
+}
+
+impl<S> Default for Routes<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S> fmt::Debug for Routes<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.keys()).finish()
+    }
+}
+
+impl Served {
+    fn problem(problem: &Problem, route: &'static str, request_id: String) -> Self {
+        let (code, cause) = (problem.code().name(), problem.causes());
+        if problem.status().is_server_error() {
+            error!(code, cause, "the request failed");
+        } else if cause.is_some() {
+            warn!(code, cause, "the request was refused");
+        }
+        Self { reply: Reply::problem(problem, &request_id), route, request_id, code: Some(problem.code()) }
+    }
+}
+
+/// The segments of a path, each decoded once; `None` when one is not UTF-8.
+fn segments(path: &str) -> Option<Vec<String>> {
+    let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().ok().map(Into::into);
+    path.split('/').map(decode).collect()
+}
+
+/// The parameters that a template takes from a path, if it matches.
+fn bind(template: &str, path: &[String]) -> Option<Pairs<'static>> {
+    if template.split('/').count() != path.len() {
+        return None;
+    }
+    let mut parameters = Pairs::new();
+    for (expected, given) in template.split('/').zip(path) {
+        match url::parameter(expected) {
+            // The gateway gives a parameter at least one character.
+            Some(_) if given.is_empty() => return None,
+            Some(name) => parameters.push((name.to_owned().into(), given.clone().into())),
+            None if expected != given => return None,
+            None => {}
+        }
+    }
+    Some(parameters)
+}
+
+fn literals(key: &str) -> Vec<bool> {
+    key.split('/').map(|segment| url::parameter(segment).is_none()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(template: &str, path: &str) -> Option<Vec<(String, String)>> {
+        let parameters = bind(template, &segments(path)?)?;
+        Some(parameters.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
+    }
+
+    #[test]
+    fn a_path_is_decoded_once_and_segment_by_segment() {
+        assert_eq!(bound("/v1/x/{id}", "/v1/x/a%2Fb%2525"), Some(vec![("id".to_owned(), "a/b%25".to_owned())]));
+        assert_eq!(bound("/v1/x/{id}/y", "/v1/x/1/y"), Some(vec![("id".to_owned(), "1".to_owned())]));
+        for other in ["/v1/x", "/v1/x/", "/v1/x/1/", "/v1/x/1/2", "/V1/x/1", "//v1/x/1", "/v1/x/%ff", ""] {
+            assert_eq!(bound("/v1/x/{id}", other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_literal_segment_is_more_specific_than_a_parameter() {
+        assert!(literals("POST /v1/products/import") > literals("POST /v1/products/{id}"));
+        assert!(literals("GET /v1/a/{x}/c") < literals("GET /v1/a/b/{x}"));
+    }
+}

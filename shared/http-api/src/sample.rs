@@ -1,0 +1,174 @@
+//! Requests as API Gateway sends them, for tests: they go in where the deployed function's do.
+//!
+//! ```
+//! # use http_api::{Routes, sample::Call};
+//! # async fn test(routes: Routes<()>) {
+//! let answer = Call::new("GET /v1/orders/{id}").path("id", "o1").customer("c1").send(&routes, &()).await;
+//! assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+//! # }
+//! ```
+
+use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use serde_json::{Map, Value, json};
+
+use crate::routes::Routes;
+use crate::url;
+
+/// A request in the making.
+#[derive(Debug, Clone)]
+pub struct Call {
+    route: &'static str,
+    path: Vec<(String, String)>,
+    query: Vec<(String, String)>,
+    headers: Map<String, Value>,
+    claims: Option<Value>,
+    body: Option<String>,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body; null if there is none, or none that is JSON.
+    pub body: Value,
+    headers: Vec<(String, String)>,
+}
+
+impl Call {
+    /// A request of nobody to the route with this key, `GET /v1/orders/{id}`.
+    #[must_use]
+    pub fn new(route: &'static str) -> Self {
+        Self { route, path: Vec::new(), query: Vec::new(), headers: Map::new(), claims: None, body: None }
+    }
+
+    /// Fills in a parameter of the path, in plain text.
+    #[must_use]
+    pub fn path(mut self, name: &str, value: &str) -> Self {
+        self.path.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds a query parameter, in plain text.
+    #[must_use]
+    pub fn query(mut self, name: &str, value: &str) -> Self {
+        self.query.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sets a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.insert(name.to_ascii_lowercase(), value.into());
+        self
+    }
+
+    /// Signed in as a customer.
+    #[must_use]
+    pub fn customer(self, id: &str) -> Self {
+        self.claims(json!({ "sub": id }))
+    }
+
+    /// Signed in as staff.
+    #[must_use]
+    pub fn staff(self, id: &str) -> Self {
+        self.claims(json!({ "sub": id, "cognito:groups": "[staff]" }))
+    }
+
+    /// With a token of these claims.
+    #[must_use]
+    pub fn claims(mut self, claims: Value) -> Self {
+        self.claims = Some(claims);
+        self
+    }
+
+    /// With a JSON body.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").body(body.to_string())
+    }
+
+    /// With a body as it stands.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<String>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    /// The event, payload format 2.0.
+    #[must_use]
+    pub fn event(&self) -> Value {
+        let (method, template) = self.route.split_once(' ').unwrap_or(("GET", self.route));
+        let parameter = |name: &str| self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let path = url::fill(template, parameter);
+        let query: Vec<_> =
+            self.query.iter().map(|(name, value)| url::encode(name) + "=" + &url::encode(value)).collect();
+        let object = |pairs: &[(String, String)]| -> Map<String, Value> {
+            pairs.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()
+        };
+        let authorizer = self.claims.as_ref().map(|claims| json!({ "jwt": { "claims": claims, "scopes": null } }));
+        json!({
+            "version": "2.0",
+            "routeKey": self.route,
+            "rawPath": path,
+            "rawQueryString": query.join("&"),
+            "headers": self.headers,
+            "queryStringParameters": object(&self.query),
+            "pathParameters": object(&self.path),
+            "requestContext": {
+                "accountId": "123456789012", "apiId": "bodega", "domainName": "bodega.example", "domainPrefix": "bodega",
+                "routeKey": self.route, "stage": "$default", "requestId": "sample-request",
+                "time": "20/Nov/2026:12:00:00 +0000", "timeEpoch": 1_795_176_000_000_u64,
+                "http": {
+                    "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "sample",
+                },
+                "authorizer": authorizer,
+            },
+            "body": self.body,
+            "isBase64Encoded": false,
+        })
+    }
+
+    /// Sends it through a function's routes.
+    pub async fn send<S>(&self, routes: &Routes<S>, app: &S) -> Answered {
+        // An event that aws_lambda_events refuses becomes an empty one, which no route answers.
+        let event: ApiGatewayV2httpRequest = serde_json::from_value(self.event()).unwrap_or_default();
+        let response = routes.answer(app, event).await;
+        Answered {
+            status: u16::try_from(response.status_code).unwrap_or_default(),
+            body: response.body.as_deref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default(),
+            headers: response
+                .headers
+                .iter()
+                .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+                .collect(),
+        }
+    }
+}
+
+impl Answered {
+    /// A header's value.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The code of a problem.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.body.get("code").and_then(Value::as_str)
+    }
+
+    /// The pointers of a problem's errors.
+    #[must_use]
+    pub fn pointers(&self) -> Vec<&str> {
+        let errors = self.body.get("errors").and_then(Value::as_array);
+        errors.into_iter().flatten().filter_map(|error| error.get("pointer").and_then(Value::as_str)).collect()
+    }
+
+    /// The version in the ETag.
+    #[must_use]
+    pub fn version(&self) -> Option<u64> {
+        self.header("etag")?.trim_matches('"').parse().ok()
+    }
+}

@@ -1,0 +1,90 @@
+//! What every function that reaches the table shares: its state, built once when its environment starts.
+
+use key_schema::cursor::{CursorKeyError, Cursors};
+use key_schema::id::Born;
+use key_schema::instant::Instant;
+use key_schema::pattern::Consistency;
+use table::{SetupError, Table};
+
+use crate::observe::{Measured, PatternCost};
+use crate::problem::Problem;
+
+/// A function's state: built once, when its environment starts.
+#[derive(Debug)]
+pub struct Store {
+    /// The table.
+    pub table: Table,
+    /// Seals and opens the cursors of lists.
+    pub cursors: Cursors,
+}
+
+/// Why a function cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no way to the table.
+    #[error(transparent)]
+    Table(#[from] SetupError),
+    /// `CURSOR_KEYS` is missing or unusable.
+    #[error("CURSOR_KEYS: {0}")]
+    Cursors(#[from] CursorKeyError),
+}
+
+impl Store {
+    /// From the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own variables.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn from_env() -> Result<Self, StoreError> {
+        let cursors = Cursors::new(&std::env::var("CURSOR_KEYS").unwrap_or_default())?;
+        Ok(Self { table: Table::from_env().await?, cursors })
+    }
+
+    /// Ten bytes from the system's generator, for a time-ordered id.
+    ///
+    /// # Errors
+    /// 500 `internal` when the system has no randomness to give.
+    pub fn random(&self) -> Result<[u8; 10], Problem> {
+        let mut bytes = [0; 10];
+        ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes)
+            .map_err(|_| Problem::internal("the system has no randomness to give"))?;
+        Ok(bytes)
+    }
+
+    /// The birth mark of an item that is created now.
+    ///
+    /// # Errors
+    /// As [`Store::random`].
+    pub fn born(&self, at: Instant) -> Result<Born, Problem> {
+        Ok(Born::generate(at, self.random()?))
+    }
+}
+
+impl Measured for Store {
+    fn take(&self) -> Vec<PatternCost> {
+        self.table.meter().take().into_iter().map(PatternCost::from).collect()
+    }
+}
+
+impl From<table::Measured> for PatternCost {
+    fn from(measured: table::Measured) -> Self {
+        let units = measured.capacity_units;
+        let writes = measured.pattern.consistency == Consistency::Write;
+        let (read_units, write_units) = if writes { (0.0, units) } else { (units, 0.0) };
+        Self { pattern: measured.pattern.id, requests: measured.requests, read_units, write_units }
+    }
+}
+
+impl Measured for Table {
+    fn take(&self) -> Vec<PatternCost> {
+        let cost = |measured: table::Measured| {
+            let units = measured.capacity_units;
+            let (read_units, write_units) = match measured.pattern.consistency {
+                Consistency::Write => (0.0, units),
+                Consistency::Eventual | Consistency::Strong(_) => (units, 0.0),
+            };
+            let pattern = measured.pattern.id;
+            PatternCost { pattern, requests: measured.requests, read_units, write_units }
+        };
+        self.meter().take().into_iter().map(cost).collect()
+    }
+}

@@ -1,0 +1,402 @@
+//! Requests as API Gateway sends them, through routes, as anonymous, customer and staff.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+use std::time::Duration;
+
+use http_api::read::{array, integer, long_text, parsed, text};
+use http_api::sample::{Answered, Call};
+use http_api::{Code, Object, Precondition, Problem, Request, Response, Routes, url};
+use key_schema::cursor::Cursors;
+use key_schema::id::{CustomerId, ProductId};
+use serde_json::json;
+
+struct App {
+    cursors: Cursors,
+}
+
+fn app() -> App {
+    App { cursors: Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap() }
+}
+
+fn routes() -> Routes<App> {
+    Routes::new()
+        .on("POST /v1/things", |app, request| Box::pin(create(app, request)))
+        .on("GET /v1/customers/{id}/things", |app, request| Box::pin(list(app, request)))
+        .on("GET /v1/things/{id}", |app, request| Box::pin(get(app, request)))
+        .on("PUT /v1/things/{id}", |app, request| Box::pin(put(app, request)))
+        .on("PATCH /v1/things/{id}", |app, request| Box::pin(patch(app, request)))
+        .on("POST /v1/things/import", |app, request| Box::pin(import(app, request)))
+        .on("GET /v1/staff", |app, request| Box::pin(staff(app, request)))
+}
+
+async fn create(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let key = request.idempotency_key()?;
+    let mut body = request.object()?;
+    let name = body.required("name", text(1..=20));
+    let about = body.optional("about", long_text(0..=200));
+    let lines = body.optional(
+        "lines",
+        array(1..=500, |line| {
+            let mut line = line.object()?;
+            let product = line.required("product_id", parsed::<ProductId>);
+            let quantity = line.required("quantity", integer(1..=1_000_000_u32));
+            line.finish((product, quantity))
+        }),
+    );
+    let (name, about, lines) = body.finish((name, about, lines))?;
+    let lines = lines.unwrap_or_default().len();
+    let created = json!({"name": name, "about": about, "lines": lines, "by": caller.id(), "key": key});
+    let first = Response::created(url::location(&["things", &name]), &created).etag(1);
+    let record = first.to_record()?;
+    if key == "replay" { Response::replay(&record) } else { Ok(first) }
+}
+
+async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let from = request.query_instant("from")?.map(|from| from.to_string());
+    let parameters = [("customer", customer.as_str()), ("from", from.as_deref().unwrap_or_default())];
+    let page = request.page(&app.cursors, "things", &parameters)?;
+    let next = page.next_cursor(Some("THING#9"))?;
+    Ok(Response::page_with(
+        &[page.after().unwrap_or_else(|| "start".to_owned())],
+        next,
+        &json!({"limit": page.limit()}),
+    ))
+}
+
+async fn get(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let id: ProductId = request.path("id")?;
+    if id.as_str() == "none" {
+        return Err(Problem::not_found("thing").because("a secret of the table"));
+    }
+    Ok(Response::ok(&json!({"id": id})).etag(3).public(Duration::from_secs(60)))
+}
+
+async fn put(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    match request.precondition()? {
+        Precondition::Absent => Err(Problem::new(Code::AlreadyExists, "There is one.").location("/v1/things/1")),
+        Precondition::Version(3) => Ok(Response::no_content()),
+        Precondition::Version(_) => Err(Problem::version_mismatch()),
+    }
+}
+
+async fn patch(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let version = request.if_match()?;
+    Ok(Response::ok(&json!({"fingerprint": request.fingerprint()?})).etag(version))
+}
+
+async fn import(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let read = |(line, text): (usize, &str)| json!({"line": line, "ok": Object::parse(text).is_ok()});
+    Ok(Response::ok(&json!({"results": request.lines(http_api::MAX_BODY_BYTES)?.map(read).collect::<Vec<_>>()})))
+}
+
+async fn staff(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    Ok(Response::ok(&json!({"staff": request.staff()?.id()})))
+}
+
+async fn send(call: Call) -> Answered {
+    call.send(&routes(), &app()).await
+}
+
+fn post() -> Call {
+    Call::new("POST /v1/things").customer("c1").header("idempotency-key", "k1")
+}
+
+fn is(answer: &Answered, status: u16, code: &str) {
+    assert_eq!((answer.status, answer.code()), (status, Some(code)), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_sound_request_creates_and_says_where_and_in_which_version() {
+    let answer = send(post().json(&json!({"name": "a/b", "lines": [{"product_id": "p#1", "quantity": 2}]}))).await;
+    assert_eq!(answer.status, 201);
+    assert_eq!(answer.header("location"), Some("/v1/things/a%2Fb"));
+    assert_eq!((answer.header("etag"), answer.version()), (Some("\"1\""), Some(1)));
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(answer.header("x-request-id"), Some("sample-request"));
+    assert_eq!(answer.body, json!({"name": "a/b", "about": null, "lines": 1, "by": "c1", "key": "k1"}));
+}
+
+#[tokio::test]
+async fn a_replayed_answer_is_the_first_one_and_says_that_it_is_replayed() {
+    let first = send(post().json(&json!({"name": "ä"}))).await;
+    let again = send(post().header("idempotency-key", "replay").json(&json!({"name": "ä"}))).await;
+    assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
+    assert_eq!((again.status, again.body["name"].as_str()), (201, Some("ä")));
+    for header in ["location", "etag", "content-type", "cache-control"] {
+        assert_eq!(first.header(header), again.header(header), "{header}");
+    }
+}
+
+#[tokio::test]
+async fn a_problem_has_its_media_type_and_the_request_id_and_no_cause() {
+    let answer = send(Call::new("GET /v1/things/{id}").path("id", "none")).await;
+    is(&answer, 404, "not_found");
+    assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+    assert_eq!(
+        answer.body,
+        json!({
+            "type": "urn:bodega:problem:not_found", "title": "Not found", "status": 404, "code": "not_found",
+            "detail": "There is no such thing.", "request_id": "sample-request",
+        })
+    );
+}
+
+#[tokio::test]
+async fn what_anybody_may_see_may_be_cached() {
+    let answer = send(Call::new("GET /v1/things/{id}").path("id", "x")).await;
+    assert_eq!(answer.header("cache-control"), Some("public, max-age=60"));
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_json_are_malformed_and_bodies_that_break_the_rules_are_invalid() {
+    for malformed in
+        ["", "{", "{\"name\":\"a\"", "nope", "{\"name\":\"a\",\"name\":\"b\"}", "{\"name\":\"\\udead\"}", "\u{0}"]
+    {
+        is(&send(post().header("content-type", "application/json").body(malformed)).await, 400, "malformed_json");
+    }
+    for (invalid, pointers) in [
+        ("[]", vec![""]),
+        ("{}", vec!["/name"]),
+        (r#"{"name":null}"#, vec!["/name"]),
+        (r#"{"name":"a\u0000"}"#, vec!["/name"]),
+        (r#"{"name":7,"x~/":1}"#, vec!["/name", "/x~0~1"]),
+        (
+            r#"{"name":"a","lines":[{"product_id":"","quantity":1.0},{"quantity":1e2},{"product_id":"p","quantity":99999999999999999999}]}"#,
+            vec![
+                "/lines/0/product_id",
+                "/lines/0/quantity",
+                "/lines/1/product_id",
+                "/lines/1/quantity",
+                "/lines/2/quantity",
+            ],
+        ),
+        (r#"{"name":"a","lines":[]}"#, vec!["/lines"]),
+        (r#"{"name":1e400}"#, vec![""]),
+    ] {
+        let answer = send(post().body(invalid)).await;
+        is(&answer, 422, "invalid_body");
+        assert_eq!(answer.pointers(), pointers, "{invalid}");
+    }
+}
+
+#[tokio::test]
+async fn the_type_and_size_of_a_body_are_checked_before_it_is_read() {
+    for (media_type, status) in [
+        ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("application/json; charset=utf-16", 415),
+        ("application/json;charset=utf-8", 201),
+        ("APPLICATION/JSON", 201),
+    ] {
+        assert_eq!(
+            send(post().header("content-type", media_type).body(r#"{"name":"a"}"#)).await.status,
+            status,
+            "{media_type}"
+        );
+    }
+    let fits = format!("{{\"name\":\"a\"{}}}", " ".repeat(http_api::BODY_LIMIT - 12));
+    assert_eq!(send(post().body(fits.clone())).await.status, 201);
+    is(&send(post().body(fits + " ")).await, 413, "body_too_large");
+}
+
+#[tokio::test]
+async fn the_gateways_base64_is_decoded() {
+    let mut event = post().body("eyJuYW1lIjoiYSJ9").event();
+    event["isBase64Encoded"] = true.into();
+    let answer = routes().answer(&app(), serde_json::from_value(event.clone()).unwrap()).await;
+    assert_eq!(answer.status_code, 201);
+    event["body"] = "%".into();
+    assert_eq!(routes().answer(&app(), serde_json::from_value(event).unwrap()).await.status_code, 400);
+}
+
+#[tokio::test]
+async fn lines_are_numbered_as_the_client_counts_them() {
+    let import = |media_type: &str| {
+        Call::new("POST /v1/things/import").header("content-type", media_type).body("{\"a\":1}\r\n\n{\"b\"\n{}")
+    };
+    let answer = send(import("application/x-ndjson")).await;
+    assert_eq!(
+        answer.body["results"],
+        json!([{"line": 1, "ok": true}, {"line": 3, "ok": false}, {"line": 4, "ok": true}])
+    );
+    is(&send(import("application/json")).await, 415, "unsupported_media_type");
+    let large = " ".repeat(http_api::MAX_BODY_BYTES + 1);
+    is(&send(import("application/x-ndjson").body(large)).await, 413, "body_too_large");
+}
+
+#[tokio::test]
+async fn each_caller_reaches_what_is_theirs() {
+    let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1");
+    is(&send(list()).await, 401, "unauthenticated");
+    assert_eq!(send(list()).await.header("www-authenticate"), Some("Bearer"));
+    assert_eq!(send(list().customer("c1")).await.status, 200);
+    is(&send(list().customer("c2")).await, 404, "not_found");
+    assert_eq!(send(list().staff("s1")).await.status, 200);
+
+    let staff = || Call::new("GET /v1/staff");
+    is(&send(staff()).await, 401, "unauthenticated");
+    is(&send(staff().customer("c1")).await, 403, "forbidden");
+    assert_eq!(send(staff().staff("s1")).await.body, json!({"staff": "s1"}));
+}
+
+#[tokio::test]
+async fn ids_of_any_script_work_and_what_breaks_the_rule_is_invalid() {
+    let get = |id: &str| Call::new("GET /v1/things/{id}").path("id", id);
+    for id in ["p1", "a b", "a#b", "100%", "%41", "a/b", "Ωμέγα", "商品", "🛒", &"x".repeat(128)] {
+        let answer = send(get(id)).await;
+        assert_eq!((answer.status, answer.body["id"].as_str()), (200, Some(id)));
+    }
+    for id in ["", "a\u{0}", "a\nb", "\u{7f}", &"x".repeat(129), &"ä".repeat(65)] {
+        is(&send(get(id)).await, 422, "invalid_id");
+    }
+}
+
+#[tokio::test]
+async fn a_change_needs_one_strong_tag() {
+    let patch = || Call::new("PATCH /v1/things/{id}").path("id", "x").body("{}");
+    is(&send(patch()).await, 428, "if_match_missing");
+    assert_eq!(send(patch().header("if-match", "\"3\"")).await.header("etag"), Some("\"3\""));
+    for bad in ["", "3", "*", "W/\"3\"", "\"3\", \"4\"", "\"x\""] {
+        is(&send(patch().header("if-match", bad)).await, 400, "invalid_header");
+    }
+}
+
+#[tokio::test]
+async fn a_put_creates_or_replaces_as_its_precondition_says() {
+    let put = || Call::new("PUT /v1/things/{id}").path("id", "x").staff("s1");
+    is(&send(put()).await, 428, "if_match_missing");
+    let exists = send(put().header("if-none-match", "*")).await;
+    is(&exists, 409, "already_exists");
+    assert_eq!(exists.header("location"), Some("/v1/things/1"));
+    let replaced = send(put().header("if-match", "\"3\"")).await;
+    assert_eq!((replaced.status, replaced.header("content-type")), (204, None));
+    is(&send(put().header("if-match", "\"2\"")).await, 412, "version_mismatch");
+    is(&send(put().header("if-none-match", "\"3\"")).await, 400, "invalid_header");
+    is(&send(put().header("if-none-match", "*").header("if-match", "\"3\"")).await, 400, "invalid_header");
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_asked_for_and_bounded() {
+    let call = || Call::new("POST /v1/things").customer("c1").json(&json!({"name": "a"}));
+    is(&send(call()).await, 400, "idempotency_key_missing");
+    assert_eq!(send(call().header("idempotency-key", &"k".repeat(255))).await.status, 201);
+    for bad in ["", &"k".repeat(256), "ä", "a\tb"] {
+        is(&send(call().header("idempotency-key", bad)).await, 400, "invalid_header");
+    }
+}
+
+#[tokio::test]
+async fn a_fingerprint_tells_requests_apart_by_caller_path_and_body() {
+    let patch =
+        |id: &str, body: &str| Call::new("PATCH /v1/things/{id}").path("id", id).header("if-match", "\"1\"").body(body);
+    let one = send(patch("a", "{}").customer("c1")).await.body;
+    assert_eq!(one["fingerprint"].as_str().map(str::len), Some(64));
+    assert_eq!(one, send(patch("a", "{}").customer("c1").header("x-other", "y")).await.body);
+    for other in [patch("b", "{}").customer("c1"), patch("a", "{ }").customer("c1"), patch("a", "{}").customer("c2")] {
+        assert_ne!(one, send(other).await.body);
+    }
+}
+
+#[tokio::test]
+async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
+    let list = || {
+        Call::new("GET /v1/customers/{id}/things")
+            .path("id", "c/1")
+            .customer("c/1")
+            .query("from", "2017-01-01T00:00:00+01:00")
+    };
+    let first = send(list().query("limit", "2").query("note", "ä&b")).await;
+    assert_eq!((first.status, &first.body["items"], first.body["limit"].as_u64()), (200, &json!(["start"]), Some(2)));
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    assert_eq!(
+        first.header("link").unwrap(),
+        format!(
+            "</v1/customers/c%2F1/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2&note=%C3%A4%26b>; rel=\"next\""
+        )
+    );
+    let second = send(list().query("cursor", cursor)).await;
+    assert_eq!((&second.body["items"], second.body["limit"].as_u64()), (&json!(["THING#9"]), Some(20)));
+    assert_eq!(second.header("link").unwrap().matches("cursor=").count(), 1);
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_only_for_the_list_and_the_caller_it_was_given_to() {
+    let list = |id: &str| Call::new("GET /v1/customers/{id}/things").path("id", id);
+    let first = send(list("c1").customer("c1")).await;
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    assert_eq!(send(list("c1").customer("c1").query("cursor", cursor)).await.status, 200);
+    for foreign in [
+        list("c1").staff("s1").query("cursor", cursor),
+        list("c1").customer("c1").query("cursor", cursor).query("from", "2017-01-01T00:00:00Z"),
+        list("c1").customer("c1").query("cursor", &format!("{cursor}A")),
+        list("c1").customer("c1").query("cursor", ""),
+        list("c1").customer("c1").query("cursor", &"A".repeat(5000)),
+    ] {
+        is(&send(foreign).await, 400, "cursor_invalid");
+    }
+}
+
+#[tokio::test]
+async fn bad_query_parameters_are_refused() {
+    let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
+    for limit in ["0", "-1", "101", "99999999999999999999", "", "1.5", "ten"] {
+        is(&send(list().query("limit", limit)).await, 400, "invalid_parameter");
+    }
+    is(&send(list().query("from", "yesterday")).await, 400, "invalid_parameter");
+    is(
+        &send(list().query("from", "2017-01-01T00:00:00Z").query("from", "2017-01-01T00:00:00Z")).await,
+        400,
+        "invalid_parameter",
+    );
+    let mut event = list().event();
+    event["rawQueryString"] = "limit=%ff".into();
+    assert_eq!(routes().answer(&app(), serde_json::from_value(event).unwrap()).await.status_code, 400);
+}
+
+#[tokio::test]
+async fn without_a_gateway_the_path_is_matched_and_decoded_once() {
+    let raw = |method: &str, path: &str| {
+        let mut event = Call::new("GET /unused").event();
+        event["routeKey"] = "$default".into();
+        event["rawPath"] = path.into();
+        event["requestContext"]["http"]["method"] = method.into();
+        event
+    };
+    for (method, path, status) in [
+        ("GET", "/v1/things/a%2Fb", 200),
+        ("GET", "/v1/things/none", 404),
+        ("POST", "/v1/things/import", 200),
+        ("DELETE", "/v1/things/x", 404),
+        ("GET", "/v1/things/", 404),
+        ("GET", "/v2/things/x", 404),
+        ("GET", "/v1/things/%ff", 400),
+        ("GET", "/v1/things/a%00", 422),
+        ("GET", "", 404),
+    ] {
+        let event = raw(method, path);
+        let answer = routes().answer(&app(), serde_json::from_value(event).unwrap()).await;
+        assert_eq!(answer.status_code, status, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_keeps_the_stage_that_the_client_sees_in_the_path() {
+    let mut event = Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1").event();
+    event["requestContext"]["stage"] = "test".into();
+    event["rawPath"] = "/test/v1/customers/c1/things".into();
+    let answer = routes().answer(&app(), serde_json::from_value(event).unwrap()).await;
+    assert!(answer.headers["link"].to_str().unwrap().starts_with("</test/v1/customers/c1/things?cursor="));
+}
+
+#[tokio::test]
+async fn a_route_that_the_function_does_not_have_is_not_found() {
+    is(&send(Call::new("GET /v1/elsewhere")).await, 404, "not_found");
+    assert_eq!(routes().keys().next(), Some("POST /v1/things"));
+}

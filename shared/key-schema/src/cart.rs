@@ -1,0 +1,151 @@
+//! Carts: one item a customer, one map entry a line.
+//!
+//! A cart is small and always read whole, so its lines are entries of a map rather than items: reading it is one GetItem,
+//! changing one line touches that entry alone, its limit is a condition on the map's size, and placing the order removes the
+//! cart that was read, by its `rev`, as one action of the order's transaction.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Change, entity};
+use crate::customer;
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, first_alive, number, value};
+use crate::id::{CustomerId, ProductId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::product;
+use crate::request::{BatchGet, Get, Guarded, Single};
+
+/// How many lines a cart may have.
+pub const MAX_LINES: usize = 100;
+/// How long a cart lives after its last change.
+pub const LIFETIME_SECONDS: i64 = 7 * 24 * 60 * 60;
+
+/// One product in a cart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CartLine {
+    /// How many pieces.
+    pub quantity: u64,
+    /// When the line was last set.
+    pub added_at: Instant,
+}
+
+entity! {
+    /// A customer's cart.
+    Cart = "Cart" {
+        keyed {
+            /// Whose.
+            customer_id: CustomerId,
+            /// When it lapses; also the time to live. Moves with every change ([`put_line`]).
+            expires_at: Instant,
+        }
+        free {
+            /// Lines by product.
+            lines: BTreeMap<ProductId, CartLine>,
+        }
+    }
+}
+
+impl Entity for Cart {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.customer_id)
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        Some(self.expires_at)
+    }
+}
+
+fn key(customer: &CustomerId) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("CART", &[customer])?, sk: SortKey::new("CART")? })
+}
+
+patterns! {
+    GET = "carts.get": GetItem, "PK = CART#<customer>, SK = CART" => "the cart with its lines", Consistency::Strong("a customer who adds to the cart looks at it next"), "owner", "Read a cart", ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}", "POST /v1/customers/{id}/cart/checkout"];
+    PREPARE = "carts.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT" => "customer, product", Consistency::Strong("a customer who has just signed up fills the cart next"), "owner", "Read all that a line of a cart refers to", ["PUT /v1/customers/{id}/cart/items/{product}"];
+    CREATE = "carts.create": PutItem, "PK = CART#<customer>, SK = CART" => "there is none, or it has lapsed", Consistency::Write, "owner", "Begin a cart with its first line", ["PUT /v1/customers/{id}/cart/items/{product}"];
+    PUT_LINE = "carts.put-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "has not lapsed and has this line or room for one more; SET lines.<product>", Consistency::Write, "owner", "Set one line of a cart", ["PUT /v1/customers/{id}/cart/items/{product}"];
+    REMOVE_LINE = "carts.remove-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "has not lapsed and has this line; REMOVE lines.<product>", Consistency::Write, "owner", "Remove one line of a cart", ["DELETE /v1/customers/{id}/cart/items/{product}"];
+    DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "always", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}"];
+}
+
+/// Reads a cart; the caller treats a lapsed one as empty.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(customer: &CustomerId) -> Result<Get<Stored<Cart>>, KeyError> {
+    Ok(Get::new(&GET, key(customer)?))
+}
+
+/// The customer who fills the cart and the product of a line, in this order.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn prepare(customer: &CustomerId, product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, product::key(product)?]))
+}
+
+fn alive(now: Instant) -> Condition {
+    Condition::AtLeast("expires_at", first_alive(now))
+}
+
+/// Begins a cart where there is none or a lapsed one.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create(cart: &Stored<Cart>, now: Instant) -> Result<Single<()>, EncodeError> {
+    let free = Condition::NotExists.or(Condition::Below("expires_at", first_alive(now)));
+    Ok(Single::new(&CREATE, Guarded::put(cart, free)?))
+}
+
+/// Sets one line of a cart that has not lapsed; gives the cart back.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn put_line(
+    customer: &CustomerId,
+    product: &ProductId,
+    line: &CartLine,
+    now: Instant,
+) -> Result<Single<Stored<Cart>>, EncodeError> {
+    let expires = now.plus_seconds(LIFETIME_SECONDS);
+    let change = Change::<Cart>::visible(now)
+        .set_entry("lines", product.as_str(), line)?
+        .set("expires_at", expires)?
+        .expire_at(expires);
+    let room = Condition::HasEntry("lines", product.to_string()).or(Condition::FewerEntries("lines", MAX_LINES));
+    Ok(Single::new(&PUT_LINE, Guarded::update(key(customer)?, change, alive(now).and(room))))
+}
+
+/// Removes one line of a cart that has not lapsed; gives the cart back.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn remove_line(customer: &CustomerId, product: &ProductId, now: Instant) -> Result<Single<Stored<Cart>>, KeyError> {
+    let change = Change::<Cart>::visible(now).remove_entry("lines", product.as_str());
+    let condition = alive(now).and(Condition::HasEntry("lines", product.to_string()));
+    Ok(Single::new(&REMOVE_LINE, Guarded::update(key(customer)?, change, condition)))
+}
+
+/// Removes a cart whatever is in it.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn discard(customer: &CustomerId) -> Result<Single<()>, KeyError> {
+    Ok(Single::new(&DISCARD, Guarded { write: crate::request::Write::Delete { key: key(customer)? }, condition: None }))
+}
+
+/// The removal of the cart that was read, for the transaction that places its order: refused when a line changed since.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn check_out(cart: &Stored<Cart>) -> Result<Guarded, EncodeError> {
+    let unchanged = Condition::Is("born", value(&cart.meta.born)?).and(Condition::Is("rev", number(cart.meta.rev)));
+    Ok(Guarded::delete(key(&cart.customer_id)?, unchanged))
+}

@@ -1,0 +1,176 @@
+//! The category tree: each node lies under its parent, so children are one Query that never reads the subtree.
+//!
+//! A node is two items. The node itself says only that the category exists; it is the same whoever writes it, so an import may
+//! write it without condition. What an editor says about the category lies on another item, with a version of its own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Change, entity};
+use crate::entity::AnyEntity;
+use crate::expression::Condition;
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::product::CategoryPath;
+use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Guarded, Query, Range, Single, Transaction};
+
+/// A category's existence, under its parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CategoryNode {
+    /// The category.
+    pub path: CategoryPath,
+}
+
+impl Entity for CategoryNode {
+    const NAME: &'static str = "CategoryNode";
+
+    fn key(&self) -> Result<Key, KeyError> {
+        node_key(&self.path)
+    }
+}
+
+entity! {
+    /// What an editor says about a category.
+    CategoryAbout = "CategoryAbout" {
+        keyed {
+            /// The category.
+            path: CategoryPath,
+        }
+        free {
+            /// What to call it on a page, if not by its name.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            title: Option<String>,
+            /// A line or two about it.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            description: Option<String>,
+        }
+    }
+}
+
+impl Entity for CategoryAbout {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        about_key(&self.path)
+    }
+}
+
+/// The partition of a category's children; `None` is the top of the tree.
+fn children_partition(parent: Option<&CategoryPath>) -> Result<PartitionKey, KeyError> {
+    match parent {
+        Some(parent) => PartitionKey::new(format!("CATEGORY#{}", parent.key_text())),
+        None => PartitionKey::new("CATEGORY"),
+    }
+}
+
+fn node_key(path: &CategoryPath) -> Result<Key, KeyError> {
+    Ok(Key { pk: children_partition(path.parent().as_ref())?, sk: SortKey::of("CHILD", &[&path.name()])? })
+}
+
+fn about_key(path: &CategoryPath) -> Result<Key, KeyError> {
+    Ok(Key { pk: children_partition(Some(path))?, sk: SortKey::new("ABOUT")? })
+}
+
+/// Which part of a category transaction was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The node: exists already, or does not.
+    Node,
+    /// The description exists already.
+    About,
+}
+
+patterns! {
+    GET = "categories.get": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT" => "the node and what is said about it", Consistency::Eventual, "any", "Read a category", ["GET /v1/categories/{path}", "PUT /v1/categories/{path}"];
+    KNOWN = "categories.known": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path" => "the nodes that exist", Consistency::Eventual, "any", "Find which categories are missing", ["POST /v1/products", "PATCH /v1/products/{id}", "POST /v1/products/import", "PUT /v1/categories/{path}", "GET /v1/categories/{path}/products", "GET /v1/categories/{path}/children"];
+    ADD = "categories.add": BatchWriteItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path" => "written whoever writes them", Consistency::Write, "staff", "Add the missing nodes of paths", ["POST /v1/products", "PATCH /v1/products/{id}", "POST /v1/products/import", "PUT /v1/categories/{path}"];
+    CREATE = "categories.create": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT" => "neither exists", Consistency::Write, "staff", "Create a category, described or not", ["PUT /v1/categories/{path}"];
+    DESCRIBE = "categories.describe": TransactWriteItems, "PK = CATEGORY#<path>, SK = ABOUT; PK = CATEGORY#<parent>, SK = CHILD#<name> (check)" => "the description does not exist, the node does", Consistency::Write, "staff", "Describe a category for the first time", ["PUT /v1/categories/{path}"];
+    REDESCRIBE = "categories.redescribe": UpdateItem, "PK = CATEGORY#<path>, SK = ABOUT" => "version = the If-Match", Consistency::Write, "staff", "Change a category's description", ["PUT /v1/categories/{path}"];
+    CHILDREN = "categories.children": Query, "PK = CATEGORY#<path>, SK under CHILD#" => "the children by name, without anything below them", Consistency::Eventual, "any", "List a category's children", ["GET /v1/categories/{path}/children"];
+    ANCESTORS = "categories.ancestors": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each prefix of the path" => "the categories above, from the top, and the category itself", Consistency::Eventual, "any", "Read a category's ancestors", ["GET /v1/categories/{path}/ancestors"];
+}
+
+/// The node, then what is said about it.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(path: &CategoryPath) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&GET, vec![node_key(path)?, about_key(path)?]))
+}
+
+/// Which of these nodes exist.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn known<'a>(
+    paths: impl IntoIterator<Item = &'a CategoryPath>,
+) -> Result<BatchGet<Stored<CategoryNode>>, KeyError> {
+    Ok(BatchGet::new(&KNOWN, paths.into_iter().map(node_key).collect::<Result<_, _>>()?))
+}
+
+/// Adds nodes. Writing one again changes nothing that anybody sees.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn add<'a>(nodes: impl IntoIterator<Item = &'a Stored<CategoryNode>>) -> Result<BatchWrite, EncodeError> {
+    let puts = nodes.into_iter().map(|node| node.to_item().map(BatchWriteAction::Put)).collect::<Result<_, _>>()?;
+    Ok(BatchWrite::new(&ADD, puts))
+}
+
+/// Creates a category, with a description if there is one. The nodes above it are [`add`]ed before.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create(
+    node: &Stored<CategoryNode>,
+    about: Option<&Stored<CategoryAbout>>,
+) -> Result<Transaction<Part>, EncodeError> {
+    let create = Transaction::new(&CREATE).action(Part::Node, Guarded::put(node, Condition::NotExists)?);
+    Ok(match about {
+        Some(about) => create.action(Part::About, Guarded::put(about, Condition::NotExists)?),
+        None => create,
+    })
+}
+
+/// Describes a category that exists and that nobody has described.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn describe(about: &Stored<CategoryAbout>) -> Result<Transaction<Part>, EncodeError> {
+    Ok(Transaction::new(&DESCRIBE)
+        .action(Part::Node, Guarded::check(node_key(&about.path)?, Condition::Exists))
+        .action(Part::About, Guarded::put(about, Condition::NotExists)?))
+}
+
+/// Changes the description that is at `version`; gives it back.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn redescribe(
+    path: &CategoryPath,
+    title: &Option<String>,
+    description: &Option<String>,
+    version: u64,
+    at: Instant,
+) -> Result<Single<Stored<CategoryAbout>>, EncodeError> {
+    let change = Change::<CategoryAbout>::visible(at).title(title)?.description(description)?;
+    Ok(Single::new(&REDESCRIBE, Guarded::update(about_key(path)?, change, Condition::version(version))))
+}
+
+/// A category's children by name.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn children(path: &CategoryPath) -> Result<Query<Stored<CategoryNode>>, KeyError> {
+    Ok(Query::new(&CHILDREN, children_partition(Some(path))?, Range::under("CHILD")))
+}
+
+/// The categories above one, from the top, and then the category itself, so that one request tells also whether it exists.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn ancestors(path: &CategoryPath) -> Result<BatchGet<Stored<CategoryNode>>, KeyError> {
+    Ok(BatchGet::new(&ANCESTORS, path.lineage().map(|above| node_key(&above)).collect::<Result<_, _>>()?))
+}

@@ -1,0 +1,183 @@
+//! Typed updates that cannot leave an index key stale.
+//!
+//! A field that no key depends on has a method of its own on [`Change`]. A field that takes part in an index key has
+//! none: it can only be changed by giving the whole index entry ([`IndexEntry`], a struct that names every part), and
+//! [`Change::enter`] writes the entry's fields and its key together. Leaving out a part is a missing struct field;
+//! setting the field alone is a missing method. Neither compiles (`tests/compile_fail`).
+
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde_dynamo::AttributeValue;
+
+use crate::expression::{Step, number, value};
+use crate::id::Born;
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity};
+use crate::key::{Index, IndexKey};
+
+/// A place in an index together with the fields that the place is made of.
+pub trait IndexEntry {
+    /// Whose entry it is.
+    type Entity: Entity;
+
+    /// The key in the index.
+    ///
+    /// # Errors
+    /// [`EncodeError::Key`] when a part makes it too long.
+    fn index_key(&self) -> Result<IndexKey, EncodeError>;
+
+    /// The fields of the entity that the key depends on and that this entry may change.
+    ///
+    /// # Errors
+    /// [`EncodeError::Value`].
+    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError>;
+}
+
+/// Changes to one item of an entity.
+#[derive(Debug, Clone)]
+pub struct Change<E> {
+    steps: Vec<Step>,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E: Entity> Change<E> {
+    /// A change that people see: moves `version`, `rev` and `updated_at`.
+    #[must_use]
+    pub fn visible(at: Instant) -> Self {
+        let steps = vec![
+            Step::Set("updated_at", AttributeValue::S(at.to_string())),
+            Step::Add("version", 1),
+            Step::Add("rev", 1),
+        ];
+        Self { steps, entity: PhantomData }
+    }
+
+    /// A change of what was copied from elsewhere: moves `rev` alone, so that no editor's If-Match breaks.
+    #[must_use]
+    pub fn copied() -> Self {
+        Self { steps: vec![Step::Add("rev", 1)], entity: PhantomData }
+    }
+
+    /// Makes the update create the item when it is missing.
+    #[must_use]
+    pub fn or_create(mut self, born: &Born, at: Instant) -> Self {
+        self.steps.push(Step::SetIfMissing("entity", AttributeValue::S(E::NAME.into())));
+        self.steps.push(Step::SetIfMissing("born", AttributeValue::S(born.to_string())));
+        self.steps.push(Step::SetIfMissing("created_at", AttributeValue::S(at.to_string())));
+        self
+    }
+
+    /// Begins another incarnation of the same key: `born` and `created_at` are new, `version` and `rev` go on.
+    #[must_use]
+    pub fn reborn(mut self, born: &Born, at: Instant) -> Self {
+        self.steps.push(Step::Set("born", AttributeValue::S(born.to_string())));
+        self.steps.push(Step::Set("created_at", AttributeValue::S(at.to_string())));
+        self
+    }
+
+    /// Moves the item to a place in an index, with the fields that the place is made of.
+    ///
+    /// # Errors
+    /// [`EncodeError`] when the key is too long.
+    pub fn enter(mut self, entry: &impl IndexEntry<Entity = E>) -> Result<Self, EncodeError> {
+        let key = entry.index_key()?;
+        self.steps.push(Step::Set(key.index.partition_attribute(), AttributeValue::S(key.partition.into_string())));
+        self.steps.push(Step::Set(key.index.sort_attribute(), AttributeValue::S(key.sort.into_string())));
+        for (name, value) in entry.fields()? {
+            self = self.set_value(name, value);
+        }
+        Ok(self)
+    }
+
+    /// Takes the item out of an index.
+    #[must_use]
+    pub fn leave(mut self, index: Index) -> Self {
+        self.steps.push(Step::Remove(index.partition_attribute()));
+        self.steps.push(Step::Remove(index.sort_attribute()));
+        self
+    }
+
+    /// The steps, for the update expression. Two changes of one attribute are one: the last counts.
+    #[must_use]
+    pub fn into_steps(self) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());
+        for step in self.steps {
+            if let Step::Set(name, _) | Step::Remove(name) = &step {
+                steps.retain(|earlier| !matches!(earlier, Step::Set(known, _) | Step::Remove(known) if known == name));
+            }
+            steps.push(step);
+        }
+        steps
+    }
+
+    pub(crate) fn set(self, name: &'static str, to: impl Serialize) -> Result<Self, EncodeError> {
+        let to = value(to)?;
+        Ok(self.set_value(name, to))
+    }
+
+    fn set_value(mut self, name: &'static str, to: AttributeValue) -> Self {
+        // An absent option is an absent attribute, as in an item that is written whole.
+        self.steps.push(if matches!(to, AttributeValue::Null(_)) { Step::Remove(name) } else { Step::Set(name, to) });
+        self
+    }
+
+    pub(crate) fn set_entry(mut self, map: &'static str, entry: &str, to: impl Serialize) -> Result<Self, EncodeError> {
+        self.steps.push(Step::SetEntry(map, entry.to_owned(), value(to)?));
+        Ok(self)
+    }
+
+    pub(crate) fn remove_entry(mut self, map: &'static str, entry: &str) -> Self {
+        self.steps.push(Step::RemoveEntry(map, entry.to_owned()));
+        self
+    }
+
+    pub(crate) fn add(mut self, name: &'static str, amount: i64) -> Self {
+        self.steps.push(Step::Add(name, amount));
+        self
+    }
+
+    pub(crate) fn expire_at(mut self, at: Instant) -> Self {
+        self.steps.push(Step::Set("ttl", number(at.as_seconds())));
+        self
+    }
+}
+
+/// Declares an entity: its struct, its name in the table, and a [`Change`] method for each field that no key
+/// depends on. Fields under `keyed` take part in keys and change only with an [`IndexEntry`], or never.
+macro_rules! entity {
+    (
+        $(#[$doc:meta])*
+        $name:ident = $stored:literal {
+            keyed { $($(#[$kmeta:meta])* $kfield:ident: $ktype:ty,)* }
+            free { $($(#[$fmeta:meta])* $ffield:ident: $ftype:ty,)* }
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub struct $name {
+            $($(#[$kmeta])* pub $kfield: $ktype,)*
+            $($(#[$fmeta])* pub $ffield: $ftype,)*
+        }
+
+        const _: () = $crate::item::assert_not_reserved(&[$(stringify!($kfield),)* $(stringify!($ffield),)*]);
+
+        impl $name {
+            /// The value of the attribute `entity`.
+            pub const ENTITY: &'static str = $stored;
+        }
+
+        impl $crate::change::Change<$name> {
+            $(
+                #[doc = concat!("Gives `", stringify!($ffield), "` another value.")]
+                ///
+                /// # Errors
+                /// [`EncodeError`](crate::item::EncodeError) when the value has no DynamoDB form.
+                pub fn $ffield(self, to: &$ftype) -> Result<Self, $crate::item::EncodeError> {
+                    self.set(stringify!($ffield), to)
+                }
+            )*
+        }
+    };
+}
+pub(crate) use entity;

@@ -1,0 +1,162 @@
+//! Cursors: where a page of a list ended, sealed.
+//!
+//! A cursor is a sort key, and sort keys hold ids that its bearer may not know. It is therefore encrypted and
+//! authenticated (AES-256-GCM), and what it was made for (list, parameters, caller) is authenticated with it:
+//! altered, borrowed for another list or another caller, or expired, it opens to nothing.
+//!
+//! Layout, before unpadded base64url: version byte, length of the key's name, its name, 12 bytes of nonce, the
+//! ciphertext with its 16-byte tag. The plaintext is the expiry in seconds (8 bytes, big endian) and the sort key's
+//! parts, unescaped, joined by NUL, which no part can hold. A random 96-bit nonce is good for 2^32 cursors a key;
+//! rotate well before.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use crate::encoding;
+use crate::instant::Instant;
+
+/// How long a cursor is good for.
+pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
+/// The longest cursor, in characters.
+pub const MAX_CURSOR_BYTES: usize = 1024;
+
+const VERSION: u8 = 1;
+const MAX_KEY_NAME_BYTES: usize = 16;
+
+/// What a cursor belongs to. All of it is authenticated, none of it is in the cursor.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    /// The list: its access pattern's id, or another stable name.
+    pub list: &'a str,
+    /// The parameters that select and order the list, but not the page size.
+    pub parameters: &'a [(&'a str, &'a str)],
+    /// Who asks; empty for anonymous.
+    pub caller: &'a str,
+}
+
+impl Scope<'_> {
+    fn authenticated(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        let parameters = self.parameters.iter().flat_map(|(name, value)| [*name, *value]);
+        for text in [self.list, self.caller].into_iter().chain(parameters) {
+            // Lengths keep ("ab", "c") and ("a", "bc") apart.
+            bytes.extend(text.len().to_be_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        bytes
+    }
+}
+
+/// A cursor that does not open: altered, made for something else, or expired. Deliberately says no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the cursor is not valid for this list")]
+pub struct CursorInvalid;
+
+/// The keys cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CursorKeyError {
+    /// Not a comma-separated list of `name:base64`, with names of 1 to 16 bytes and at least one key.
+    #[error("cursor keys must be a comma-separated list of name:base64")]
+    Malformed,
+    /// A key is not 32 bytes.
+    #[error("a cursor key must have 32 bytes")]
+    Length,
+    /// The sealed text would be too long, or the system gives no randomness.
+    #[error("the cursor could not be sealed")]
+    Seal,
+}
+
+/// Seals with the first key, opens with any, so that keys rotate without breaking a page that someone is on.
+pub struct Cursors {
+    keys: Vec<(String, LessSafeKey)>,
+    random: SystemRandom,
+}
+
+impl std::fmt::Debug for Cursors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cursors")
+            .field("keys", &self.keys.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cursors {
+    /// From `name:base64(32 bytes)` separated by commas; the first seals.
+    ///
+    /// # Errors
+    /// [`CursorKeyError`] when the text has no usable key.
+    pub fn new(keys: &str) -> Result<Self, CursorKeyError> {
+        let keys = keys
+            .split(',')
+            .map(|entry| {
+                let (name, key) = entry.trim().split_once(':').ok_or(CursorKeyError::Malformed)?;
+                if name.is_empty() || name.len() > MAX_KEY_NAME_BYTES {
+                    return Err(CursorKeyError::Malformed);
+                }
+                let key = STANDARD.decode(key).map_err(|_| CursorKeyError::Malformed)?;
+                let key = UnboundKey::new(&AES_256_GCM, &key).map_err(|_| CursorKeyError::Length)?;
+                Ok((name.to_owned(), LessSafeKey::new(key)))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { keys, random: SystemRandom::new() })
+    }
+
+    /// Seals the sort key that a page ended with.
+    ///
+    /// # Errors
+    /// [`CursorKeyError::Seal`] when the sort key was not made by this crate or is far too long.
+    pub fn seal(&self, scope: &Scope<'_>, sort_key: &str, now: Instant) -> Result<String, CursorKeyError> {
+        let (name, key) = self.keys.first().ok_or(CursorKeyError::Seal)?;
+        let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;
+        if parts.iter().any(|part| part.contains('\0')) {
+            return Err(CursorKeyError::Seal);
+        }
+        let mut sealed = now.plus_seconds(LIFETIME_SECONDS).as_seconds().to_be_bytes().to_vec();
+        sealed.extend(parts.join("\0").into_bytes());
+        let mut nonce = [0; NONCE_LEN];
+        self.random.fill(&mut nonce).map_err(|_| CursorKeyError::Seal)?;
+        key.seal_in_place_append_tag(
+            Nonce::assume_unique_for_key(nonce),
+            Aad::from(scope.authenticated()),
+            &mut sealed,
+        )
+        .map_err(|_| CursorKeyError::Seal)?;
+        let mut bytes = vec![VERSION, u8::try_from(name.len()).map_err(|_| CursorKeyError::Seal)?];
+        bytes.extend(name.as_bytes());
+        bytes.extend(nonce);
+        bytes.extend(sealed);
+        let text = URL_SAFE_NO_PAD.encode(bytes);
+        if text.len() > MAX_CURSOR_BYTES { Err(CursorKeyError::Seal) } else { Ok(text) }
+    }
+
+    /// The sort key that a page ended with.
+    ///
+    /// # Errors
+    /// [`CursorInvalid`] for anything but an unexpired cursor of this scope.
+    pub fn open(&self, scope: &Scope<'_>, cursor: &str, now: Instant) -> Result<String, CursorInvalid> {
+        if cursor.len() > MAX_CURSOR_BYTES {
+            return Err(CursorInvalid);
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| CursorInvalid)?;
+        let (version, rest) = bytes.split_first().ok_or(CursorInvalid)?;
+        let (length, rest) = rest.split_first().ok_or(CursorInvalid)?;
+        let (name, rest) = rest.split_at_checked(usize::from(*length)).ok_or(CursorInvalid)?;
+        let (nonce, sealed) = rest.split_at_checked(NONCE_LEN).ok_or(CursorInvalid)?;
+        if *version != VERSION {
+            return Err(CursorInvalid);
+        }
+        let (_, key) = self.keys.iter().find(|(known, _)| known.as_bytes() == name).ok_or(CursorInvalid)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| CursorInvalid)?;
+        let mut sealed = sealed.to_vec();
+        let opened =
+            key.open_in_place(nonce, Aad::from(scope.authenticated()), &mut sealed).map_err(|_| CursorInvalid)?;
+        let (expires, parts) = opened.split_first_chunk::<8>().ok_or(CursorInvalid)?;
+        if i64::from_be_bytes(*expires) <= now.as_seconds() {
+            return Err(CursorInvalid);
+        }
+        let parts = std::str::from_utf8(parts).map_err(|_| CursorInvalid)?;
+        Ok(parts.split('\0').map(encoding::encode).collect::<Vec<_>>().join("#"))
+    }
+}

@@ -1,0 +1,430 @@
+//! Customers: profile, the names that must be unique, lists by tier.
+//!
+//! The partition `CUSTOMER#<id>` holds, in this byte order, `FOLLOWS#…`, `LIKE#…`, `ORDER#<order id>`, `PROFILE` and
+//! `QUESTION#<complement of time>#<id>`. The profile stands between the orders, whose ids grow with time, and the
+//! questions, whose keys shrink with it: read backward from `PROFILE` come the profile and the newest orders, read forward
+//! the profile and the newest questions, each in one Query. Nothing else may sort between `ORDER#` and `QUESTION$`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_dynamo::AttributeValue;
+
+use crate::change::{Change, IndexEntry, entity};
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, value};
+use crate::id::{AddressName, CustomerId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Meta, Stored};
+use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+use crate::shard::Shards;
+use crate::text::{Email, Username, fold};
+
+/// How many addresses a customer may have; keeps the profile far below DynamoDB's 400 KB.
+pub const MAX_ADDRESSES: usize = 50;
+/// The shards of each tier's list.
+pub const TIER_SHARDS: Shards = Shards(4);
+/// How many orders an overview shows.
+pub const OVERVIEW_ORDERS: usize = 20;
+
+/// A customer's standing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Where everybody begins.
+    #[default]
+    Bronze,
+    /// The middle.
+    Silver,
+    /// The top.
+    Gold,
+}
+
+impl Tier {
+    /// Every tier.
+    pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
+
+    /// The name in keys, JSON and attributes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bronze => "bronze",
+            Self::Silver => "silver",
+            Self::Gold => "gold",
+        }
+    }
+}
+
+/// The text names no tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be bronze, silver or gold")]
+pub struct UnknownTier;
+
+impl FromStr for Tier {
+    type Err = UnknownTier;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTier> {
+        Self::ALL.into_iter().find(|tier| tier.as_str() == text).ok_or(UnknownTier)
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where a customer lives, as far as the shop needs to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The country.
+    pub country: String,
+    /// The city.
+    pub city: String,
+}
+
+/// A postal address. All lines but the first two are optional, because the world's addresses differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// Street and number, or what stands for them.
+    pub street: String,
+    /// The city.
+    pub city: String,
+    /// The postal code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub postal_code: Option<String>,
+    /// State, province or canton.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub region: Option<String>,
+    /// The country.
+    pub country: String,
+}
+
+entity! {
+    /// A customer's profile.
+    Customer = "Customer" {
+        keyed {
+            /// The caller's `sub`, or what staff gave.
+            id: CustomerId,
+            /// Unique by its folded form; changes with its claim only ([`rename`]).
+            email: Email,
+            /// Unique by its folded form; changes with its claim only ([`rename`]).
+            username: Username,
+            /// Part of the tier list's key.
+            tier: Tier,
+        }
+        free {
+            /// How to address the customer.
+            name: String,
+            /// Where the customer lives.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            place: Option<Place>,
+            /// Addresses by name.
+            addresses: BTreeMap<AddressName, Address>,
+        }
+    }
+}
+
+/// A customer's place in the list of a tier: oldest first.
+#[derive(Debug, Clone, Copy)]
+pub struct TierPlace<'a> {
+    /// The tier.
+    pub tier: Tier,
+    /// When the customer was created.
+    pub created_at: Instant,
+    /// Who.
+    pub id: &'a CustomerId,
+}
+
+impl TierPlace<'_> {
+    fn key(&self) -> Result<IndexKey, KeyError> {
+        Ok(IndexKey {
+            index: Index::Gsi2,
+            partition: tier_partition(self.tier, TIER_SHARDS.of(self.id.as_str()))?,
+            sort: SortKey::new(crate::encoding::join(&self.created_at.to_string(), &[self.id]))?,
+        })
+    }
+}
+
+impl IndexEntry for TierPlace<'_> {
+    type Entity = Customer;
+
+    fn index_key(&self) -> Result<IndexKey, EncodeError> {
+        Ok(self.key()?)
+    }
+
+    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
+        Ok(vec![("tier", value(self.tier)?)])
+    }
+}
+
+fn tier_partition(tier: Tier, shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("TIER", &[&tier.as_str(), &shard])
+}
+
+impl Entity for Customer {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.id)
+    }
+
+    fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        Ok(vec![TierPlace { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?])
+    }
+}
+
+/// Sort key of the profile in the customer's partition.
+const PROFILE: &str = "PROFILE";
+
+/// The partition that all of a customer's own things share.
+pub(crate) fn partition(id: &CustomerId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("CUSTOMER", &[id])
+}
+
+pub(crate) fn key(id: &CustomerId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(id)?, sk: SortKey::new(PROFILE)? })
+}
+
+/// A sentinel: who has taken an email address. Its key is the folded address, so two spellings meet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmailClaim {
+    /// The folded address.
+    pub email: String,
+    /// Who has it.
+    pub customer_id: CustomerId,
+}
+
+impl Entity for EmailClaim {
+    const NAME: &'static str = "EmailClaim";
+
+    fn key(&self) -> Result<Key, KeyError> {
+        email_key(&self.email)
+    }
+}
+
+fn email_key(folded: &str) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("EMAIL", &[&folded])?, sk: SortKey::new("EMAIL")? })
+}
+
+/// A sentinel: who has taken a user name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsernameClaim {
+    /// The folded name.
+    pub username: String,
+    /// Who has it.
+    pub customer_id: CustomerId,
+}
+
+impl Entity for UsernameClaim {
+    const NAME: &'static str = "UsernameClaim";
+
+    fn key(&self) -> Result<Key, KeyError> {
+        username_key(&self.username)
+    }
+}
+
+fn username_key(folded: &str) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("USERNAME", &[&folded])?, sk: SortKey::new("USERNAME")? })
+}
+
+/// A customer as the tier index shows it: enough to read the profiles by key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Listed {
+    /// Who.
+    pub id: CustomerId,
+}
+
+crate::item::view!(Listed of Customer);
+
+/// Which part of a customer transaction was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The profile: exists already, or is not at the version that the caller saw.
+    Profile,
+    /// The email address is somebody else's.
+    Email,
+    /// The user name is somebody else's.
+    Username,
+    /// A claim that should be this customer's is not: the profile that was read is out of date.
+    OldClaim,
+}
+
+patterns! {
+    CREATE = "customers.create": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>" => "none of the three exists", Consistency::Write, "owner", "Create a customer and claim email and user name", ["POST /v1/customers"];
+    GET = "customers.get": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Eventual, "owner", "Read a customer", ["GET /v1/customers/{id}", "GET /v1/customers"];
+    EDIT = "customers.edit": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the change that follows compares names with what is stored"), "owner", "Read a customer before changing unique names or erasing", ["PATCH /v1/customers/{id}", "DELETE /v1/customers/{id}"];
+    UPDATE = "customers.update": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match", Consistency::Write, "owner", "Change a customer", ["PATCH /v1/customers/{id}"];
+    RENAME = "customers.rename": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…" => "version = the If-Match; the new names are free, the old ones this customer's", Consistency::Write, "owner", "Change email or user name with their claims", ["PATCH /v1/customers/{id}"];
+    DELETE = "customers.delete": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; EMAIL#…; USERNAME#…" => "version = the If-Match; the claims are this customer's", Consistency::Write, "owner", "Erase a customer and free the names", ["DELETE /v1/customers/{id}"];
+    PUT_ADDRESS = "customers.put-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "exists and has this address or room for one more; SET addresses.<name>", Consistency::Write, "owner", "Set one address without touching the others", ["PUT /v1/customers/{id}/addresses/{name}"];
+    REMOVE_ADDRESS = "customers.remove-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "has this address; REMOVE addresses.<name>", Consistency::Write, "owner", "Remove one address", ["DELETE /v1/customers/{id}/addresses/{name}"];
+    BY_EMAIL = "customers.by-email": GetItem, "PK = EMAIL#<folded>, SK = EMAIL" => "the claim, which names the customer", Consistency::Eventual, "staff", "Find who has an email address", ["GET /v1/customers"];
+    BY_TIER = "customers.by-tier": ShardedQuery on Gsi2, "GSI2PK = TIER#<tier>#<shard>, GSI2SK = <created_at>#<id>" => "ids, oldest customer first", Consistency::Eventual, "staff", "List the customers of a tier", ["GET /v1/customers"];
+    HYDRATE = "customers.hydrate": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, for each id" => "the profiles", Consistency::Eventual, "staff", "Read the profiles of a page", ["GET /v1/customers"];
+    OVERVIEW = "customers.overview": Query, "PK = CUSTOMER#<id>, SK between ORDER# and PROFILE, backward" => "the profile, then the newest 20 orders", Consistency::Eventual, "owner", "Profile and newest orders in one request", ["GET /v1/customers/{id}/overview"];
+}
+
+/// Creates a customer and claims both names.
+///
+/// # Errors
+/// [`EncodeError`] when the profile cannot be stored.
+pub fn create(customer: &Stored<Customer>) -> Result<Transaction<Part>, EncodeError> {
+    let claims = Claims::of(customer);
+    Ok(Transaction::new(&CREATE)
+        .action(Part::Profile, Guarded::put(customer, Condition::NotExists)?)
+        .action(Part::Email, Guarded::put(&claims.email, Condition::NotExists)?)
+        .action(Part::Username, Guarded::put(&claims.username, Condition::NotExists)?))
+}
+
+struct Claims {
+    email: Stored<EmailClaim>,
+    username: Stored<UsernameClaim>,
+}
+
+impl Claims {
+    fn of(customer: &Stored<Customer>) -> Self {
+        let stored = |at| (customer.meta.born.clone(), at);
+        let (born, at) = stored(customer.meta.updated_at);
+        let email = EmailClaim { email: customer.email.folded(), customer_id: customer.id.clone() };
+        let username = UsernameClaim { username: customer.username.folded(), customer_id: customer.id.clone() };
+        Self { email: Stored::new(email, born.clone(), at), username: Stored::new(username, born, at) }
+    }
+}
+
+/// Reads a customer.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
+    Ok(Get::new(&GET, key(id)?))
+}
+
+/// Reads a customer strongly, before a change of names or erasure.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn edit(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
+    Ok(Get::new(&EDIT, key(id)?))
+}
+
+/// Changes a customer who is at `version`; gives the customer back.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn update(id: &CustomerId, change: Change<Customer>, version: u64) -> Result<Single<Stored<Customer>>, KeyError> {
+    Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, Condition::version(version))))
+}
+
+/// Changes email or user name, and whatever else `change` holds. `old` is the profile as it was read.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn rename(
+    old: &Stored<Customer>,
+    email: &Email,
+    username: &Username,
+    change: Change<Customer>,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let change = change.set("email", email)?.set("username", username)?;
+    let mine = Condition::Is("customer_id", value(&old.id)?);
+    let mut renamed = old.clone();
+    renamed.data.email = email.clone();
+    renamed.data.username = username.clone();
+    renamed.meta.updated_at = at;
+    let (before, after) = (Claims::of(old), Claims::of(&renamed));
+    let update = Guarded::update(key(&old.id)?, change, Condition::version(old.meta.version));
+    let mut transaction = Transaction::new(&RENAME).action(Part::Profile, update);
+    // Another spelling of the same folded name keeps its claim.
+    if before.email.email != after.email.email {
+        transaction = transaction
+            .action(Part::Email, Guarded::put(&after.email, Condition::NotExists)?)
+            .action(Part::OldClaim, Guarded::delete(before.email.key()?, mine.clone()));
+    }
+    if before.username.username != after.username.username {
+        transaction = transaction
+            .action(Part::Username, Guarded::put(&after.username, Condition::NotExists)?)
+            .action(Part::OldClaim, Guarded::delete(before.username.key()?, mine));
+    }
+    Ok(transaction)
+}
+
+/// Removes the profile of a customer who is at the version that was read, and frees both names.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn delete(customer: &Stored<Customer>) -> Result<Transaction<Part>, EncodeError> {
+    let claims = Claims::of(customer);
+    let mine = Condition::Is("customer_id", value(&customer.id)?);
+    Ok(Transaction::new(&DELETE)
+        .action(Part::Profile, Guarded::delete(key(&customer.id)?, Condition::version(customer.meta.version)))
+        .action(Part::OldClaim, Guarded::delete(claims.email.key()?, mine.clone()))
+        .action(Part::OldClaim, Guarded::delete(claims.username.key()?, mine)))
+}
+
+/// Sets one address; gives the customer back. Refused when there is no such customer or no room.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn put_address(
+    id: &CustomerId,
+    name: &AddressName,
+    address: &Address,
+    at: Instant,
+) -> Result<Single<Stored<Customer>>, EncodeError> {
+    let change = Change::<Customer>::visible(at).set_entry("addresses", name.as_str(), address)?;
+    let room =
+        Condition::HasEntry("addresses", name.to_string()).or(Condition::FewerEntries("addresses", MAX_ADDRESSES));
+    Ok(Single::new(&PUT_ADDRESS, Guarded::update(key(id)?, change, Condition::Exists.and(room))))
+}
+
+/// Removes one address; gives the customer back. Refused when there is no such customer or address.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn remove_address(id: &CustomerId, name: &AddressName, at: Instant) -> Result<Single<Stored<Customer>>, KeyError> {
+    let change = Change::<Customer>::visible(at).remove_entry("addresses", name.as_str());
+    Ok(Single::new(
+        &REMOVE_ADDRESS,
+        Guarded::update(key(id)?, change, Condition::HasEntry("addresses", name.to_string())),
+    ))
+}
+
+/// Who has an email address, in any spelling.
+///
+/// # Errors
+/// [`KeyError`] for an absurdly long text.
+pub fn by_email(email: &str) -> Result<Get<Stored<EmailClaim>>, KeyError> {
+    Ok(Get::new(&BY_EMAIL, email_key(&fold(email))?))
+}
+
+/// The customers of a tier, oldest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn by_tier(tier: Tier) -> Result<Query<Listed>, KeyError> {
+    let shards = TIER_SHARDS.all().map(|shard| tier_partition(tier, shard)).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&BY_TIER, shards, Range::All))
+}
+
+/// The profiles of a page.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn hydrate<'a>(ids: impl IntoIterator<Item = &'a CustomerId>) -> Result<BatchGet<Stored<Customer>>, KeyError> {
+    Ok(BatchGet::new(&HYDRATE, ids.into_iter().map(key).collect::<Result<_, _>>()?))
+}
+
+/// The profile and the newest orders, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn overview(id: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
+    let range = Range::Between("ORDER#".into(), PROFILE.into());
+    Ok(Query::new(&OVERVIEW, partition(id)?, range).descending().limit(OVERVIEW_ORDERS + 1))
+}

@@ -1,0 +1,209 @@
+//! Conditions and updates as data, and their text in DynamoDB's expression language.
+//!
+//! Attribute names and values always go through placeholders, so neither a reserved word nor anything that a
+//! client sent can change what an expression means.
+
+use serde::Serialize;
+use serde_dynamo::AttributeValue;
+
+use crate::instant::Instant;
+
+/// An expression with its placeholders.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Expression {
+    /// The text.
+    pub text: String,
+    /// `#0` → attribute name.
+    pub names: Vec<(String, String)>,
+    /// `:0` → value.
+    pub values: Vec<(String, AttributeValue)>,
+}
+
+/// Collects placeholders for the expressions of one request.
+#[derive(Debug, Default)]
+pub struct Placeholders {
+    names: Vec<(String, String)>,
+    values: Vec<(String, AttributeValue)>,
+}
+
+impl Placeholders {
+    /// The placeholder of an attribute name; one name has one placeholder.
+    pub fn name(&mut self, name: &str) -> String {
+        if let Some((placeholder, _)) = self.names.iter().find(|(_, known)| known == name) {
+            return placeholder.clone();
+        }
+        let placeholder = format!("#{}", self.names.len());
+        self.names.push((placeholder.clone(), name.to_owned()));
+        placeholder
+    }
+
+    /// The placeholder of a value.
+    pub fn value(&mut self, value: AttributeValue) -> String {
+        let placeholder = format!(":{}", self.values.len());
+        self.values.push((placeholder.clone(), value));
+        placeholder
+    }
+
+    /// Names and values, for the request.
+    #[must_use]
+    #[allow(clippy::type_complexity)]
+    pub fn finish(self) -> (Vec<(String, String)>, Vec<(String, AttributeValue)>) {
+        (self.names, self.values)
+    }
+}
+
+/// A value as an attribute.
+///
+/// # Errors
+/// Only for values without a DynamoDB form, which this crate's types do not have.
+pub fn value<T: Serialize>(value: T) -> Result<AttributeValue, serde_dynamo::Error> {
+    serde_dynamo::to_attribute_value(value)
+}
+
+/// A number as an attribute.
+#[must_use]
+pub fn number(value: impl std::fmt::Display) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+/// The smallest `expires_at` that has not passed at `now`: what ends now has ended. Conditions compare with it rather than with the time
+/// to live, whose whole seconds would disagree with what readers hide ([`crate::item::Entity::is_expired`]).
+#[must_use]
+pub fn first_alive(now: Instant) -> AttributeValue {
+    AttributeValue::S(now.plus_millis(1).to_string())
+}
+
+/// What must hold for a write to happen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condition {
+    /// The item exists.
+    Exists,
+    /// No item has this key.
+    NotExists,
+    /// The attribute exists.
+    Has(&'static str),
+    /// The attribute does not exist.
+    Lacks(&'static str),
+    /// The attribute has this value.
+    Is(&'static str, AttributeValue),
+    /// The attribute is at least this.
+    AtLeast(&'static str, AttributeValue),
+    /// The attribute is less than this.
+    Below(&'static str, AttributeValue),
+    /// The map attribute has this entry.
+    HasEntry(&'static str, String),
+    /// The map attribute has fewer entries than this.
+    FewerEntries(&'static str, usize),
+    /// All of these.
+    All(Vec<Condition>),
+    /// One of these.
+    Any(Vec<Condition>),
+}
+
+impl Condition {
+    /// The item is at the version that the client named.
+    #[must_use]
+    pub fn version(version: u64) -> Self {
+        Self::Is("version", number(version))
+    }
+
+    /// Both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match self {
+            Self::All(mut all) => {
+                all.push(other);
+                Self::All(all)
+            }
+            one => Self::All(vec![one, other]),
+        }
+    }
+
+    /// Either.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match self {
+            Self::Any(mut any) => {
+                any.push(other);
+                Self::Any(any)
+            }
+            one => Self::Any(vec![one, other]),
+        }
+    }
+
+    /// The condition's text.
+    pub fn render(&self, with: &mut Placeholders) -> String {
+        let mut compare = |name: &str, operator: &str, value: &AttributeValue| {
+            let name = with.name(name);
+            format!("{name} {operator} {}", with.value(value.clone()))
+        };
+        match self {
+            Self::Exists => format!("attribute_exists({})", with.name("PK")),
+            Self::NotExists => format!("attribute_not_exists({})", with.name("PK")),
+            Self::Has(name) => format!("attribute_exists({})", with.name(name)),
+            Self::Lacks(name) => format!("attribute_not_exists({})", with.name(name)),
+            Self::Is(name, value) => compare(name, "=", value),
+            Self::AtLeast(name, value) => compare(name, ">=", value),
+            Self::Below(name, value) => compare(name, "<", value),
+            Self::HasEntry(map, entry) => format!("attribute_exists({}.{})", with.name(map), with.name(entry)),
+            Self::FewerEntries(map, limit) => format!("size({}) < {}", with.name(map), with.value(number(limit))),
+            Self::All(parts) => Self::join(parts, " AND ", with),
+            Self::Any(parts) => Self::join(parts, " OR ", with),
+        }
+    }
+
+    fn join(parts: &[Self], operator: &str, with: &mut Placeholders) -> String {
+        let parts: Vec<String> = parts.iter().map(|part| part.render(with)).collect();
+        format!("({})", parts.join(operator))
+    }
+}
+
+/// One step of an update.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Give the attribute this value.
+    Set(&'static str, AttributeValue),
+    /// Give the attribute this value unless it has one.
+    SetIfMissing(&'static str, AttributeValue),
+    /// Give the map's entry this value.
+    SetEntry(&'static str, String, AttributeValue),
+    /// Remove the attribute.
+    Remove(&'static str),
+    /// Remove the map's entry.
+    RemoveEntry(&'static str, String),
+    /// Add to a number; a missing one counts as 0.
+    Add(&'static str, i64),
+}
+
+/// The update expression of some steps.
+pub fn render_update(steps: &[Step], with: &mut Placeholders) -> String {
+    let (mut set, mut remove, mut add) = (Vec::new(), Vec::new(), Vec::new());
+    for step in steps {
+        match step {
+            Step::Set(name, value) => {
+                let name = with.name(name);
+                set.push(format!("{name} = {}", with.value(value.clone())));
+            }
+            Step::SetIfMissing(name, value) => {
+                let name = with.name(name);
+                set.push(format!("{name} = if_not_exists({name}, {})", with.value(value.clone())));
+            }
+            Step::SetEntry(map, entry, value) => {
+                let path = format!("{}.{}", with.name(map), with.name(entry));
+                set.push(format!("{path} = {}", with.value(value.clone())));
+            }
+            Step::Remove(name) => remove.push(with.name(name)),
+            Step::RemoveEntry(map, entry) => remove.push(format!("{}.{}", with.name(map), with.name(entry))),
+            Step::Add(name, amount) => {
+                let name = with.name(name);
+                add.push(format!("{name} {}", with.value(number(amount))));
+            }
+        }
+    }
+    [("SET", set), ("REMOVE", remove), ("ADD", add)]
+        .into_iter()
+        .filter(|(_, clauses)| !clauses.is_empty())
+        .map(|(word, clauses)| format!("{word} {}", clauses.join(", ")))
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,144 @@
+//! Typed ids: an [`OrderId`] cannot stand where a [`CustomerId`] belongs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::encoding::{Part, encode_into};
+use crate::instant::Instant;
+
+/// The longest id that is taken from outside, in bytes of UTF-8. Escaped it is at most three times as long,
+/// which leaves room for several in one sort key.
+pub const MAX_ID_BYTES: usize = 128;
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// The text is empty.
+    #[error("must not be empty")]
+    Empty,
+    /// The text has more than [`MAX_ID_BYTES`] bytes.
+    #[error("must have at most {MAX_ID_BYTES} bytes")]
+    TooLong,
+    /// The text holds a control character.
+    #[error("must not contain control characters")]
+    ControlCharacter,
+}
+
+/// The rule for ids and names from outside: 1 to 128 bytes of UTF-8 without control characters.
+///
+/// # Errors
+/// [`IdError`] says which part of the rule the text breaks.
+pub fn check(text: &str) -> Result<(), IdError> {
+    if text.is_empty() {
+        Err(IdError::Empty)
+    } else if text.len() > MAX_ID_BYTES {
+        Err(IdError::TooLong)
+    } else if text.chars().any(char::is_control) {
+        Err(IdError::ControlCharacter)
+    } else {
+        Ok(())
+    }
+}
+
+/// A UUIDv7: 48 bits of milliseconds, then randomness, so that ids sort by the time of their making.
+/// The random bytes come from the caller, because this crate does no I/O.
+#[must_use]
+pub fn time_ordered(at: Instant, random: [u8; 10]) -> String {
+    let millis = u64::try_from(at.as_millis()).unwrap_or(0);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
+}
+
+/// Where the ids made at `at` begin: every [`time_ordered`] id of that millisecond or later sorts after
+/// this text, every earlier one before it.
+#[must_use]
+pub fn time_ordered_floor(at: Instant) -> String {
+    let millis = u64::try_from(at.as_millis()).unwrap_or(0) & 0xFFFF_FFFF_FFFF;
+    format!("{:08x}-{:04x}", millis >> 16, millis & 0xFFFF)
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes an id from outside.
+            ///
+            /// # Errors
+            /// [`IdError`], by the rule of [`check`].
+            pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
+                let text = text.into();
+                check(&text)?;
+                Ok(Self(text))
+            }
+
+            /// Makes a time-ordered id ([`time_ordered`]).
+            #[must_use]
+            pub fn generate(at: Instant, random: [u8; 10]) -> Self {
+                Self(time_ordered(at, random))
+            }
+
+            /// The id as text, as clients know it.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl Part for $name {
+            fn write(&self, out: &mut String) {
+                encode_into(&self.0, out);
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::new(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A customer: the `sub` of the caller's token, or an id that staff gave.
+    CustomerId
+    /// A product of the catalogue.
+    ProductId
+    /// An order; always time-ordered, so that a range of ids is a range of instants.
+    OrderId
+    /// A shop.
+    StoreId
+    /// A customer's signed-in device.
+    SessionId
+    /// A line of an order's staff log.
+    LogId
+    /// The name of one of a customer's addresses, "home".
+    AddressName
+    /// A client's own number for an order, unique over all orders.
+    OrderReference
+    /// One life of an item: given at creation, so that a key used again is another incarnation.
+    Born
+}

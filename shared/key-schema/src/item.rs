@@ -1,0 +1,312 @@
+//! Stored items: what every item of the table has, and the one decoder for items that are read and items that
+//! come from the stream.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_dynamo::AttributeValue;
+pub use serde_dynamo::Item;
+
+use crate::id::Born;
+use crate::instant::Instant;
+use crate::key::{Index, IndexKey, Key, KeyError};
+
+/// Attribute names that belong to the schema. A business field with such a name does not compile (see
+/// [`assert_not_reserved`]).
+pub const RESERVED: [&str; 15] = [
+    "PK",
+    "SK",
+    "GSI1PK",
+    "GSI1SK",
+    "GSI2PK",
+    "GSI2SK",
+    "GSI3PK",
+    "GSI3SK",
+    "entity",
+    "version",
+    "rev",
+    "born",
+    "created_at",
+    "updated_at",
+    "ttl",
+];
+
+/// Fails the build when an entity names a field like an attribute of the schema.
+// A constant evaluation has no iterators; the indices are below the lengths, and a panic here is a failed build.
+#[allow(clippy::indexing_slicing)]
+pub const fn assert_not_reserved(fields: &[&str]) {
+    let mut fields = fields;
+    while let [field, other_fields @ ..] = fields {
+        let mut names: &[&str] = &RESERVED;
+        while let [name, other_names @ ..] = names {
+            assert!(!same(field.as_bytes(), name.as_bytes()), "a field has the name of a reserved attribute");
+            names = other_names;
+        }
+        fields = other_fields;
+    }
+}
+
+#[allow(clippy::indexing_slicing)]
+const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
+    while let ([first, a_rest @ ..], [second, b_rest @ ..]) = (a, b) {
+        if *first != *second {
+            return false;
+        }
+        (a, b) = (a_rest, b_rest);
+    }
+    a.is_empty() && b.is_empty()
+}
+
+/// What the table keeps of every item beside its own fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Counts the changes that people see, from 1. The ETag.
+    pub version: u64,
+    /// Counts every write, from 1, also those of copies. Orders copies and search documents; never restarts for
+    /// a key.
+    pub rev: u64,
+    /// Given at creation: a key that is used again holds another incarnation.
+    pub born: Born,
+    /// When this incarnation was created.
+    pub created_at: Instant,
+    /// When people last saw a change.
+    pub updated_at: Instant,
+}
+
+impl Meta {
+    /// The first version of a new item.
+    #[must_use]
+    pub const fn new(born: Born, at: Instant) -> Self {
+        Self { version: 1, rev: 1, born, created_at: at, updated_at: at }
+    }
+}
+
+/// A kind of item. Its keys are functions of its fields alone, so they cannot be stale when it is written whole.
+pub trait Entity: Serialize + DeserializeOwned {
+    /// The value of the attribute `entity`.
+    const NAME: &'static str;
+
+    /// Where the item lies.
+    ///
+    /// # Errors
+    /// [`KeyError`] when an id makes the key too long.
+    fn key(&self) -> Result<Key, KeyError>;
+
+    /// Where it appears in indexes; an item that does not qualify for a sparse index leaves it out.
+    ///
+    /// # Errors
+    /// [`KeyError`] when an id makes a key too long.
+    fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        let _ = meta;
+        Ok(Vec::new())
+    }
+
+    /// When DynamoDB may remove it. Readers hide it from that instant on, whether or not it was removed.
+    fn expires(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Whether it has expired at `now`, removed or not.
+    fn is_expired(&self, now: Instant) -> bool {
+        self.expires().is_some_and(|at| at <= now)
+    }
+}
+
+/// An item as the table holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored<T> {
+    /// The common attributes.
+    pub meta: Meta,
+    /// The entity's own.
+    pub data: T,
+}
+
+impl<T> std::ops::Deref for Stored<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.data
+    }
+}
+
+/// An item that is not what its reader expects.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// No attribute `entity`, or not a string.
+    #[error("the item has no entity attribute")]
+    NoEntity,
+    /// The item is another kind of thing.
+    #[error("the item is a {found}, not a {expected}")]
+    OtherEntity {
+        /// What was asked for.
+        expected: &'static str,
+        /// What the item says it is.
+        found: String,
+    },
+    /// No entity of this crate has that name.
+    #[error("unknown entity {0}")]
+    UnknownEntity(String),
+    /// An attribute is missing or has a wrong type.
+    #[error("malformed {entity}: {source}")]
+    Malformed {
+        /// Which entity it claims to be.
+        entity: String,
+        /// What is wrong.
+        source: serde_dynamo::Error,
+    },
+}
+
+/// An item that cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// A key is empty or too long.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A value has no DynamoDB form.
+    #[error("a value cannot be stored: {0}")]
+    Value(#[from] serde_dynamo::Error),
+    /// Over DynamoDB's 400 KB, counted as DynamoDB counts.
+    #[error("an item of {0} bytes is larger than DynamoDB's limit of 409600")]
+    TooLarge(usize),
+}
+
+/// DynamoDB's limit for one item, names included.
+pub const MAX_ITEM_BYTES: usize = 400 * 1024;
+
+impl<T: Entity> Stored<T> {
+    /// A new item, version 1.
+    #[must_use]
+    pub const fn new(data: T, born: Born, at: Instant) -> Self {
+        Self { meta: Meta::new(born, at), data }
+    }
+
+    /// The item in full: keys, index keys, common attributes, own attributes.
+    ///
+    /// # Errors
+    /// [`EncodeError`] for a key over the limits, a value without a DynamoDB form, or an item over 400 KB.
+    pub fn to_item(&self) -> Result<Item, EncodeError> {
+        let mut item: Item = serde_dynamo::to_item(&self.data)?;
+        let meta: Item = serde_dynamo::to_item(&self.meta)?;
+        let attributes = item.inner_mut();
+        attributes.extend(meta.into_inner());
+        let key = self.data.key()?;
+        attributes.insert("PK".into(), AttributeValue::S(key.pk.into_string()));
+        attributes.insert("SK".into(), AttributeValue::S(key.sk.into_string()));
+        for place in self.data.index_keys(&self.meta)? {
+            attributes
+                .insert(place.index.partition_attribute().into(), AttributeValue::S(place.partition.into_string()));
+            attributes.insert(place.index.sort_attribute().into(), AttributeValue::S(place.sort.into_string()));
+        }
+        if let Some(at) = self.data.expires() {
+            attributes.insert("ttl".into(), AttributeValue::N(at.as_seconds().to_string()));
+        }
+        attributes.insert("entity".into(), AttributeValue::S(T::NAME.into()));
+        let bytes = size(&item);
+        if bytes > MAX_ITEM_BYTES { Err(EncodeError::TooLarge(bytes)) } else { Ok(item) }
+    }
+}
+
+/// What a read gives back: a whole entity, a projection of one, or one of several.
+pub trait FromItem: Sized {
+    /// Decodes an item.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the item is something else or malformed.
+    fn from_item(item: Item) -> Result<Self, DecodeError>;
+}
+
+impl<T: Entity> FromItem for Stored<T> {
+    fn from_item(item: Item) -> Result<Self, DecodeError> {
+        let found = entity_name(&item)?;
+        if found != T::NAME {
+            return Err(DecodeError::OtherEntity { expected: T::NAME, found: found.to_owned() });
+        }
+        // Two passes over one item: the common attributes, then the entity's own; each ignores the other's.
+        let meta = decode(T::NAME, item.clone())?;
+        let data = decode(T::NAME, item)?;
+        Ok(Self { meta, data })
+    }
+}
+
+/// The item's `entity` attribute.
+///
+/// # Errors
+/// [`DecodeError::NoEntity`].
+pub fn entity_name(item: &Item) -> Result<&str, DecodeError> {
+    match item.get("entity") {
+        Some(AttributeValue::S(name)) => Ok(name),
+        _ => Err(DecodeError::NoEntity),
+    }
+}
+
+/// Decodes attributes into a type, naming the entity in the error.
+///
+/// # Errors
+/// [`DecodeError::Malformed`].
+pub fn decode<T: DeserializeOwned>(entity: &str, item: Item) -> Result<T, DecodeError> {
+    serde_dynamo::from_item(item).map_err(|source| DecodeError::Malformed { entity: entity.to_owned(), source })
+}
+
+/// The key of a stored or streamed item; `None` when PK or SK is not a string that can be one.
+pub fn key_of(item: &Item) -> Option<Key> {
+    match (item.get("PK"), item.get("SK")) {
+        (Some(AttributeValue::S(pk)), Some(AttributeValue::S(sk))) => {
+            Some(Key { pk: crate::key::PartitionKey::new(pk).ok()?, sk: crate::key::SortKey::new(sk).ok()? })
+        }
+        _ => None,
+    }
+}
+
+/// The item's size as DynamoDB counts it for limits and capacity: names and values in UTF-8, a number about
+/// one byte for two digits plus one, three bytes for a list or map plus one for each element.
+/// (Developer Guide, "DynamoDB item sizes and formats".)
+#[must_use]
+pub fn size(item: &Item) -> usize {
+    item.iter().map(|(name, value)| name.len() + value_size(value)).sum()
+}
+
+fn value_size(value: &AttributeValue) -> usize {
+    match value {
+        AttributeValue::S(text) => text.len(),
+        AttributeValue::N(number) => number_size(number),
+        AttributeValue::B(bytes) => bytes.len(),
+        AttributeValue::Bool(_) | AttributeValue::Null(_) => 1,
+        AttributeValue::M(map) => 3 + map.iter().map(|(name, value)| name.len() + value_size(value) + 1).sum::<usize>(),
+        AttributeValue::L(list) => 3 + list.iter().map(|value| value_size(value) + 1).sum::<usize>(),
+        AttributeValue::Ss(set) => set.iter().map(String::len).sum(),
+        AttributeValue::Ns(set) => set.iter().map(|number| number_size(number)).sum(),
+        AttributeValue::Bs(set) => set.iter().map(Vec::len).sum(),
+    }
+}
+
+fn number_size(number: &str) -> usize {
+    let digits = number.bytes().filter(u8::is_ascii_digit).count();
+    digits.div_ceil(2) + 1 + usize::from(number.starts_with('-'))
+}
+
+/// The size of the item's entry in an index, or `None` if it is not in it.
+#[must_use]
+pub fn index_entry_size(item: &Item, index: Index) -> Option<usize> {
+    let keys = [index.partition_attribute(), index.sort_attribute()];
+    if keys.iter().any(|key| item.get(*key).is_none()) {
+        return None;
+    }
+    let of = |name: &str| item.get(name).map_or(0, |value| name.len() + value_size(value));
+    Some(keys.iter().chain(["PK", "SK"].iter()).chain(index.projected()).map(|name| of(name)).sum())
+}
+
+/// Declares that a struct is read from an index entry of an entity: fewer attributes than the whole.
+macro_rules! view {
+    ($view:ident of $entity:ident) => {
+        impl $crate::item::FromItem for $view {
+            fn from_item(item: $crate::item::Item) -> Result<Self, $crate::item::DecodeError> {
+                let expected = <$entity as $crate::item::Entity>::NAME;
+                let found = $crate::item::entity_name(&item)?;
+                if found != expected {
+                    return Err($crate::item::DecodeError::OtherEntity { expected, found: found.to_owned() });
+                }
+                $crate::item::decode(expected, item)
+            }
+        }
+    };
+}
+pub(crate) use view;

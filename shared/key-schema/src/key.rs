@@ -1,0 +1,238 @@
+//! Keys of the table and of its indexes, with DynamoDB's limits.
+
+use std::fmt;
+
+use crate::encoding::{Part, join};
+
+/// The most bytes of a partition key, after encoding (DynamoDB limit; indexes have the same).
+pub const MAX_PARTITION_KEY_BYTES: usize = 2048;
+/// The most bytes of a sort key, after encoding (DynamoDB limit; indexes have the same).
+pub const MAX_SORT_KEY_BYTES: usize = 1024;
+
+/// The most non-key attributes that one index may carry (DynamoDB API reference, `Projection`).
+pub const MAX_PROJECTED: usize = 20;
+/// The most non-key attributes that all indexes of a table may carry together (DynamoDB API reference, `Projection`).
+pub const MAX_PROJECTED_TOTAL: usize = 100;
+
+/// A key that DynamoDB would refuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// DynamoDB has no empty keys.
+    #[error("a key must not be empty")]
+    Empty,
+    /// Over the limit, counted in bytes after escaping.
+    #[error("a key of {bytes} bytes is longer than the limit of {limit}")]
+    TooLong {
+        /// The length that the key would have.
+        bytes: usize,
+        /// The length that it may have.
+        limit: usize,
+    },
+}
+
+macro_rules! key_text {
+    ($($(#[$doc:meta])* $name:ident <= $limit:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes text that is already escaped.
+            ///
+            /// # Errors
+            /// [`KeyError`] when the text is empty or over the limit.
+            pub fn new(text: impl Into<String>) -> Result<Self, KeyError> {
+                let text = text.into();
+                match text.len() {
+                    0 => Err(KeyError::Empty),
+                    bytes if bytes > $limit => Err(KeyError::TooLong { bytes, limit: $limit }),
+                    _ => Ok(Self(text)),
+                }
+            }
+
+            /// A type prefix and its parts, escaped and joined.
+            ///
+            /// # Errors
+            /// [`KeyError`] when the result is over the limit.
+            pub fn of(prefix: &str, parts: &[&dyn Part]) -> Result<Self, KeyError> {
+                Self::new(join(prefix, parts))
+            }
+
+            /// The key's text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// The key's text, owned.
+            #[must_use]
+            pub fn into_string(self) -> String {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+key_text! {
+    /// A partition key: 1 to 2048 bytes.
+    PartitionKey <= MAX_PARTITION_KEY_BYTES
+    /// A sort key: 1 to 1024 bytes.
+    SortKey <= MAX_SORT_KEY_BYTES
+}
+
+/// What identifies one item of the table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Which item collection.
+    pub pk: PartitionKey,
+    /// Which item in it.
+    pub sk: SortKey,
+}
+
+/// A secondary index. All are overloaded: several entities use each, told apart by their key's prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Index {
+    /// Reverse lookups: a customer's sessions and reviews, an order's log.
+    Gsi1,
+    /// Sharded lists over all customers: orders by status, customers by tier, products by category.
+    Gsi2,
+    /// Sparse and time-ranged lists: shipments, sales, reviews of a product by time.
+    Gsi3,
+}
+
+impl Index {
+    /// Every index.
+    pub const ALL: [Self; 3] = [Self::Gsi1, Self::Gsi2, Self::Gsi3];
+
+    /// The name in the table definition.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gsi1 => "GSI1",
+            Self::Gsi2 => "GSI2",
+            Self::Gsi3 => "GSI3",
+        }
+    }
+
+    /// The attribute that holds its partition key.
+    #[must_use]
+    pub const fn partition_attribute(self) -> &'static str {
+        match self {
+            Self::Gsi1 => "GSI1PK",
+            Self::Gsi2 => "GSI2PK",
+            Self::Gsi3 => "GSI3PK",
+        }
+    }
+
+    /// The attribute that holds its sort key.
+    #[must_use]
+    pub const fn sort_attribute(self) -> &'static str {
+        match self {
+            Self::Gsi1 => "GSI1SK",
+            Self::Gsi2 => "GSI2SK",
+            Self::Gsi3 => "GSI3SK",
+        }
+    }
+
+    /// The non-key attributes that the index carries (projection INCLUDE). DynamoDB takes at most
+    /// [`MAX_PROJECTED`], and changes none afterwards: another list is another index.
+    ///
+    /// What a list shows is projected, so that a page of it is one request; everything else stays out, because
+    /// each projected attribute is paid for again at every write that changes it. DynamoDB takes at most 20 for an index.
+    #[must_use]
+    pub const fn projected(self) -> &'static [&'static str] {
+        match self {
+            Self::Gsi1 => &[
+                "entity",
+                "id",
+                "customer_id",
+                "product_id",
+                "order_id",
+                "device",
+                "expires_at",
+                "created_at",
+                "updated_at",
+                "at",
+                "by",
+                "text",
+                "title",
+                "rating",
+                "version",
+            ],
+            Self::Gsi2 => &[
+                "entity",
+                "id",
+                "reference",
+                "customer_id",
+                "status",
+                "total",
+                "placed_at",
+                "line_count",
+                "name",
+                "brand",
+                "package_size",
+                "category_path",
+                "price",
+                "rating",
+                "product_id",
+                "title",
+                "text",
+                "created_at",
+                "updated_at",
+                "version",
+            ],
+            Self::Gsi3 => &[
+                "entity",
+                "id",
+                "reference",
+                "customer_id",
+                "status",
+                "total",
+                "placed_at",
+                "line_count",
+                "shipped_at",
+                "carrier",
+                "tracking",
+                "order_id",
+                "quantity",
+                "product_id",
+                "rating",
+                "title",
+                "text",
+                "created_at",
+                "updated_at",
+                "version",
+            ],
+        }
+    }
+
+    /// Why it carries these and no others.
+    #[must_use]
+    pub const fn projection_reason(self) -> &'static str {
+        match self {
+            Self::Gsi1 => "Sessions, reviews and log lines are shown whole.",
+            Self::Gsi2 => {
+                "An order's summary, what a category page shows of a product, and reviews whole. Customers by tier are read by key: \
+                 that list is rare, and a profile's attributes would be paid for at every change of one."
+            }
+            Self::Gsi3 => "What lists show of a shipment and of a sale, and reviews whole.",
+        }
+    }
+}
+
+/// An item's place in one index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexKey {
+    /// Which index.
+    pub index: Index,
+    /// Its partition key there.
+    pub partition: PartitionKey,
+    /// Its sort key there.
+    pub sort: SortKey,
+}

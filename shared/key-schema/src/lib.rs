@@ -1,0 +1,32 @@
+//! What Bodega's table holds, and every way in which it is reached.
+//!
+//! One DynamoDB table serves the whole shop. This crate is its schema: typed ids and keys ([`id`], [`key`], [`encoding`]), entities
+//! with all their index keys (one module each), the registry of access patterns ([`pattern`]), requests as data ([`request`]), typed updates
+//! that cannot leave an index key stale ([`change`]), one decoder for stored and streamed items ([`entity::AnyEntity`]), sealed cursors
+//! ([`cursor`]) and the pure rules that derive copies and totals. It does no I/O and knows neither the AWS SDK nor an async runtime: the
+//! `table` crate executes what is described here.
+
+pub mod cart;
+pub mod category;
+pub mod change;
+pub mod cursor;
+pub mod customer;
+pub mod encoding;
+pub mod entity;
+pub mod expression;
+pub mod id;
+pub mod idempotency;
+pub mod instant;
+pub mod item;
+pub mod key;
+pub mod money;
+pub mod order;
+pub mod pattern;
+pub mod product;
+pub mod quarantine;
+pub mod request;
+pub mod review;
+pub mod sales;
+pub mod session;
+pub mod shard;
+pub mod text;

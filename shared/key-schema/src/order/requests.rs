@@ -1,0 +1,299 @@
+//! The access patterns of orders.
+
+use super::{
+    CustomerOrder, LogLine, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim, STATUS_SHARDS,
+    Shipment, ShipmentPlace, StatusPlace, Summary, copy_key, key, log_partition, partition, shipments_partition,
+    status_partition,
+};
+use crate::change::Change;
+use crate::customer;
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, value};
+use crate::id::{CustomerId, OrderId, OrderReference, ProductId, time_ordered_floor};
+use crate::idempotency;
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity as _, Stored};
+use crate::key::KeyError;
+use crate::pattern::{Consistency, patterns};
+use crate::product;
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
+
+patterns! {
+    PREPARE = "orders.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "customer, earlier answer, products", Consistency::Strong("a retry must see what its first attempt did"), "owner", "Read all that placing an order needs", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check); PK = CART#<id>" => "every stock has enough; reference and idempotency key are free; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    GET = "orders.get": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Eventual, "owner", "Read an order with its lines and history in one request", ["GET /v1/orders/{id}"];
+    EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the step that follows is decided from it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("the rows derived from them are written once"), "system", "Read an order's lines alone", ["stream"];
+    HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a record may be older than what is stored"), "staff", "Read an order's head", ["POST /v1/orders/{id}/log", "GET /v1/orders/{id}/log", "stream"];
+    REFERENCED = "orders.referenced": GetItem, "PK = REFERENCE#<reference>, SK = REFERENCE" => "the order that has the reference", Consistency::Strong("the order that took the reference was written a moment ago"), "owner", "Find the order that has a reference", ["POST /v1/orders"];
+    MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns" => "version = the If-Match", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock", ["POST /v1/orders/{id}/status"];
+    OF_CUSTOMER = "orders.of-customer": Query, "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward" => "order copies, newest first", Consistency::Eventual, "owner", "List a customer's orders by date", ["GET /v1/customers/{id}/orders"];
+    BY_STATUS = "orders.by-status": ShardedQuery on Gsi2, "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward" => "order summaries, newest first", Consistency::Eventual, "staff", "List orders by status and date", ["GET /v1/orders"];
+    SHIPMENTS = "orders.shipments": Query on Gsi3, "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward" => "shipped orders, newest shipment first", Consistency::Eventual, "owner", "List a customer's shipments", ["GET /v1/customers/{id}/shipments"];
+    ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order does", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
+    LOG = "orders.log": Query on Gsi1, "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>" => "log lines, oldest first", Consistency::Eventual, "staff", "Read an order's log", ["GET /v1/orders/{id}/log"];
+}
+
+/// The customer, the record of an idempotency key if one was given, and the products, in this order.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn prepare<'a>(
+    customer: &CustomerId,
+    scope: Option<&idempotency::Scope>,
+    products: impl IntoIterator<Item = &'a ProductId>,
+) -> Result<BatchGet<AnyEntity>, KeyError> {
+    let mut keys = vec![customer::key(customer)?];
+    keys.extend(scope.map(idempotency::key).transpose()?);
+    for product in products {
+        keys.push(product::key(product)?);
+    }
+    Ok(BatchGet::new(&PREPARE, keys))
+}
+
+/// Which part of an order's transaction was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The head: exists already, or is not at the version that the caller saw.
+    Order,
+    /// The customer's copy.
+    Copy,
+    /// The history.
+    History,
+    /// The reference is another order's.
+    Reference,
+    /// The idempotency key is in use.
+    Idempotency,
+    /// There is no such customer.
+    Customer,
+    /// The cart changed since it was read.
+    Cart,
+    /// A line's own item.
+    Line(u64),
+    /// The stock of a line's product does not suffice.
+    Stock(u64),
+}
+
+/// Everything that comes into being when an order is placed.
+#[derive(Debug)]
+pub struct Placement<'a> {
+    /// The head, `pending`.
+    pub order: &'a Stored<Order>,
+    /// Its lines.
+    pub lines: &'a [Stored<OrderLine>],
+    /// Who places it.
+    pub by: &'a str,
+    /// The idempotency record ([`idempotency::claim`]), if a key was given.
+    pub claim: Option<Guarded>,
+    /// The removal of the cart that it was made from ([`crate::cart::check_out`]), if any.
+    pub cart: Option<Guarded>,
+}
+
+/// How many actions an order of so many lines takes at most; the transaction itself is checked again before it is sent.
+#[must_use]
+pub const fn actions(lines: usize, reference: bool, idempotent: bool, cart: bool) -> usize {
+    // Head, history, copy, customer check; two a line.
+    4 + 2 * lines + reference as usize + idempotent as usize + cart as usize
+}
+
+/// Places an order in one transaction.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError> {
+    let Placement { order, lines, by, claim, cart } = placement;
+    let at = order.meta.created_at;
+    let stored = |data| Stored::new(data, order.meta.born.clone(), at);
+    let event = history(order, order.status, order.placed_at, by, None);
+    let mut transaction = Transaction::new(&PLACE)
+        .action(Part::Order, Guarded::put(order, Condition::NotExists)?)
+        .action(Part::Copy, Guarded::put(&stored(copy(order)), Condition::NotExists)?)
+        .action(Part::History, Guarded::put(&Stored::new(event, order.meta.born.clone(), at), Condition::NotExists)?)
+        .action(Part::Customer, Guarded::check(customer::key(&order.customer_id)?, Condition::Exists));
+    if let Some(reference) = &order.reference {
+        let claim = ReferenceClaim { reference: reference.clone(), order_id: order.id.clone() };
+        let claim = Stored::new(claim, order.meta.born.clone(), at);
+        transaction = transaction.action(Part::Reference, Guarded::put(&claim, Condition::NotExists)?);
+    }
+    for (part, guarded) in [(Part::Idempotency, claim), (Part::Cart, cart)] {
+        if let Some(guarded) = guarded {
+            transaction = transaction.action(part, guarded);
+        }
+    }
+    for line in lines {
+        transaction = transaction
+            .action(Part::Line(line.line), Guarded::put(line, Condition::NotExists)?)
+            .action(Part::Stock(line.line), product::take(&line.product_id, line.quantity, at)?);
+    }
+    Ok(transaction)
+}
+
+fn copy(order: &Order) -> CustomerOrder {
+    CustomerOrder {
+        id: order.id.clone(),
+        customer_id: order.customer_id.clone(),
+        placed_at: order.placed_at,
+        reference: order.reference.clone(),
+        total: order.total,
+        line_count: order.line_count,
+        shipped_at: None,
+        status: order.status,
+        carrier: None,
+        tracking: None,
+    }
+}
+
+/// The history entry of a step.
+#[must_use]
+pub fn history(order: &Order, status: OrderStatus, at: Instant, by: &str, note: Option<String>) -> OrderStatusEvent {
+    OrderStatusEvent { order_id: order.id.clone(), status, at, by: by.to_owned(), note }
+}
+
+/// Lines, head and history, in this order.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+    Ok(Query::new(&GET, partition(id)?, Range::All).limit(COLLECTION))
+}
+
+/// Lines, head and history, read strongly.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn edit(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+    Ok(Query::new(&EDIT, partition(id)?, Range::All).limit(COLLECTION))
+}
+
+/// An order's collection: its lines, its head, and no more steps than a life has.
+const COLLECTION: usize = super::MAX_LINES + 1 + 16;
+
+/// An order's lines.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn lines(id: &OrderId) -> Result<Query<Stored<OrderLine>>, KeyError> {
+    Ok(Query::new(&LINES, partition(id)?, Range::under("ITEM")).limit(super::MAX_LINES))
+}
+
+/// An order's head.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn head(id: &OrderId) -> Result<Get<Stored<Order>>, KeyError> {
+    Ok(Get::new(&HEAD, key(id)?))
+}
+
+/// Which order has a reference.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn referenced(reference: &OrderReference, of: &OrderId) -> Result<Get<Stored<ReferenceClaim>>, KeyError> {
+    let claim = ReferenceClaim { reference: reference.clone(), order_id: of.clone() };
+    Ok(Get::new(&REFERENCED, claim.key()?))
+}
+
+/// One step of an order's life.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// The head as it was read.
+    pub order: &'a Stored<Order>,
+    /// Its lines, whose stock returns when the step says so.
+    pub lines: &'a [OrderLine],
+    /// What it becomes; [`OrderStatus::may_become`] was asked before.
+    pub to: OrderStatus,
+    /// When.
+    pub at: Instant,
+    /// Who takes the step.
+    pub by: &'a str,
+    /// Why.
+    pub note: Option<String>,
+    /// Who carries it, when it is shipped.
+    pub carrier: Option<String>,
+    /// The carrier's number, when it is shipped.
+    pub tracking: Option<String>,
+}
+
+/// Moves the order that was read, with its list, history, copy and stock.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
+    let Step { order, lines, to, at, by, note, carrier, tracking } = step;
+    let head =
+        Change::<Order>::visible(at).enter(&StatusPlace { status: to, placed_at: order.placed_at, id: &order.id })?;
+    let mut copied = Change::<CustomerOrder>::visible(at).status(&to)?;
+    if to == OrderStatus::Shipped {
+        let shipment = ShipmentPlace { customer_id: &order.customer_id, shipped_at: at, id: &order.id };
+        copied = copied.carrier(&carrier)?.tracking(&tracking)?.enter(&shipment)?;
+    }
+    // The status that was read is the version's, and both are checked: the version is what the client was shown.
+    let unchanged = Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?));
+    let event = Stored::new(history(order, to, at, by, note), order.meta.born.clone(), at);
+    let mut transaction = Transaction::new(&MOVE)
+        .action(Part::Order, Guarded::update(key(&order.id)?, head, unchanged))
+        .action(Part::Copy, Guarded::update(copy_key(&order.customer_id, &order.id)?, copied, Condition::Exists))
+        .action(Part::History, Guarded::put(&event, Condition::NotExists)?);
+    if to.returns_stock() {
+        for line in lines {
+            transaction =
+                transaction.action(Part::Stock(line.line), product::give_back(&line.product_id, line.quantity, at)?);
+        }
+    }
+    Ok(transaction)
+}
+
+/// A customer's orders placed between two instants, both included, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn of_customer(
+    customer: &CustomerId,
+    from: Option<Instant>,
+    to: Option<Instant>,
+) -> Result<Query<Stored<CustomerOrder>>, KeyError> {
+    // Ids begin with their millisecond, so the range of instants is a range of ids.
+    let low = from.map_or_else(String::new, time_ordered_floor);
+    let high = to.map_or_else(|| "ORDER$".into(), |to| format!("ORDER#{}", time_ordered_floor(to.plus_millis(1))));
+    let range = Range::Between(format!("ORDER#{low}"), high);
+    Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, range).descending())
+}
+
+/// The orders of a status placed between two instants, both included, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn by_status(status: OrderStatus, from: Option<Instant>, to: Option<Instant>) -> Result<Query<Summary>, KeyError> {
+    let shards = STATUS_SHARDS.all().map(|shard| status_partition(status, shard)).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&BY_STATUS, shards, between(from, to)).descending())
+}
+
+fn between(from: Option<Instant>, to: Option<Instant>) -> Range {
+    Range::Between(from.unwrap_or(Instant::MIN).to_string(), format!("{}$", to.unwrap_or(Instant::MAX)))
+}
+
+/// A customer's orders that were shipped since an instant, newest shipment first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn shipments(customer: &CustomerId, since: Option<Instant>) -> Result<Query<Shipment>, KeyError> {
+    Ok(Query::new(&SHIPMENTS, shipments_partition(customer)?, between(since, None)).descending())
+}
+
+/// Adds a line to an order's log.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<Part>, EncodeError> {
+    Ok(Transaction::new(&ADD_LOG)
+        .action(Part::History, Guarded::put(line, Condition::NotExists)?)
+        .action(Part::Order, Guarded::check(key(&line.order_id)?, Condition::Exists)))
+}
+
+/// An order's log, oldest line first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn log(order: &OrderId) -> Result<Query<LogLine>, KeyError> {
+    Ok(Query::new(&LOG, log_partition(order)?, Range::All))
+}

@@ -1,0 +1,270 @@
+//! Reviews: one a customer and product; by product newest or best first, and by customer.
+
+use serde::{Deserialize, Serialize};
+use serde_dynamo::AttributeValue;
+
+use crate::change::{Change, IndexEntry, entity};
+use crate::encoding::join;
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, value};
+use crate::id::{Born, CustomerId, ProductId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Meta, Stored};
+use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::product::{self, ReviewStats};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
+
+entity! {
+    /// A customer's review of a product.
+    Review = "Review" {
+        keyed {
+            /// Of what.
+            product_id: ProductId,
+            /// By whom.
+            customer_id: CustomerId,
+            /// 1 to 5; part of the key of the best-first list.
+            rating: u64,
+        }
+        free {
+            /// A headline.
+            title: String,
+            /// What the customer says.
+            text: String,
+        }
+    }
+}
+
+/// A review's place among a product's, best first: by rating, then by time.
+#[derive(Debug, Clone, Copy)]
+pub struct BestPlace<'a> {
+    /// Of what.
+    pub product_id: &'a ProductId,
+    /// 1 to 5.
+    pub rating: u64,
+    /// When it was first written.
+    pub created_at: Instant,
+    /// By whom.
+    pub customer_id: &'a CustomerId,
+}
+
+impl BestPlace<'_> {
+    fn key(&self) -> Result<IndexKey, KeyError> {
+        let mut sort = String::new();
+        crate::encoding::Part::write(&self.rating, &mut sort);
+        Ok(IndexKey {
+            index: Index::Gsi2,
+            partition: PartitionKey::of("BEST", &[self.product_id])?,
+            sort: SortKey::new(join(&sort, &[&self.created_at, self.customer_id]))?,
+        })
+    }
+}
+
+impl IndexEntry for BestPlace<'_> {
+    type Entity = Review;
+
+    fn index_key(&self) -> Result<IndexKey, EncodeError> {
+        Ok(self.key()?)
+    }
+
+    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
+        Ok(vec![("rating", value(self.rating)?)])
+    }
+}
+
+impl Entity for Review {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.product_id, &self.customer_id)
+    }
+
+    fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        let at = meta.created_at;
+        let best = BestPlace {
+            product_id: &self.product_id,
+            rating: self.rating,
+            created_at: at,
+            customer_id: &self.customer_id,
+        };
+        let by_customer = IndexKey {
+            index: Index::Gsi1,
+            partition: reviewer_partition(&self.customer_id)?,
+            sort: SortKey::new(join(&at.to_string(), &[&self.product_id]))?,
+        };
+        let newest = IndexKey {
+            index: Index::Gsi3,
+            partition: newest_partition(&self.product_id)?,
+            sort: SortKey::new(join(&at.to_string(), &[&self.customer_id]))?,
+        };
+        Ok(vec![by_customer, best.key()?, newest])
+    }
+}
+
+fn key(product: &ProductId, customer: &CustomerId) -> Result<Key, KeyError> {
+    Ok(Key { pk: product::partition(product)?, sk: SortKey::of("REVIEW", &[customer])? })
+}
+
+fn reviewer_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("REVIEWER", &[customer])
+}
+
+fn newest_partition(product: &ProductId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("REVIEWS", &[product])
+}
+
+/// A review as every index shows it: whole, because a list of reviews is read for its texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Of what.
+    pub product_id: ProductId,
+    /// By whom.
+    pub customer_id: CustomerId,
+    /// 1 to 5.
+    pub rating: u64,
+    /// A headline.
+    pub title: String,
+    /// What the customer says.
+    pub text: String,
+    /// The version.
+    pub version: u64,
+    /// When it was first written.
+    pub created_at: Instant,
+    /// When it was last changed.
+    pub updated_at: Instant,
+}
+
+crate::item::view!(Listed of Review);
+
+/// Which part of a review transaction was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The review: exists already, is not there, or is at another version.
+    Review,
+    /// The product is not in the catalogue.
+    Product,
+    /// The statistics, which no condition guards.
+    Stats,
+}
+
+patterns! {
+    CREATE = "reviews.create": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; SK = PRODUCT (check)" => "does not exist; the product is in the catalogue; ADD to the statistics", Consistency::Write, "owner", "Write a review and count it", ["PUT /v1/products/{id}/reviews/{customer}"];
+    CHANGE = "reviews.change": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Change a review and its count", ["PUT /v1/products/{id}/reviews/{customer}"];
+    DELETE = "reviews.delete": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Remove a review and its count", ["DELETE /v1/products/{id}/reviews/{customer}"];
+    GET = "reviews.get": GetItem, "PK = PRODUCT#<product>, SK = REVIEW#<customer>" => "the review", Consistency::Eventual, "any", "Read one review", ["GET /v1/products/{id}/reviews/{customer}"];
+    EDIT = "reviews.edit": GetItem, "PK = PRODUCT#<product>, SK = REVIEW#<customer>" => "the review", Consistency::Strong("the statistics move by the difference to the stored rating"), "owner", "Read a review before changing it", ["PUT /v1/products/{id}/reviews/{customer}", "DELETE /v1/products/{id}/reviews/{customer}"];
+    STATS = "reviews.stats": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and PRODUCT#STATS" => "the product, which may be retired; count and sum", Consistency::Eventual, "any", "Read a product's average and count", ["GET /v1/products/{id}/reviews"];
+    NEWEST = "reviews.newest": Query on Gsi3, "GSI3PK = REVIEWS#<product>, GSI3SK = <created_at>#<customer>, backward" => "reviews, newest first", Consistency::Eventual, "any", "List a product's reviews, newest first", ["GET /v1/products/{id}/reviews"];
+    BEST = "reviews.best": Query on Gsi2, "GSI2PK = BEST#<product>, GSI2SK = <rating>#<created_at>#<customer>, backward" => "reviews, best first, then newest", Consistency::Eventual, "any", "List a product's reviews, best first", ["GET /v1/products/{id}/reviews"];
+    BY_CUSTOMER = "reviews.by-customer": Query on Gsi1, "GSI1PK = REVIEWER#<customer>, GSI1SK = <created_at>#<product>, backward" => "reviews, newest first", Consistency::Eventual, "owner", "List a customer's reviews", ["GET /v1/customers/{id}/reviews"];
+}
+
+fn count(product: &ProductId, reviews: i64, sum: i64, born: &Born, at: Instant) -> Result<Guarded, EncodeError> {
+    let change = Change::<ReviewStats>::visible(at)
+        .or_create(born, at)
+        .set("product_id", product)?
+        .add("rating_count", reviews)
+        .add("rating_sum", sum);
+    let write = crate::request::Write::Update { key: product::stats_key(product)?, steps: change.into_steps() };
+    Ok(Guarded { write, condition: None })
+}
+
+fn signed(rating: u64) -> i64 {
+    i64::try_from(rating).unwrap_or(0)
+}
+
+/// Writes a review and counts it.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create(review: &Stored<Review>) -> Result<Transaction<Part>, EncodeError> {
+    let (product, at) = (&review.product_id, review.meta.created_at);
+    Ok(Transaction::new(&CREATE)
+        .action(Part::Review, Guarded::put(review, Condition::NotExists)?)
+        .action(Part::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
+        .action(Part::Stats, count(product, 1, signed(review.rating), &review.meta.born, at)?))
+}
+
+/// Changes the review that was read.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn change(
+    old: &Stored<Review>,
+    rating: u64,
+    title: &String,
+    text: &String,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let place = BestPlace {
+        product_id: &old.product_id,
+        rating,
+        created_at: old.meta.created_at,
+        customer_id: &old.customer_id,
+    };
+    let change = Change::<Review>::visible(at).title(title)?.text(text)?.enter(&place)?;
+    let update = Guarded::update(key(&old.product_id, &old.customer_id)?, change, Condition::version(old.meta.version));
+    let difference = signed(rating) - signed(old.rating);
+    Ok(Transaction::new(&CHANGE)
+        .action(Part::Review, update)
+        .action(Part::Stats, count(&old.product_id, 0, difference, &old.meta.born, at)?))
+}
+
+/// Removes the review that was read.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let delete = Guarded::delete(key(&old.product_id, &old.customer_id)?, Condition::version(old.meta.version));
+    Ok(Transaction::new(&DELETE)
+        .action(Part::Review, delete)
+        .action(Part::Stats, count(&old.product_id, -1, -signed(old.rating), &old.meta.born, at)?))
+}
+
+/// Reads one review.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Review>>, KeyError> {
+    Ok(Get::new(&GET, key(product, customer)?))
+}
+
+/// Reads one review strongly, before a change.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn edit(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Review>>, KeyError> {
+    Ok(Get::new(&EDIT, key(product, customer)?))
+}
+
+/// The product, then what its reviews add up to.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn stats(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&STATS, vec![product::key(product)?, product::stats_key(product)?]))
+}
+
+/// A product's reviews, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn newest(product: &ProductId) -> Result<Query<Listed>, KeyError> {
+    Ok(Query::new(&NEWEST, newest_partition(product)?, Range::All).descending())
+}
+
+/// A product's reviews, best first and among equals newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn best(product: &ProductId) -> Result<Query<Listed>, KeyError> {
+    Ok(Query::new(&BEST, PartitionKey::of("BEST", &[product])?, Range::All).descending())
+}
+
+/// A customer's reviews, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn by_customer(customer: &CustomerId) -> Result<Query<Listed>, KeyError> {
+    Ok(Query::new(&BY_CUSTOMER, reviewer_partition(customer)?, Range::All).descending())
+}

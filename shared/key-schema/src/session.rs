@@ -1,0 +1,170 @@
+//! Sessions: a customer's signed-in devices, gone when they end.
+
+use serde::Deserialize;
+use serde_dynamo::AttributeValue;
+
+use crate::change::{Change, IndexEntry, entity};
+use crate::encoding::join;
+use crate::expression::{Condition, first_alive, number, value};
+use crate::id::{CustomerId, SessionId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Meta, Stored};
+use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single};
+
+entity! {
+    /// A session. The index of a customer's sessions is ordered by expiry, so that the key condition alone leaves the
+    /// expired ones out, whether or not DynamoDB has removed them.
+    Session = "Session" {
+        keyed {
+            /// The session.
+            id: SessionId,
+            /// Whose.
+            customer_id: CustomerId,
+            /// When it ends; also the time to live.
+            expires_at: Instant,
+        }
+        free {
+            /// What the customer calls the device.
+            device: String,
+        }
+    }
+}
+
+/// A session's place among the customer's: by expiry.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionPlace<'a> {
+    /// Whose.
+    pub customer_id: &'a CustomerId,
+    /// When it ends.
+    pub expires_at: Instant,
+    /// Which.
+    pub id: &'a SessionId,
+}
+
+impl SessionPlace<'_> {
+    fn key(&self) -> Result<IndexKey, KeyError> {
+        Ok(IndexKey {
+            index: Index::Gsi1,
+            partition: partition(self.customer_id)?,
+            sort: SortKey::new(join(&self.expires_at.to_string(), &[self.id]))?,
+        })
+    }
+}
+
+impl IndexEntry for SessionPlace<'_> {
+    type Entity = Session;
+
+    fn index_key(&self) -> Result<IndexKey, EncodeError> {
+        Ok(self.key()?)
+    }
+
+    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
+        Ok(vec![("expires_at", value(self.expires_at)?), ("ttl", number(self.expires_at.as_seconds()))])
+    }
+}
+
+fn partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("SESSIONS", &[customer])
+}
+
+fn key(id: &SessionId) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("SESSION", &[id])?, sk: SortKey::new("SESSION")? })
+}
+
+impl Entity for Session {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.id)
+    }
+
+    fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        Ok(vec![SessionPlace { customer_id: &self.customer_id, expires_at: self.expires_at, id: &self.id }.key()?])
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        Some(self.expires_at)
+    }
+}
+
+/// A session as the index shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Listed {
+    /// Which.
+    pub id: SessionId,
+    /// Whose.
+    pub customer_id: CustomerId,
+    /// The device's name.
+    pub device: String,
+    /// When it began.
+    pub created_at: Instant,
+    /// When it ends.
+    pub expires_at: Instant,
+}
+
+crate::item::view!(Listed of Session);
+
+patterns! {
+    CREATE = "sessions.create": PutItem, "PK = SESSION#<id>, SK = SESSION" => "does not exist", Consistency::Write, "owner", "Begin a session", ["POST /v1/customers/{id}/sessions"];
+    GET = "sessions.get": GetItem, "PK = SESSION#<id>, SK = SESSION" => "the session", Consistency::Strong("whether a session may be prolonged depends on the last change to it"), "owner", "Read a session", ["PUT /v1/sessions/{id}", "DELETE /v1/sessions/{id}"];
+    EXTEND = "sessions.extend": UpdateItem, "PK = SESSION#<id>, SK = SESSION" => "is this customer's and has not expired", Consistency::Write, "owner", "Prolong or rename a session", ["PUT /v1/sessions/{id}"];
+    END = "sessions.end": DeleteItem, "PK = SESSION#<id>, SK = SESSION" => "is this customer's", Consistency::Write, "owner", "End a session", ["DELETE /v1/sessions/{id}"];
+    ACTIVE = "sessions.active": Query on Gsi1, "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end" => "active sessions, the one that ends first first", Consistency::Eventual, "owner", "List a customer's active sessions", ["GET /v1/customers/{id}/sessions"];
+    END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "removed", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}"];
+}
+
+/// Begins a session.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create(session: &Stored<Session>) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&CREATE, Guarded::put(session, Condition::NotExists)?))
+}
+
+/// Reads a session; the caller checks that it has not expired.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(id: &SessionId) -> Result<Get<Stored<Session>>, KeyError> {
+    Ok(Get::new(&GET, key(id)?))
+}
+
+/// Prolongs or renames a session that has not ended; gives it back.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn extend(place: &SessionPlace<'_>, device: &String, now: Instant) -> Result<Single<Stored<Session>>, EncodeError> {
+    let change = Change::<Session>::visible(now).device(device)?.enter(place)?;
+    let alive =
+        Condition::Is("customer_id", value(place.customer_id)?).and(Condition::AtLeast("expires_at", first_alive(now)));
+    Ok(Single::new(&EXTEND, Guarded::update(key(place.id)?, change, alive)))
+}
+
+/// Ends a session.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn end(id: &SessionId, customer: &CustomerId) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&END, Guarded::delete(key(id)?, Condition::Is("customer_id", value(customer)?))))
+}
+
+/// A customer's sessions that end after `now`.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn active(customer: &CustomerId, now: Instant) -> Result<Query<Listed>, KeyError> {
+    // The first millisecond after `now`: a session that ends now has ended.
+    let range = Range::Between(now.plus_millis(1).to_string(), format!("{}$", Instant::MAX));
+    Ok(Query::new(&ACTIVE, partition(customer)?, range))
+}
+
+/// Ends sessions whatever their state.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn end_all<'a>(ids: impl IntoIterator<Item = &'a SessionId>) -> Result<BatchWrite, KeyError> {
+    let deletes = ids.into_iter().map(|id| key(id).map(BatchWriteAction::Delete)).collect::<Result<_, _>>()?;
+    Ok(BatchWrite::new(&END_ALL, deletes))
+}

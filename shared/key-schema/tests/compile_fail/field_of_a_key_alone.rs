@@ -1,0 +1,9 @@
+//! The tier is part of the tier list's key: it has no method of its own.
+
+use key_schema::change::Change;
+use key_schema::customer::{Customer, Tier};
+use key_schema::instant::Instant;
+
+fn main() {
+    let _ = Change::<Customer>::visible(Instant::EPOCH).tier(&Tier::Gold);
+}

@@ -1,0 +1,9 @@
+//! A place in an index names every part of its key.
+
+use key_schema::change::Change;
+use key_schema::customer::{Customer, Tier, TierPlace};
+use key_schema::instant::Instant;
+
+fn main() {
+    let _ = Change::<Customer>::visible(Instant::EPOCH).enter(&TierPlace { tier: Tier::Gold });
+}

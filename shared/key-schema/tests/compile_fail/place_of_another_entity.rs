@@ -1,0 +1,14 @@
+//! A customer cannot enter the list of orders by status.
+
+use key_schema::change::Change;
+use key_schema::customer::Customer;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::order::{OrderStatus, StatusPlace};
+
+fn change(id: &OrderId) {
+    let place = StatusPlace { status: OrderStatus::Paid, placed_at: Instant::EPOCH, id };
+    let _ = Change::<Customer>::visible(Instant::EPOCH).enter(&place);
+}
+
+fn main() {}

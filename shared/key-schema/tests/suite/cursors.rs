@@ -1,0 +1,184 @@
+//! Cursors open for what they were made for, and for nothing else.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use key_schema::change::IndexEntry as _;
+use key_schema::cursor::{CursorInvalid, CursorKeyError, Cursors, LIFETIME_SECONDS, MAX_CURSOR_BYTES, Scope};
+use key_schema::encoding::join;
+use key_schema::instant::Instant;
+use key_schema::item::key_of;
+use key_schema::key::{Index, MAX_SORT_KEY_BYTES};
+use key_schema::product::CategoryPlace;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::goldens::goldens;
+use crate::support::{at, deterministic, text};
+use crate::world::World;
+
+const PARAMETERS: &[(&str, &str)] = &[("status", "paid"), ("from", "")];
+const SCOPE: Scope<'_> = Scope { list: "orders.by-status", parameters: PARAMETERS, caller: "c1" };
+const SORT_KEY: &str = "2017-01-01T11:53:26.000Z#a%23b";
+
+fn key(name: &str, byte: u8) -> String {
+    format!("{name}:{}", STANDARD.encode([byte; 32]))
+}
+
+fn cursors(keys: &[String]) -> Cursors {
+    Cursors::new(&keys.join(",")).unwrap()
+}
+
+fn now() -> Instant {
+    at("2026-11-20T12:00:00.000Z")
+}
+
+proptest! {
+    #![proptest_config(deterministic())]
+
+    #[test]
+    fn a_cursor_opens_to_the_sort_key_that_was_sealed(parts in vec(text(20), 0..5), list in text(8), caller in text(8)) {
+        // No id and no name holds a control character, so no sort key holds a NUL.
+        let parts: Vec<String> = parts.into_iter().map(|part| part.replace('\0', "")).collect();
+        let sort_key = join("", &parts.iter().map(|part| part as _).collect::<Vec<_>>());
+        let (cursors, scope) = (cursors(&[key("k", 1)]), Scope { list: &list, parameters: &[], caller: &caller });
+        let sealed = cursors.seal(&scope, &sort_key, now()).unwrap();
+        prop_assert_eq!(cursors.open(&scope, &sealed, now()), Ok(sort_key));
+    }
+
+    #[test]
+    fn no_text_from_outside_opens_and_none_panics(cursor in "[A-Za-z0-9_-]{0,120}", other in text(60)) {
+        let cursors = cursors(&[key("k", 1)]);
+        prop_assert_eq!(cursors.open(&SCOPE, &cursor, now()), Err(CursorInvalid));
+        prop_assert_eq!(cursors.open(&SCOPE, &other, now()), Err(CursorInvalid));
+    }
+}
+
+#[test]
+fn any_flipped_bit_any_cut_and_anything_added_makes_a_cursor_invalid() {
+    let cursors = cursors(&[key("k", 1), key("j", 2)]);
+    let sealed = cursors.seal(&SCOPE, SORT_KEY, now()).unwrap();
+    let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
+    let open = |bytes: &[u8]| cursors.open(&SCOPE, &URL_SAFE_NO_PAD.encode(bytes), now());
+    assert_eq!(open(&bytes), Ok(SORT_KEY.to_owned()));
+    for bit in 0..bytes.len() * 8 {
+        let mut altered = bytes.clone();
+        altered[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(open(&altered), Err(CursorInvalid), "bit {bit}");
+    }
+    for end in 0..bytes.len() {
+        assert_eq!(open(&bytes[..end]), Err(CursorInvalid), "cut to {end} bytes");
+    }
+    for end in 0..sealed.len() {
+        assert_eq!(cursors.open(&SCOPE, &sealed[..end], now()), Err(CursorInvalid), "cut to {end} characters");
+    }
+    for other in [format!("{sealed}A"), format!("{sealed}="), format!(" {sealed}"), "A".repeat(MAX_CURSOR_BYTES + 1)] {
+        assert_eq!(cursors.open(&SCOPE, &other, now()), Err(CursorInvalid), "{other}");
+    }
+}
+
+#[test]
+fn a_cursor_opens_for_no_other_list_parameter_or_caller() {
+    let cursors = cursors(&[key("k", 1)]);
+    let sealed = cursors.seal(&SCOPE, SORT_KEY, now()).unwrap();
+    let borrowed = [
+        Scope { list: "orders.of-customer", ..SCOPE },
+        Scope { caller: "c2", ..SCOPE },
+        Scope { caller: "", ..SCOPE },
+        Scope { parameters: &[], ..SCOPE },
+        Scope { parameters: &[("status", "paid")], ..SCOPE },
+        Scope { parameters: &[("status", "pending"), ("from", "")], ..SCOPE },
+        Scope { parameters: &[("from", ""), ("status", "paid")], ..SCOPE },
+        // The same characters, cut at another place.
+        Scope { parameters: &[("statusp", "aid"), ("from", "")], ..SCOPE },
+        Scope { list: "orders.by-statusc", caller: "1", ..SCOPE },
+    ];
+    for scope in borrowed {
+        assert_eq!(cursors.open(&scope, &sealed, now()), Err(CursorInvalid), "{scope:?}");
+    }
+}
+
+#[test]
+fn a_cursor_expires_to_the_second() {
+    let cursors = cursors(&[key("k", 1)]);
+    let sealed = cursors.seal(&SCOPE, SORT_KEY, now()).unwrap();
+    let end = now().plus_seconds(LIFETIME_SECONDS);
+    assert_eq!(cursors.open(&SCOPE, &sealed, end.plus_millis(-1)), Ok(SORT_KEY.to_owned()));
+    assert_eq!(cursors.open(&SCOPE, &sealed, end), Err(CursorInvalid));
+}
+
+#[test]
+fn a_new_key_seals_and_the_old_one_still_opens_until_it_is_gone() {
+    let (old, new) = (cursors(&[key("old", 1)]), cursors(&[key("new", 2), key("old", 1)]));
+    let before = old.seal(&SCOPE, SORT_KEY, now()).unwrap();
+    let after = new.seal(&SCOPE, SORT_KEY, now()).unwrap();
+    assert_eq!(new.open(&SCOPE, &before, now()), Ok(SORT_KEY.to_owned()));
+    assert_eq!(new.open(&SCOPE, &after, now()), Ok(SORT_KEY.to_owned()));
+    assert_eq!(old.open(&SCOPE, &after, now()), Err(CursorInvalid), "the new key is unknown to it");
+    assert_eq!(
+        cursors(&[key("old", 3)]).open(&SCOPE, &before, now()),
+        Err(CursorInvalid),
+        "the same name, another key"
+    );
+    assert_eq!(cursors(&[key("new", 2)]).open(&SCOPE, &before, now()), Err(CursorInvalid), "the old key is gone");
+}
+
+#[test]
+fn two_cursors_of_one_place_differ() {
+    let cursors = cursors(&[key("k", 1)]);
+    assert_ne!(cursors.seal(&SCOPE, SORT_KEY, now()), cursors.seal(&SCOPE, SORT_KEY, now()), "a nonce was used twice");
+}
+
+/// The key's name is as long as it may be, and every sort key that a list of clients' can end with is as long as its entity allows.
+#[test]
+fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
+    let (cursors, world) = (cursors(&[key("sixteen-bytes-id", 1)]), World::longest());
+    let mut sort_keys = Vec::new();
+    for golden in goldens(&world) {
+        sort_keys.extend(key_of(&golden.item).map(|key| key.sk.into_string()));
+        let text = |name: &str| {
+            golden.item.get(name).map(|value| crate::support::json(value)["S"].as_str().unwrap().to_owned())
+        };
+        sort_keys.extend(Index::ALL.iter().filter_map(|index| text(index.sort_attribute())));
+    }
+    // Unescaped names are the longest in a cursor, where nothing is escaped; an id of `#` is the longest in the key.
+    for category in [&world.category, &world.unescaped_category] {
+        sort_keys.push(
+            CategoryPlace { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),
+        );
+    }
+    for sort_key in sort_keys {
+        assert!(sort_key.len() <= MAX_SORT_KEY_BYTES);
+        let sealed = cursors
+            .seal(&SCOPE, &sort_key, now())
+            .unwrap_or_else(|error| panic!("{} bytes, {error}: {sort_key}", sort_key.len()));
+        assert!(sealed.len() <= MAX_CURSOR_BYTES);
+        assert_eq!(cursors.open(&SCOPE, &sealed, now()), Ok(sort_key));
+    }
+}
+
+#[test]
+fn only_sort_keys_of_this_crate_are_sealed() {
+    let cursors = cursors(&[key("k", 1)]);
+    let huge = "x".repeat(MAX_SORT_KEY_BYTES);
+    for foreign in ["a b", "a%", "a%2f", "a$", "a%00b", huge.as_str()] {
+        assert_eq!(cursors.seal(&SCOPE, foreign, now()), Err(CursorKeyError::Seal), "{foreign}");
+    }
+}
+
+#[test]
+fn unusable_keys_are_refused_and_no_key_is_ever_printed() {
+    let short = format!("k:{}", STANDARD.encode([1; 31]));
+    let long_name = key("seventeen-bytes-1", 1);
+    for (keys, error) in [
+        ("", CursorKeyError::Malformed),
+        ("k", CursorKeyError::Malformed),
+        ("k:***", CursorKeyError::Malformed),
+        (":AAAA", CursorKeyError::Malformed),
+        (&long_name, CursorKeyError::Malformed),
+        (&short, CursorKeyError::Length),
+    ] {
+        assert_eq!(Cursors::new(keys).unwrap_err(), error, "{keys}");
+    }
+    let printed = format!("{:?}", cursors(&[key("k", 65)]));
+    assert_eq!(printed, r#"Cursors { keys: ["k"], .. }"#);
+}

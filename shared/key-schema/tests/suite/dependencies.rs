@@ -1,0 +1,101 @@
+//! Which crate may depend on which: functions → shared → key-schema, and key-schema on neither the AWS SDK nor a runtime.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn cargo(arguments: &[&str]) -> String {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output =
+        Command::new(cargo).current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).arg("--offline").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_schema_depends_on_neither_the_aws_sdk_nor_a_runtime() {
+    let tree =
+        cargo(&["tree", "--package", "key-schema", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    let names: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains(&"serde_dynamo"), "not a list of crates: {tree}");
+    let forbidden = |name: &&&str| {
+        name.starts_with("aws-")
+            || name.starts_with("aws_")
+            || ["tokio", "hyper", "lambda_runtime", "async-std"].contains(*name)
+    };
+    assert_eq!(names.iter().find(forbidden), None);
+}
+
+/// A package of the workspace, and what it names in its manifest, for tests and builds too.
+struct Package {
+    /// `functions/orders`.
+    folder: String,
+    name: String,
+    depends_on: Vec<String>,
+}
+
+fn packages() -> Vec<Package> {
+    let metadata: Value = serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
+    let root = Path::new(metadata["workspace_root"].as_str().unwrap()).to_owned();
+    let package = |package: &Value| {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        Package {
+            folder: manifest.parent().unwrap().strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/"),
+            name: package["name"].as_str().unwrap().to_owned(),
+            // What has a path is of this workspace.
+            depends_on: package["dependencies"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|dependency| dependency["path"].is_string())
+                .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+                .collect(),
+        }
+    };
+    metadata["packages"].as_array().unwrap().iter().map(package).collect()
+}
+
+fn in_folder<'a>(packages: &'a [Package], folder: &str) -> Vec<&'a Package> {
+    packages.iter().filter(|package| package.folder.starts_with(folder)).collect()
+}
+
+fn assert_apart(from: &[&Package], to: &[&Package]) {
+    assert!(!from.is_empty() && !to.is_empty());
+    for package in from {
+        for other in to.iter().filter(|other| other.name != package.name) {
+            assert!(!package.depends_on.contains(&other.name), "{} depends on {}", package.folder, other.folder);
+        }
+    }
+}
+
+#[test]
+fn no_function_depends_on_another_function() {
+    let packages = packages();
+    let functions = in_folder(&packages, "functions/");
+    assert_apart(&functions, &functions);
+}
+
+#[test]
+fn what_is_shared_depends_on_no_function() {
+    let packages = packages();
+    assert_apart(&in_folder(&packages, "shared/"), &in_folder(&packages, "functions/"));
+}
+
+#[test]
+fn the_parts_of_the_local_system_depend_on_no_function() {
+    let packages = packages();
+    let parts = in_folder(&packages, "local/");
+    let names: Vec<&str> = parts.iter().map(|part| part.folder.as_str()).collect();
+    for part in ["local/emulators", "local/runtime-api", "local/stream-poller", "local/template"] {
+        assert!(names.contains(&part), "{part} is gone");
+    }
+    assert_apart(&parts, &in_folder(&packages, "functions/"));
+}
+
+#[test]
+fn the_schema_depends_on_nothing_else_of_the_workspace() {
+    let packages = packages();
+    let schema = packages.iter().find(|package| package.name == "key-schema").unwrap();
+    assert!(schema.depends_on.is_empty(), "{:?}", schema.depends_on);
+}

@@ -1,0 +1,175 @@
+//! `docs/access-patterns.md`, generated from the registry and the golden items.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use key_schema::item::{Item, entity_name};
+use key_schema::key::Index;
+use key_schema::pattern::{self, Consistency, Pattern};
+use serde_dynamo::AttributeValue;
+
+use crate::goldens::{Golden, goldens};
+use crate::projections::readers;
+use crate::templates::template;
+use crate::world::World;
+
+/// Compares a generated document with the one in `docs/`, or writes it when `UPDATE_DOCS` is set.
+pub fn keep_fresh(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "docs/{name} is stale: UPDATE_DOCS=1 cargo test -p key-schema rewrites it");
+}
+
+#[test]
+fn the_table_of_access_patterns_is_fresh() {
+    let goldens = goldens(&World::plain());
+    let sections = [introduction(), patterns(), entities(&goldens), indexes(&goldens)];
+    keep_fresh("access-patterns.md", &(sections.join("\n\n") + "\n"));
+}
+
+fn introduction() -> String {
+    "# Access patterns
+
+Generated from `shared/key-schema`; `UPDATE_DOCS=1 cargo test -p key-schema` rewrites it. Every way in which Bodega reaches its table is here: \
+a request can only be made by a constructor of that crate, and each names its pattern.
+
+In keys, `<name>` stands for the value of an attribute. Parts are joined by `#`; inside a part every byte up to `%` (0x25) is written `%HH`, \
+so that any id can stand in a key and text order is the order of the values. Numbers have 20 digits, instants are UTC with milliseconds. \
+`<shard>` is the FNV-1a hash of the id modulo the number of shards of the list. A range *under* `p#` reaches from `p#` to `p$`, which follows it directly in byte order. \
+Who may cause a pattern: `any`one, the `owner` of the thing (and staff), any customer who is `signed in`, `staff` alone, or the `system` itself."
+        .to_owned()
+}
+
+fn patterns() -> String {
+    let mut areas: Vec<(&str, Vec<&Pattern>)> = Vec::new();
+    for pattern in pattern::all() {
+        let area = pattern.id.split('.').next().unwrap();
+        match areas.iter_mut().find(|(known, _)| *known == area) {
+            Some((_, patterns)) => patterns.push(pattern),
+            None => areas.push((area, vec![pattern])),
+        }
+    }
+    let head = "| Pattern | Purpose | Operation | Index | Key condition | Gives, or needs | Consistency | Who | Used by |\n|---|---|---|---|---|---|---|---|---|";
+    let table = |(area, patterns): &(&str, Vec<&Pattern>)| {
+        let rows: Vec<String> = patterns.iter().map(|pattern| row(pattern)).collect();
+        format!("### {area}\n\n{head}\n{}", rows.join("\n"))
+    };
+    format!("## Patterns\n\n{}", areas.iter().map(table).collect::<Vec<_>>().join("\n\n"))
+}
+
+fn row(pattern: &Pattern) -> String {
+    let consistency = match pattern.consistency {
+        Consistency::Eventual => "eventual".to_owned(),
+        Consistency::Strong(reason) => format!("**strong**: {reason}"),
+        Consistency::Write => "–".to_owned(),
+    };
+    let cells = [
+        code(pattern.id),
+        pattern.purpose.to_owned(),
+        format!("{:?}", pattern.operation),
+        pattern.index.map_or("table".to_owned(), |index| index.name().to_owned()),
+        code(pattern.key),
+        plain(pattern.detail),
+        consistency,
+        pattern.who.to_owned(),
+        pattern.routes.iter().map(|route| code(route)).collect::<Vec<_>>().join("<br>"),
+    ];
+    format!("| {} |", cells.join(" | "))
+}
+
+fn entities(goldens: &[Golden]) -> String {
+    let head = "## Entities
+
+One row an entity, its keys taken from a stored example. Every item also has `entity`, `version`, `rev`, `born`, `created_at` and `updated_at`; \
+what expires has `ttl` in seconds. An index key in *italics* is there only while the item qualifies: a retired product, an order that is still being placed, a reversed sale and \
+an order that was not shipped are in no index.
+
+| Entity | PK | SK | In indexes | Own attributes | Expires |\n|---|---|---|---|---|---|";
+    let mut kinds: BTreeMap<&str, Vec<&Golden>> = BTreeMap::new();
+    for golden in goldens {
+        kinds.entry(entity_name(&golden.item).unwrap()).or_default().push(golden);
+    }
+    let rows: Vec<String> = kinds.iter().map(|(name, variants)| entity(name, variants)).collect();
+    format!("{head}\n{}", rows.join("\n"))
+}
+
+fn entity(name: &str, variants: &[&Golden]) -> String {
+    let first = &variants[0].item;
+    let places: Vec<String> = Index::ALL.iter().filter_map(|index| place(*index, variants)).collect();
+    let mut own: Vec<&String> = variants
+        .iter()
+        .flat_map(|golden| golden.item.keys())
+        .filter(|name| !key_schema::item::RESERVED.contains(&name.as_str()))
+        .collect();
+    own.sort();
+    own.dedup();
+    let cells = [
+        code(name),
+        key(first, "PK"),
+        key(first, "SK"),
+        if places.is_empty() { "–".into() } else { places.join("<br>") },
+        own.iter().map(|name| code(name)).collect::<Vec<_>>().join(" "),
+        if first.contains_key("ttl") { "yes".into() } else { "–".into() },
+    ];
+    format!("| {} |", cells.join(" | "))
+}
+
+/// An entity's key in an index: in italics when one of its variants has none.
+fn place(index: Index, variants: &[&Golden]) -> Option<String> {
+    let shown = variants.iter().find(|golden| golden.is_in(index))?;
+    let text = format!(
+        "{}: {}, {}",
+        index.name(),
+        key(&shown.item, index.partition_attribute()),
+        key(&shown.item, index.sort_attribute())
+    );
+    Some(if variants.iter().all(|golden| golden.is_in(index)) { text } else { format!("*{text}*") })
+}
+
+fn indexes(goldens: &[Golden]) -> String {
+    let section = |index: &Index| {
+        let mut users: Vec<&str> = goldens
+            .iter()
+            .filter(|golden| golden.is_in(*index))
+            .map(|golden| entity_name(&golden.item).unwrap())
+            .collect();
+        users.dedup();
+        let users: Vec<String> = users.into_iter().map(code).collect();
+        let rows: Vec<String> = readers(*index)
+            .into_iter()
+            .map(|(attribute, patterns)| {
+                format!("| {} | {} |", code(attribute), patterns.into_iter().map(code).collect::<Vec<_>>().join(" "))
+            })
+            .collect();
+        format!(
+            "### {}\n\nHolds {}. Projection INCLUDE, {} attributes: {}\n\n| Attribute | Shown by |\n|---|---|\n{}",
+            index.name(),
+            users.join(", "),
+            index.projected().len(),
+            index.projection_reason(),
+            rows.join("\n")
+        )
+    };
+    let sections: Vec<String> = Index::ALL.iter().map(section).collect();
+    format!(
+        "## Indexes\n\nDynamoDB takes at most 20 projected attributes an index, and adds none to an index that exists.\n\n{}",
+        sections.join("\n\n")
+    )
+}
+
+fn key(item: &Item, attribute: &str) -> String {
+    let AttributeValue::S(key) = &item[attribute] else { panic!("{attribute} is not a string") };
+    code(&template(item, key))
+}
+
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('|', "\\|"))
+}
+
+fn plain(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}

@@ -1,0 +1,210 @@
+//! Every constructor of a request, called once, or once for each form that its request can take.
+
+use key_schema::change::Change;
+use key_schema::customer::{Customer, Tier, TierPlace};
+use key_schema::id::{AddressName, Born, ProductId};
+use key_schema::idempotency::Answer;
+use key_schema::order::{OrderStatus, Placement, Step};
+use key_schema::product::{CategoryPlace, Product};
+use key_schema::session::SessionPlace;
+use key_schema::{cart, category, customer, idempotency, order, product, quarantine, review, sales, session};
+
+use crate::categories::path;
+use crate::rendering::{Request as _, Shown};
+use crate::support::at;
+use crate::world::World;
+
+/// All of them, in the order of the registry.
+pub fn exercises() -> Vec<Shown> {
+    let world = World::plain();
+    [
+        customers(&world),
+        sessions(&world),
+        carts(&world),
+        products(&world),
+        categories(&world),
+        reviews(&world),
+        orders(&world),
+        others(&world),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+const NOW: &str = "2017-02-05T12:00:00.000Z";
+
+fn customers(world: &World) -> Vec<Shown> {
+    let (now, stored, id) = (at(NOW), world.customer(), &world.customer);
+    let place = TierPlace { tier: Tier::Gold, created_at: stored.meta.created_at, id };
+    let promoted = Change::<Customer>::visible(now)
+        .name(&"Zoë B.".to_owned())
+        .unwrap()
+        .place(&None)
+        .unwrap()
+        .enter(&place)
+        .unwrap();
+    let (email, username) = ("zoe@example.org".parse().unwrap(), "zoe".parse().unwrap());
+    let (other_spelling, same_name) = ("ZOË@example.com".parse().unwrap(), "Zoë STRASSE".parse().unwrap());
+    let change = || Change::<Customer>::visible(now);
+    vec![
+        customer::create(&stored).unwrap().show("customer::create"),
+        customer::get(id).unwrap().show("customer::get"),
+        customer::edit(id).unwrap().show("customer::edit"),
+        customer::update(id, promoted, 3).unwrap().show("customer::update"),
+        customer::rename(&stored, &email, &username, change(), now).unwrap().show("customer::rename"),
+        customer::rename(&stored, &other_spelling, &same_name, change(), now).unwrap().show("customer::rename"),
+        customer::delete(&stored).unwrap().show("customer::delete"),
+        customer::put_address(id, &world.address, &world.postal_address(), now).unwrap().show("customer::put_address"),
+        customer::remove_address(id, &AddressName::new("#1: a.b[0]").unwrap(), now)
+            .unwrap()
+            .show("customer::remove_address"),
+        customer::by_email("ZOË@EXAMPLE.COM").unwrap().show("customer::by_email"),
+        customer::by_tier(Tier::Gold).unwrap().show("customer::by_tier"),
+        customer::hydrate([id]).unwrap().show("customer::hydrate"),
+        customer::overview(id).unwrap().show("customer::overview"),
+    ]
+}
+
+fn sessions(world: &World) -> Vec<Shown> {
+    let (now, id) = (at(NOW), &world.session);
+    let place = SessionPlace { customer_id: &world.customer, expires_at: at("2017-03-07T08:00:00.000Z"), id };
+    vec![
+        session::create(&world.session()).unwrap().show("session::create"),
+        session::get(id).unwrap().show("session::get"),
+        session::extend(&place, &"Phone".to_owned(), now).unwrap().show("session::extend"),
+        session::end(id, &world.customer).unwrap().show("session::end"),
+        session::active(&world.customer, now).unwrap().show("session::active"),
+        session::end_all([id]).unwrap().show("session::end_all"),
+    ]
+}
+
+fn carts(world: &World) -> Vec<Shown> {
+    let (now, id) = (at(NOW), &world.customer);
+    vec![
+        cart::get(id).unwrap().show("cart::get"),
+        cart::prepare(id, &world.product).unwrap().show("cart::prepare"),
+        cart::create(&world.cart(), now).unwrap().show("cart::create"),
+        cart::put_line(id, &world.product, &world.cart_line(), now).unwrap().show("cart::put_line"),
+        cart::remove_line(id, &world.product, now).unwrap().show("cart::remove_line"),
+        cart::discard(id).unwrap().show("cart::discard"),
+    ]
+}
+
+fn products(world: &World) -> Vec<Shown> {
+    let (now, stored, id) = (at(NOW), world.product(), &world.product);
+    let mut second = world.product();
+    second.data.id = ProductId::new("a/b #1").unwrap();
+    let born = Born::generate(now, [0xD4; 10]);
+    let place = CategoryPlace { category_path: &path(&["GROCERY", "ICE"]), id };
+    let moved =
+        Change::<Product>::visible(now).price(&world.money(99)).unwrap().summary(&None).unwrap().enter(&place).unwrap();
+    let claim =
+        idempotency::claim(&world.idempotency_record(Answer::Body { status: 200, body: "{}".into() }), now).unwrap();
+    vec![
+        product::create(&stored, 100).unwrap().show("product::create"),
+        product::create_many([(&stored, 100), (&second, 0)]).unwrap().show("product::create_many"),
+        product::revive(&world.retired_product(), &stored, 100, &born, now).unwrap().show("product::revive"),
+        product::page(id).unwrap().show("product::page"),
+        product::edit(id).unwrap().show("product::edit"),
+        product::many([id, &second.data.id]).unwrap().show("product::many"),
+        product::update(id, moved, 3).unwrap().show("product::update"),
+        product::retire(id, 3, now).unwrap().show("product::retire"),
+        product::set_stock(id, 50, now).unwrap().show("product::set_stock"),
+        product::adjust_stock(&world.stock(), 999_995, world.adjustment(), claim)
+            .unwrap()
+            .show("product::adjust_stock"),
+        product::stock(id).unwrap().show("product::stock"),
+        product::content(id).unwrap().show("product::content"),
+        product::create_content(&world.content()).unwrap().show("product::create_content"),
+        product::replace_content(id, &"# Ice".to_owned(), 3, now).unwrap().show("product::replace_content"),
+        product::in_category(&world.category).unwrap().show("product::in_category"),
+    ]
+}
+
+fn categories(world: &World) -> Vec<Shown> {
+    let (category, top) = (&world.category, &world.unescaped_category);
+    vec![
+        category::get(category).unwrap().show("category::get"),
+        category::get(top).unwrap().show("category::get"),
+        category::known([top, category]).unwrap().show("category::known"),
+        category::add([&world.category_node()]).unwrap().show("category::add"),
+        category::create(&world.category_node(), Some(&world.category_about())).unwrap().show("category::create"),
+        category::create(&world.category_node(), None).unwrap().show("category::create"),
+        category::describe(&world.category_about()).unwrap().show("category::describe"),
+        category::redescribe(category, &Some("Ice".into()), &None, 3, at(NOW)).unwrap().show("category::redescribe"),
+        category::children(category).unwrap().show("category::children"),
+        category::ancestors(category).unwrap().show("category::ancestors"),
+    ]
+}
+
+fn reviews(world: &World) -> Vec<Shown> {
+    let (now, stored, product, customer) = (at(NOW), world.review(), &world.product, &world.customer);
+    vec![
+        review::create(&stored).unwrap().show("review::create"),
+        review::change(&stored, 2, &"Wet".to_owned(), &"It melted.".to_owned(), now).unwrap().show("review::change"),
+        review::delete(&stored, now).unwrap().show("review::delete"),
+        review::get(product, customer).unwrap().show("review::get"),
+        review::edit(product, customer).unwrap().show("review::edit"),
+        review::stats(product).unwrap().show("review::stats"),
+        review::newest(product).unwrap().show("review::newest"),
+        review::best(product).unwrap().show("review::best"),
+        review::by_customer(customer).unwrap().show("review::by_customer"),
+    ]
+}
+
+fn orders(world: &World) -> Vec<Shown> {
+    let (now, id, customer) = (at(NOW), &world.order, &world.customer);
+    let (pending, picking) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Picking));
+    let lines = [world.order_line().data];
+    let step = |order, to| Step {
+        order,
+        lines: &lines,
+        to,
+        at: now,
+        by: "staff-1",
+        note: None,
+        carrier: None,
+        tracking: None,
+    };
+    let shipped =
+        Step { carrier: Some("Post".into()), tracking: Some("CH-0001".into()), ..step(&picking, OrderStatus::Shipped) };
+    let cancelled = Step { note: Some("changed my mind".into()), ..step(&pending, OrderStatus::Cancelled) };
+    let placement = Placement {
+        order: &pending,
+        lines: &[world.order_line()],
+        by: customer.as_str(),
+        claim: Some(idempotency::claim(&world.idempotency_record(Answer::Order(id.clone())), now).unwrap()),
+        cart: Some(cart::check_out(&world.cart()).unwrap()),
+    };
+    let (from, to) = (Some(at("2017-01-01T00:00:00.000Z")), Some(at("2017-01-31T23:59:59.999Z")));
+    vec![
+        order::prepare(customer, Some(&world.scope), [&world.product]).unwrap().show("order::prepare"),
+        order::place(placement).unwrap().show("order::place"),
+        order::get(id).unwrap().show("order::get"),
+        order::edit(id).unwrap().show("order::edit"),
+        order::lines(id).unwrap().show("order::lines"),
+        order::head(id).unwrap().show("order::head"),
+        order::referenced(&world.reference, id).unwrap().show("order::referenced"),
+        order::advance(shipped).unwrap().show("order::advance"),
+        order::advance(cancelled).unwrap().show("order::advance"),
+        order::of_customer(customer, from, to).unwrap().show("order::of_customer"),
+        order::of_customer(customer, None, None).unwrap().show("order::of_customer"),
+        order::by_status(OrderStatus::Paid, from, to).unwrap().show("order::by_status"),
+        order::by_status(OrderStatus::Paid, None, None).unwrap().show("order::by_status"),
+        order::shipments(customer, from).unwrap().show("order::shipments"),
+        order::add_log(&world.order_log()).unwrap().show("order::add_log"),
+        order::log(id).unwrap().show("order::log"),
+    ]
+}
+
+fn others(world: &World) -> Vec<Shown> {
+    let (from, to) = (at("2017-01-01T00:00:00.000Z"), at("2017-12-31T23:59:59.999Z"));
+    vec![
+        sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),
+        sales::apply(&[world.sale(false)]).unwrap().show("sales::apply"),
+        idempotency::get(&world.scope).unwrap().show("idempotency::get"),
+        quarantine::put(&world.quarantined()).unwrap().show("quarantine::put"),
+        quarantine::list("2017-02-01").unwrap().show("quarantine::list"),
+    ]
+}

@@ -1,0 +1,255 @@
+//! Each entity's stored item, in full.
+
+use std::collections::BTreeSet;
+
+use key_schema::entity::AnyEntity;
+use key_schema::idempotency::Answer;
+use key_schema::item::{
+    DecodeError, EncodeError, Entity, FromItem as _, Item, MAX_ITEM_BYTES, RESERVED, Stored, entity_name,
+    index_entry_size, key_of, size,
+};
+use key_schema::key::Index;
+use key_schema::order::OrderStatus;
+use key_schema::product::{Product, Stock};
+use serde_dynamo::AttributeValue;
+
+use crate::support::{assert_same, item_json, parse_item};
+use crate::world::World;
+
+/// An entity and the item that it is stored as.
+pub struct Golden {
+    /// The entity's name, and which variant it shows.
+    pub name: &'static str,
+    pub entity: AnyEntity,
+    pub item: Item,
+    /// The attributes of its own, without keys and what every item has.
+    own: BTreeSet<String>,
+}
+
+impl Golden {
+    fn of<T: Entity>(name: &'static str, stored: Stored<T>, any: fn(Stored<T>) -> AnyEntity) -> Self {
+        let own: Item = serde_dynamo::to_item(&stored.data).unwrap();
+        let own = own.inner().keys().cloned().collect();
+        Self { name, item: stored.to_item().unwrap(), own, entity: any(stored) }
+    }
+
+    /// Whether the item is in an index.
+    pub fn is_in(&self, index: Index) -> bool {
+        self.item.contains_key(index.partition_attribute())
+    }
+}
+
+/// Every entity, with its variants.
+pub fn goldens(world: &World) -> Vec<Golden> {
+    use AnyEntity as Any;
+    vec![
+        Golden::of("Customer", world.customer(), Any::Customer),
+        Golden::of("EmailClaim", world.email_claim(), Any::EmailClaim),
+        Golden::of("UsernameClaim", world.username_claim(), Any::UsernameClaim),
+        Golden::of("CustomerOrder", world.customer_order(false), Any::CustomerOrder),
+        Golden::of("CustomerOrder-shipped", world.customer_order(true), Any::CustomerOrder),
+        Golden::of("Session", world.session(), Any::Session),
+        Golden::of("Cart", world.cart(), Any::Cart),
+        Golden::of("Product", world.product(), Any::Product),
+        Golden::of("Product-retired", world.retired_product(), Any::Product),
+        Golden::of("Stock", world.stock(), Any::Stock),
+        Golden::of("ReviewStats", world.review_stats(), Any::ReviewStats),
+        Golden::of("ProductContent", world.content(), Any::ProductContent),
+        Golden::of("Review", world.review(), Any::Review),
+        Golden::of("CategoryNode", world.category_node(), Any::CategoryNode),
+        Golden::of("CategoryAbout", world.category_about(), Any::CategoryAbout),
+        Golden::of("Order", world.order(OrderStatus::Pending), Any::Order),
+        Golden::of("Order-placing", world.order(OrderStatus::Placing), Any::Order),
+        Golden::of("OrderLine", world.order_line(), Any::OrderLine),
+        Golden::of("OrderStatusEvent", world.status_event(), Any::OrderStatusEvent),
+        Golden::of("OrderLog", world.order_log(), Any::OrderLog),
+        Golden::of("ReferenceClaim", world.reference_claim(), Any::ReferenceClaim),
+        Golden::of("Sale", world.sale(false), Any::Sale),
+        Golden::of("Sale-reversed", world.sale(true), Any::Sale),
+        Golden::of(
+            "IdempotencyRecord",
+            world.idempotency_record(Answer::Order(world.order.clone())),
+            Any::IdempotencyRecord,
+        ),
+        Golden::of(
+            "IdempotencyRecord-body",
+            world.idempotency_record(Answer::Body { status: 200, body: r#"{"stock":5}"#.into() }),
+            Any::IdempotencyRecord,
+        ),
+        Golden::of("Quarantined", world.quarantined(), Any::Quarantined),
+    ]
+}
+
+/// The plain example of one entity.
+pub fn golden(name: &str) -> Golden {
+    goldens(&World::plain())
+        .into_iter()
+        .find(|golden| golden.name == name)
+        .unwrap_or_else(|| panic!("no golden item {name}"))
+}
+
+#[test]
+fn each_entity_is_stored_as_its_golden_item() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("golden");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for golden in goldens(&World::plain()) {
+            insta::assert_snapshot!(golden.name, item_json(&golden.item));
+        }
+    });
+}
+
+#[test]
+fn every_entity_has_a_golden_item() {
+    let shown: BTreeSet<String> =
+        goldens(&World::plain()).iter().map(|golden| entity_name(&golden.item).unwrap().to_owned()).collect();
+    let all: BTreeSet<String> = AnyEntity::NAMES.iter().map(ToString::to_string).collect();
+    assert_same(&shown, &all);
+}
+
+#[test]
+fn a_golden_item_decodes_to_the_entity_that_it_was_made_from() {
+    for golden in goldens(&World::plain()) {
+        let read = parse_item(&item_json(&golden.item));
+        assert_eq!(read, golden.item, "{}", golden.name);
+        assert_eq!(AnyEntity::from_item(read).unwrap(), golden.entity, "{}", golden.name);
+    }
+}
+
+#[test]
+fn no_two_entities_share_a_key() {
+    let mut seen = BTreeSet::new();
+    for golden in goldens(&World::plain()).iter().filter(|golden| !golden.name.contains('-')) {
+        let key = key_of(&golden.item).unwrap();
+        assert!(seen.insert(key.clone()), "{} lies where another does: {key:?}", golden.name);
+    }
+}
+
+#[test]
+fn no_field_of_an_entity_shadows_an_attribute_of_the_schema() {
+    for golden in goldens(&World::plain()) {
+        let shadowed: Vec<&String> = golden.own.iter().filter(|name| RESERVED.contains(&name.as_str())).collect();
+        assert!(shadowed.is_empty(), "{} shadows {shadowed:?}", golden.name);
+    }
+    for reserved in RESERVED {
+        let refused = std::panic::catch_unwind(|| key_schema::item::assert_not_reserved(&["name", reserved])).is_err();
+        assert!(refused, "{reserved} may be a field");
+    }
+    key_schema::item::assert_not_reserved(&["names", "Version", "PK2", "TTL"]);
+}
+
+#[test]
+fn what_does_not_qualify_for_a_sparse_index_has_no_key_in_it() {
+    let in_indexes = |name: &str| Index::ALL.into_iter().filter(|index| golden(name).is_in(*index)).collect::<Vec<_>>();
+    assert_eq!((in_indexes("Product"), in_indexes("Product-retired")), (vec![Index::Gsi2], vec![]));
+    assert_eq!((in_indexes("Order"), in_indexes("Order-placing")), (vec![Index::Gsi2], vec![]));
+    assert_eq!((in_indexes("Sale"), in_indexes("Sale-reversed")), (vec![Index::Gsi3], vec![]));
+    assert_eq!((in_indexes("CustomerOrder"), in_indexes("CustomerOrder-shipped")), (vec![], vec![Index::Gsi3]));
+}
+
+#[test]
+fn an_index_key_is_stored_whole_or_not_at_all() {
+    for golden in goldens(&World::plain()) {
+        for index in Index::ALL {
+            let half = golden.is_in(index) != golden.item.contains_key(index.sort_attribute());
+            assert!(!half, "{} has half a key of {}", golden.name, index.name());
+            assert_eq!(index_entry_size(&golden.item, index).is_some(), golden.is_in(index));
+        }
+    }
+}
+
+/// F10 of the patterns: a bare `STATUS#paid` would push the whole shop through one partition.
+#[test]
+fn no_index_partition_is_named_by_a_low_cardinality_value_alone() {
+    for golden in goldens(&World::plain()) {
+        for index in Index::ALL.into_iter().filter(|index| golden.is_in(*index)) {
+            let AttributeValue::S(partition) = &golden.item[index.partition_attribute()] else {
+                panic!("not a string")
+            };
+            let parts = key_schema::encoding::split(partition).unwrap();
+            let names_something = parts
+                .iter()
+                .skip(1)
+                .any(|part| part.len() == 20 || part.len() > "household".len() || *part == "1082185");
+            assert!(names_something, "{partition} has neither an id nor a shard");
+        }
+    }
+}
+
+#[test]
+fn only_what_expires_carries_a_time_to_live_and_it_is_in_seconds() {
+    for golden in goldens(&World::plain()) {
+        let expected = match &golden.entity {
+            AnyEntity::Session(session) => Some(session.expires_at),
+            AnyEntity::Cart(cart) => Some(cart.expires_at),
+            AnyEntity::IdempotencyRecord(record) => Some(record.expires_at),
+            AnyEntity::Quarantined(record) => Some(record.expires_at),
+            _ => None,
+        };
+        let expected = expected.map(|at| AttributeValue::N((at.as_millis() / 1000).to_string()));
+        assert_eq!(golden.item.get("ttl"), expected.as_ref(), "{}", golden.name);
+    }
+}
+
+#[test]
+fn an_item_of_another_kind_or_with_a_piece_missing_is_not_decoded() {
+    let decode = |item: &Item| Stored::<Product>::from_item(item.clone()).unwrap_err();
+    let expected = |error: DecodeError| matches!(error, DecodeError::OtherEntity { expected: "Product", found } if found == "Stock");
+    assert!(expected(decode(&golden("Stock").item)));
+    let product = golden("Product").item;
+    let mut nameless = product.clone();
+    nameless.inner_mut().remove("entity");
+    assert!(matches!(decode(&nameless), DecodeError::NoEntity));
+    assert!(matches!(AnyEntity::from_item(nameless), Err(DecodeError::NoEntity)));
+    let mut unknown = product.clone();
+    unknown.inner_mut().insert("entity".into(), AttributeValue::S("Unicorn".into()));
+    assert!(matches!(AnyEntity::from_item(unknown), Err(DecodeError::UnknownEntity(name)) if name == "Unicorn"));
+    for needed in ["id", "name", "price", "version", "rev", "born", "created_at", "updated_at"] {
+        let mut cut = product.clone();
+        cut.inner_mut().remove(needed);
+        assert!(
+            matches!(decode(&cut), DecodeError::Malformed { entity, .. } if entity == "Product"),
+            "without {needed}"
+        );
+        let mut wrong = product.clone();
+        wrong.inner_mut().insert(needed.into(), AttributeValue::Bool(true));
+        assert!(matches!(decode(&wrong), DecodeError::Malformed { .. }), "with a wrong {needed}");
+    }
+}
+
+#[test]
+fn attributes_of_a_later_version_do_not_keep_an_item_from_being_read() {
+    let mut item = golden("Stock").item;
+    item.inner_mut()
+        .insert("added_next_year".into(), AttributeValue::M([("a".to_owned(), AttributeValue::Null(true))].into()));
+    assert_eq!(Stored::<Stock>::from_item(item).unwrap(), World::plain().stock());
+}
+
+/// 409,600 bytes with the names, as DynamoDB counts; one more is refused before it is sent.
+#[test]
+fn an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused() {
+    let mut content = World::plain().content();
+    content.data.text = String::new();
+    let room = MAX_ITEM_BYTES - size(&content.to_item().unwrap());
+    content.data.text = "x".repeat(room);
+    assert_eq!(size(&content.to_item().unwrap()), MAX_ITEM_BYTES);
+    content.data.text.push('x');
+    assert!(matches!(content.to_item(), Err(EncodeError::TooLarge(bytes)) if bytes == MAX_ITEM_BYTES + 1));
+}
+
+/// The figures of the Developer Guide's rules, worked by hand.
+#[test]
+fn an_items_size_is_counted_as_dynamodb_counts() {
+    let sized =
+        |value: AttributeValue| size(&Item::from(std::collections::HashMap::from([("n".to_owned(), value)]))) - 1;
+    assert_eq!(sized(AttributeValue::S("é".into())), 2);
+    assert_eq!(sized(AttributeValue::N("1234567".into())), 5);
+    assert_eq!(sized(AttributeValue::N("-12".into())), 3);
+    assert_eq!(sized(AttributeValue::Bool(true)), 1);
+    assert_eq!(sized(AttributeValue::Null(true)), 1);
+    assert_eq!(sized(AttributeValue::L(vec![])), 3);
+    assert_eq!(sized(AttributeValue::L(vec![AttributeValue::S("ab".into())])), 3 + 2 + 1);
+    assert_eq!(sized(AttributeValue::M([("key".to_owned(), AttributeValue::S("ab".into()))].into())), 3 + 3 + 2 + 1);
+}

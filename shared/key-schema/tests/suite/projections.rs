@@ -1,0 +1,94 @@
+//! What a list shows can be read from its index alone, and an index carries nothing that no list shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use key_schema::item::{FromItem, Item};
+use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
+use key_schema::pattern::{self, Pattern};
+use key_schema::{customer, order, product, review, sales, session};
+
+use crate::goldens::golden;
+use crate::support::assert_same;
+
+/// A list: its pattern, and which of its projected attributes the view that it is read as really needs.
+struct List {
+    pattern: &'static Pattern,
+    needed: BTreeSet<&'static str>,
+}
+
+/// Reads a golden item as `V` from what the pattern's index has of it.
+fn list<V: FromItem + Debug + PartialEq>(pattern: &'static Pattern, name: &str) -> List {
+    let (golden, index) = (golden(name), pattern.index.unwrap());
+    assert!(golden.is_in(index), "{name} is not in {}", index.name());
+    let whole = V::from_item(golden.item.clone()).unwrap();
+    let from_index = |without: Option<&str>| V::from_item(entry(&golden.item, index, without));
+    assert_eq!(from_index(None).unwrap(), whole, "{} loses something that it shows", pattern.id);
+    let needed = index.projected().iter().copied().filter(|name| from_index(Some(name)).ok().as_ref() != Some(&whole));
+    List { pattern, needed: needed.collect() }
+}
+
+/// What an index has of an item.
+fn entry(item: &Item, index: Index, without: Option<&str>) -> Item {
+    let keys = ["PK", "SK", index.partition_attribute(), index.sort_attribute()];
+    let carried = keys.iter().chain(index.projected()).filter(|name| Some(**name) != without);
+    let attributes = carried.filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone())));
+    Item::from(attributes.collect::<std::collections::HashMap<_, _>>())
+}
+
+fn lists() -> Vec<List> {
+    vec![
+        list::<customer::Listed>(&customer::BY_TIER, "Customer"),
+        list::<session::Listed>(&session::ACTIVE, "Session"),
+        list::<product::Listed>(&product::IN_CATEGORY, "Product"),
+        list::<review::Listed>(&review::NEWEST, "Review"),
+        list::<review::Listed>(&review::BEST, "Review"),
+        list::<review::Listed>(&review::BY_CUSTOMER, "Review"),
+        list::<order::Summary>(&order::BY_STATUS, "Order"),
+        list::<order::Shipment>(&order::SHIPMENTS, "CustomerOrder-shipped"),
+        list::<order::LogLine>(&order::LOG, "OrderLog"),
+        list::<sales::Listed>(&sales::OF_PRODUCT, "Sale"),
+    ]
+}
+
+/// Which lists need each attribute that an index carries.
+pub fn readers(index: Index) -> BTreeMap<&'static str, Vec<&'static str>> {
+    let lists: Vec<List> = lists().into_iter().filter(|list| list.pattern.index == Some(index)).collect();
+    let readers =
+        |name: &str| lists.iter().filter(|list| list.needed.contains(name)).map(|list| list.pattern.id).collect();
+    index.projected().iter().map(|name| (*name, readers(name))).collect()
+}
+
+#[test]
+fn every_list_over_an_index_shows_all_that_it_shows_from_the_index_alone() {
+    let checked: BTreeSet<&str> = lists().iter().map(|list| list.pattern.id).collect();
+    let all: BTreeSet<&str> =
+        pattern::all().filter(|pattern| pattern.index.is_some()).map(|pattern| pattern.id).collect();
+    assert_same(&checked, &all);
+}
+
+#[test]
+fn an_index_carries_only_what_some_list_shows() {
+    for index in Index::ALL {
+        for (attribute, readers) in readers(index) {
+            assert!(!readers.is_empty(), "{} carries {attribute}, which no list shows", index.name());
+        }
+    }
+}
+
+/// CreateTable refuses more; the emulators do not.
+#[test]
+fn projections_are_within_the_limits_of_dynamodb() {
+    for index in Index::ALL {
+        assert!(
+            index.projected().len() <= MAX_PROJECTED,
+            "{} carries {} attributes",
+            index.name(),
+            index.projected().len()
+        );
+        let distinct: BTreeSet<&&str> = index.projected().iter().collect();
+        assert_eq!(distinct.len(), index.projected().len(), "{} names an attribute twice", index.name());
+    }
+    let total: usize = Index::ALL.iter().map(|index| index.projected().len()).sum();
+    assert!(total <= MAX_PROJECTED_TOTAL);
+}

@@ -1,0 +1,252 @@
+//! Ranges neither miss nor over-read, and pages neither repeat nor lose.
+
+use std::collections::BTreeSet;
+
+use key_schema::change::IndexEntry as _;
+use key_schema::customer;
+use key_schema::encoding::{NewestFirst, join};
+use key_schema::id::{CustomerId, OrderId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::order::{self, OrderStatus};
+use key_schema::product::{self, CategoryPath, CategoryPlace};
+use key_schema::request::{Query, Range};
+use key_schema::{category, review, sales, session};
+use proptest::collection::{btree_set, vec};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::categories::path;
+use crate::support::{at, deterministic, instant, instant_since_epoch, text};
+
+/// Parts that differ little and lie around the bounds.
+fn part() -> impl Strategy<Value = String> {
+    prop_oneof![
+        select(&["a", "a#", "a$", "a%", "a&", "aa", "a#b", "b", "", "é", "~", "\u{10FFFF}"][..])
+            .prop_map(str::to_owned),
+        text(2)
+    ]
+}
+
+fn key(prefix: &str, parts: &[String]) -> String {
+    join(prefix, &parts.iter().map(|part| part as _).collect::<Vec<_>>())
+}
+
+fn covers<T>(query: &Query<T>, sort_key: &str) -> bool {
+    query.bounds().is_some_and(|range| range.contains(sort_key))
+}
+
+fn customer() -> CustomerId {
+    CustomerId::new("c1").unwrap()
+}
+
+fn product() -> ProductId {
+    ProductId::new("p1").unwrap()
+}
+
+proptest! {
+    #![proptest_config(deterministic())]
+
+    #[test]
+    fn the_range_under_a_prefix_is_what_has_more_parts_behind_it(
+        prefix in vec(part(), 0..3), keys in vec((select(&["P", "PA", "P-", "O"][..]), vec(part(), 0..4)), 1..30),
+    ) {
+        let range = Range::under(&key("P", &prefix));
+        for (kind, parts) in keys {
+            let expected = kind == "P" && parts.len() > prefix.len() && parts.starts_with(&prefix);
+            prop_assert_eq!(range.contains(&key(kind, &parts)), expected, "{} {:?}", kind, parts);
+        }
+    }
+
+    #[test]
+    fn a_list_between_two_instants_has_both_and_all_between(
+        from in instant(), to in instant(), entries in vec((instant(), text(3)), 1..20), open: (bool, bool),
+    ) {
+        let (from, to) = (open.0.then_some(from), open.1.then_some(to));
+        let by_status = order::by_status(OrderStatus::Paid, from, to).unwrap();
+        let shipments = order::shipments(&customer(), from).unwrap();
+        for (when, id) in entries.into_iter().chain([from, to].into_iter().flatten().map(|bound| (bound, "#".into()))) {
+            let sort_key = join(&when.to_string(), &[&id]);
+            let (after, before) = (from.is_none_or(|from| from <= when), to.is_none_or(|to| when <= to));
+            prop_assert_eq!(covers(&by_status, &sort_key), after && before);
+            prop_assert_eq!(covers(&shipments, &sort_key), after);
+        }
+    }
+
+    #[test]
+    fn sales_between_two_instants_include_both(from in instant(), to in instant(), when in instant(), id in text(3)) {
+        let sales = sales::of_product(&product(), 2017, from, to).unwrap();
+        for when in [when, from, to] {
+            prop_assert_eq!(covers(&sales, &join(&when.to_string(), &[&id])), from <= when && when <= to);
+        }
+    }
+
+    #[test]
+    fn a_session_is_active_until_the_millisecond_in_which_it_ends(now in instant(), ends in instant(), id in text(3)) {
+        let active = session::active(&customer(), now).unwrap();
+        for ends in [ends, now, now.plus_millis(1)] {
+            // The end of time is the one instant without a later one.
+            if ends < Instant::MAX {
+                prop_assert_eq!(covers(&active, &join(&ends.to_string(), &[&id])), ends > now);
+            }
+        }
+    }
+
+    #[test]
+    fn orders_of_a_customer_are_found_by_the_instant_in_their_id(
+        from in instant_since_epoch(), to in instant_since_epoch(), made in instant_since_epoch(), random: [u8; 10], open: (bool, bool),
+    ) {
+        let (from, to) = (open.0.then_some(from), open.1.then_some(to));
+        let orders = order::of_customer(&customer(), from, to).unwrap();
+        for made in [Some(made), from, to].into_iter().flatten().filter(|made| *made < Instant::MAX) {
+            let expected = from.is_none_or(|from| from <= made) && to.is_none_or(|to| made <= to);
+            prop_assert_eq!(covers(&orders, &join("ORDER", &[&OrderId::generate(made, random)])), expected);
+        }
+        for other in ["PROFILE".to_owned(), join("LIKE", &[&"p"]), join("QUESTION", &[&NewestFirst(made), &"q"])] {
+            prop_assert!(!covers(&orders, &other));
+        }
+    }
+
+    #[test]
+    fn the_overview_reads_the_profile_and_orders_and_nothing_else_of_the_customer(id in text(6), when in instant()) {
+        let overview = customer::overview(&customer()).unwrap();
+        prop_assert!(covers(&overview, "PROFILE") && covers(&overview, &join("ORDER", &[&id])));
+        for other in [join("FOLLOWS", &[&id]), join("LIKE", &[&id]), join("QUESTION", &[&NewestFirst(when), &id])] {
+            prop_assert!(!covers(&overview, &other), "{}", other);
+        }
+    }
+
+    #[test]
+    fn a_product_page_reads_neither_content_nor_reviews(id in text(6)) {
+        let page = product::page(&product()).unwrap();
+        prop_assert!(["PRODUCT", "PRODUCT#STATS", "PRODUCT#STOCK"].iter().all(|part| covers(&page, part)));
+        prop_assert!(!covers(&page, "CONTENT") && !covers(&page, &join("REVIEW", &[&id])));
+    }
+
+    #[test]
+    fn a_category_lists_its_products_and_those_below_it_and_no_neighbours(
+        asked in vec(part(), 1..3), stands in vec(part(), 1..4), id in part(),
+    ) {
+        let (Ok(asked), Ok(stands), Ok(id)) = (CategoryPath::new(asked), CategoryPath::new(stands), ProductId::new(id)) else { return Ok(()) };
+        let place = CategoryPlace { category_path: &stands, id: &id }.index_key().unwrap();
+        let query = product::in_category(&asked).unwrap();
+        let found = query.partitions().contains(&place.partition) && covers(&query, place.sort.as_str());
+        prop_assert_eq!(found, stands.names().starts_with(asked.names()));
+    }
+
+    #[test]
+    fn children_are_those_of_the_category_alone(asked in vec(part(), 1..3), stands in vec(part(), 1..4)) {
+        let (Ok(asked), Ok(stands)) = (CategoryPath::new(asked), CategoryPath::new(stands)) else { return Ok(()) };
+        let known = category::known([&stands]).unwrap();
+        let (query, node) = (category::children(&asked).unwrap(), &known.keys()[0]);
+        let found = query.partitions() == [node.pk.clone()] && covers(&query, node.sk.as_str());
+        prop_assert_eq!(found, stands.parent() == Some(asked.clone()));
+        prop_assert!(!covers(&query, "ABOUT"));
+    }
+
+    #[test]
+    fn behind_the_end_of_a_page_lies_exactly_what_has_not_been_given_out(
+        end in sort_key(), keys in vec(sort_key(), 1..20), from in instant(), to in instant(),
+    ) {
+        for list in lists(from, to) {
+            let Some(range) = list.bounds(None) else { continue };
+            for key in keys.iter().filter(|key| **key != end) {
+                let behind = if list.descending { *key < end } else { *key > end };
+                let left = list.bounds(Some(end.clone())).is_some_and(|bounds| bounds.contains(key));
+                prop_assert_eq!(left, range.contains(key) && behind, "{} behind {} in {}", key, end, list.name);
+            }
+        }
+    }
+
+    #[test]
+    fn pages_of_any_size_over_any_shards_give_every_item_once_and_in_order(
+        keys in btree_set(sort_key(), 0..40), size in 1usize..6, shards in 1usize..5, from in instant(), to in instant(),
+    ) {
+        for list in lists(from, to) {
+            let mut expected: Vec<&String> = keys.iter().filter(|key| list.bounds(None).is_some_and(|range| range.contains(key))).collect();
+            if list.descending {
+                expected.reverse();
+            }
+            let pages = list.read(&keys, shards, size);
+            prop_assert!(pages.iter().rev().skip(1).all(|page| page.len() == size), "{} has a short page", list.name);
+            prop_assert_eq!(pages.iter().flatten().collect::<Vec<_>>(), expected, "{}", list.name);
+        }
+    }
+}
+
+/// Sort keys as the lists below have them.
+fn sort_key() -> impl Strategy<Value = String> {
+    let kind = prop_oneof![
+        select(&["CHILD", "CHILDREN", "ORDER", "PROFILE", "QUESTION"][..]).prop_map(str::to_owned),
+        instant().prop_map(|instant| instant.to_string()),
+    ];
+    (kind, part()).prop_map(|(kind, id)| join(&kind, &[&id]))
+}
+
+/// A list as far as paging goes.
+struct List {
+    name: &'static str,
+    descending: bool,
+    ask: Box<dyn Fn(Option<String>) -> Option<Range>>,
+}
+
+impl List {
+    fn of<T: 'static>(name: &'static str, make: impl Fn() -> Query<T> + 'static) -> Self {
+        Self { name, descending: make().is_descending(), ask: Box::new(move |after| make().after(after).bounds()) }
+    }
+
+    fn bounds(&self, after: Option<String>) -> Option<Range> {
+        (self.ask)(after)
+    }
+
+    /// What the executor does: asks each shard behind the last page's end, drops that end, merges, and gives out a page.
+    fn read(&self, keys: &BTreeSet<String>, shards: usize, size: usize) -> Vec<Vec<String>> {
+        let (mut pages, mut end) = (Vec::new(), None::<String>);
+        loop {
+            let Some(bounds) = self.bounds(end.clone()) else { return pages };
+            let mut found = Vec::new();
+            for shard in 0..shards {
+                let mut items: Vec<&String> =
+                    keys.iter().enumerate().filter(|(at, _)| at % shards == shard).map(|(_, key)| key).collect();
+                if self.descending {
+                    items.reverse();
+                }
+                let new = items.into_iter().filter(|key| bounds.contains(key) && Some(*key) != end.as_ref());
+                found.extend(new.take(size + 1).cloned());
+            }
+            found.sort();
+            if self.descending {
+                found.reverse();
+            }
+            let more = found.len() > size;
+            found.truncate(size);
+            end = found.last().cloned();
+            pages.push(found);
+            if !more {
+                return pages;
+            }
+        }
+    }
+}
+
+/// Both directions, with and without bounds, and bounds that may be the wrong way round.
+fn lists(from: Instant, to: Instant) -> Vec<List> {
+    vec![
+        List::of("all, forward", || order::log(&OrderId::new("o1").unwrap()).unwrap()),
+        List::of("all, backward", || review::newest(&product()).unwrap()),
+        List::of("under a prefix, forward", || category::children(&path(&["A"])).unwrap()),
+        List::of("between two kinds, backward", || customer::overview(&customer()).unwrap()),
+        List::of("between two instants, backward", move || {
+            order::by_status(OrderStatus::Paid, Some(from), Some(to)).unwrap()
+        }),
+        List::of("from an instant, forward", move || session::active(&customer(), from).unwrap()),
+    ]
+}
+
+#[test]
+fn a_range_whose_end_lies_before_its_begin_is_not_asked_for() {
+    let (early, late) = (at("2017-01-01T00:00:00Z"), at("2018-01-01T00:00:00Z"));
+    assert_eq!(order::by_status(OrderStatus::Paid, Some(late), Some(early)).unwrap().bounds(), None);
+    assert_eq!(order::of_customer(&customer(), Some(late), Some(early)).unwrap().bounds(), None);
+    assert_eq!(sales::of_product(&product(), 2017, late, early).unwrap().bounds(), None);
+    assert!(order::by_status(OrderStatus::Paid, Some(early), Some(early)).unwrap().bounds().is_some());
+}

@@ -1,0 +1,138 @@
+//! The registry of access patterns is consistent, and the customer's partition keeps its order.
+
+use std::collections::BTreeSet;
+
+use key_schema::encoding::{NewestFirst, join};
+use key_schema::item::{entity_name, key_of};
+use key_schema::key::Index;
+use key_schema::pattern::{self, Consistency, Operation};
+
+use crate::goldens::goldens;
+use crate::support::at;
+use crate::world::World;
+
+#[test]
+fn every_pattern_has_an_id_of_its_own_of_the_form_area_and_what() {
+    let mut seen = BTreeSet::new();
+    for pattern in pattern::all() {
+        let word = |word: &str| {
+            !word.is_empty()
+                && word.split('-').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase()))
+        };
+        assert!(matches!(pattern.id.split_once('.'), Some((area, what)) if word(area) && word(what)), "{}", pattern.id);
+        assert!(seen.insert(pattern.id), "{} is there twice", pattern.id);
+    }
+}
+
+#[test]
+fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
+    for pattern in pattern::all() {
+        assert!(![pattern.purpose, pattern.key, pattern.detail].contains(&""), "{}", pattern.id);
+        assert!(
+            ["any", "owner", "signed in", "staff", "system"].contains(&pattern.who),
+            "{}: {}",
+            pattern.id,
+            pattern.who
+        );
+        assert!(!pattern.routes.is_empty(), "{} is used by nothing", pattern.id);
+        for route in pattern.routes {
+            let routed = matches!(route.split_once(' '), Some(("GET" | "POST" | "PUT" | "PATCH" | "DELETE", path)) if path.starts_with("/v1/"));
+            assert!(routed || ["stream", "local system"].contains(route), "{}: {route}", pattern.id);
+            assert!(!routed || pattern.who != "system", "{} can be caused by a client through {route}", pattern.id);
+        }
+        let distinct: BTreeSet<_> = pattern.routes.iter().collect();
+        assert_eq!(distinct.len(), pattern.routes.len(), "{} names a route twice", pattern.id);
+    }
+}
+
+#[test]
+fn reads_say_how_fresh_they_are_and_strong_ones_why() {
+    for pattern in pattern::all() {
+        let reads = matches!(
+            pattern.operation,
+            Operation::GetItem | Operation::BatchGetItem | Operation::Query | Operation::ShardedQuery
+        );
+        assert_eq!(reads, pattern.consistency != Consistency::Write, "{}", pattern.id);
+        if let Consistency::Strong(reason) = pattern.consistency {
+            assert!(!reason.is_empty(), "{}", pattern.id);
+            assert_eq!(pattern.index, None, "{}: DynamoDB has no strong read of an index", pattern.id);
+        }
+        assert!(
+            pattern
+                .operation
+                .actions()
+                .iter()
+                .all(|action| action.starts_with("dynamodb:") && *action != "dynamodb:Scan")
+        );
+    }
+}
+
+#[test]
+fn every_index_is_used_and_every_index_that_is_used_is_known() {
+    let used: BTreeSet<Index> = pattern::all().filter_map(|pattern| pattern.index).collect();
+    assert_eq!(used, Index::ALL.into_iter().collect());
+    for pattern in pattern::all() {
+        if let Some(index) = pattern.index {
+            assert!(
+                matches!(pattern.operation, Operation::Query | Operation::ShardedQuery),
+                "{}: an index can only be queried",
+                pattern.id
+            );
+            assert!(pattern.key.starts_with(index.partition_attribute()), "{}", pattern.id);
+        }
+    }
+}
+
+/// R6 of the patterns: one index answers orders by status, customers by tier and products by category.
+#[test]
+fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
+    let world = World::plain();
+    let kinds: BTreeSet<String> = goldens(&world)
+        .iter()
+        .filter(|golden| golden.is_in(Index::Gsi2))
+        .map(|golden| entity_name(&golden.item).unwrap().to_owned())
+        .collect();
+    assert!(["Customer", "Order", "Product"].iter().all(|kind| kinds.contains(*kind)), "{kinds:?}");
+    let sharded: Vec<&str> = pattern::all()
+        .filter(|pattern| pattern.operation == Operation::ShardedQuery && pattern.index == Some(Index::Gsi2))
+        .map(|pattern| pattern.id)
+        .collect();
+    assert_eq!(sharded, ["customers.by-tier", "categories.products", "orders.by-status"]);
+}
+
+/// Read backward from the profile come the newest orders, forward the newest questions. Anything else that sorted between would
+/// come with every overview.
+#[test]
+fn nothing_but_orders_the_profile_and_questions_sorts_between_them_in_a_customers_partition() {
+    for golden in goldens(&World::plain()) {
+        let key = key_of(&golden.item).unwrap();
+        if !key.pk.as_str().starts_with("CUSTOMER#") {
+            continue;
+        }
+        let between = ("ORDER#"..="QUESTION$").contains(&key.sk.as_str());
+        let known = match entity_name(&golden.item).unwrap() {
+            "CustomerOrder" => key.sk.as_str().starts_with("ORDER#"),
+            "Customer" => key.sk.as_str() == "PROFILE",
+            "Question" => key.sk.as_str().starts_with("QUESTION#"),
+            _ => false,
+        };
+        assert_eq!(between, known, "{} lies at {}", golden.name, key.sk);
+    }
+}
+
+#[test]
+fn a_customers_partition_has_the_byte_order_of_the_design() {
+    let question = |text| join("QUESTION", &[&NewestFirst(at(text)), &"q"]);
+    let order = [
+        join("FOLLOWS", &[&"\u{10FFFF}"]),
+        join("LIKE", &[&"\u{10FFFF}"]),
+        join("ORDER", &[&"01"]),
+        join("ORDER", &[&"\u{10FFFF}"]),
+        "PROFILE".to_owned(),
+        question("9999-12-31T23:59:59.999Z"),
+        question("2017-01-01T00:00:00.000Z"),
+        question("0000-01-01T00:00:00.000Z"),
+        "QUESTION$".to_owned(),
+    ];
+    assert!(order.is_sorted(), "{order:#?}");
+}

@@ -1,0 +1,197 @@
+//! Each request as it is rendered, and what DynamoDB asks of every one.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use key_schema::cart;
+use key_schema::expression::{Condition, Step};
+use key_schema::idempotency::{self, Answer};
+use key_schema::key::Index;
+use key_schema::order::{self, OrderStatus, Placement};
+use key_schema::pattern;
+use key_schema::request::{Guarded, TooManyActions, Write};
+
+use crate::exercises::exercises;
+use crate::support::{assert_same, at};
+use crate::world::World;
+
+#[test]
+fn each_request_is_rendered_as_recorded() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("golden");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let text = exercises().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n");
+    settings.bind(|| insta::assert_snapshot!("requests", text));
+}
+
+/// A pattern that nothing produces is not an access pattern; a cost snapshot could not price it.
+#[test]
+fn every_pattern_is_produced_by_a_constructor() {
+    let produced: BTreeSet<&str> = exercises().iter().map(|shown| shown.pattern.id).collect();
+    let registered: BTreeSet<&str> = pattern::all().map(|pattern| pattern.id).collect();
+    assert_same(&produced, &registered);
+}
+
+/// Reads the sources, because a new constructor of an old pattern would otherwise be rendered nowhere.
+#[test]
+fn every_constructor_is_exercised() {
+    let exercised: BTreeSet<String> = exercises().iter().map(|shown| shown.constructor.to_owned()).collect();
+    let mut written = BTreeSet::new();
+    constructors(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), None, &mut written);
+    assert_same(&exercised, &written);
+}
+
+fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            constructors(&path, Some(stem), found);
+            continue;
+        }
+        let source = std::fs::read_to_string(&path).unwrap();
+        for function in source.split("\npub fn ").skip(1) {
+            let (signature, _) = function.split_once('{').unwrap();
+            let name = signature.split(['(', '<']).next().unwrap();
+            let makes = |request: &&str| signature.contains(&format!("-> Result<{request}"));
+            if ["Get<", "BatchGet<", "Query<", "Single<", "Transaction<", "BatchWrite,"].iter().any(makes) {
+                found.insert(format!("{}::{name}", module.unwrap_or(stem)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_request_is_what_its_pattern_says_that_it_is() {
+    for shown in exercises() {
+        assert_eq!(shown.operation, shown.pattern.operation, "{}", shown.pattern.id);
+    }
+}
+
+/// The registry's key conditions are prose; at least their type prefixes are those of the keys.
+#[test]
+fn a_pattern_names_the_prefix_of_every_key_that_its_requests_use() {
+    for shown in exercises() {
+        let keys = shown.keys.iter().map(|key| key.pk.as_str());
+        for partition in keys.chain(shown.partitions.iter().map(|partition| partition.as_str())) {
+            let prefix = partition.split('#').next().unwrap();
+            assert!(shown.pattern.key.contains(prefix), "{} does not say {prefix}", shown.pattern.id);
+        }
+    }
+}
+
+/// DynamoDB refuses an expression that leaves a placeholder undefined, and a request that defines one without use.
+#[test]
+fn every_placeholder_is_defined_once_and_used() {
+    for shown in exercises() {
+        for rendered in shown.writes.iter().map(Guarded::render) {
+            let text = format!("{} {}", rendered.update.unwrap_or_default(), rendered.condition.unwrap_or_default());
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '#' && c != ':');
+            let used: BTreeSet<&str> = words.filter(|word| word.starts_with(['#', ':'])).collect();
+            let defined: Vec<&str> = rendered
+                .names
+                .iter()
+                .map(|(name, _)| name)
+                .chain(rendered.values.iter().map(|(name, _)| name))
+                .map(String::as_str)
+                .collect();
+            assert_eq!(used, defined.iter().copied().collect(), "{}", shown.constructor);
+            assert_eq!(used.len(), defined.len(), "{}", shown.constructor);
+        }
+    }
+}
+
+fn updates() -> Vec<(&'static str, Vec<Step>)> {
+    let steps =
+        |guarded: &Guarded| if let Write::Update { steps, .. } = &guarded.write { Some(steps.clone()) } else { None };
+    exercises()
+        .iter()
+        .flat_map(|shown| shown.writes.iter().filter_map(steps).map(|steps| (shown.constructor, steps)))
+        .collect()
+}
+
+/// DynamoDB refuses two document paths that overlap.
+#[test]
+fn no_update_changes_an_attribute_twice() {
+    for (constructor, steps) in updates() {
+        let attribute = |step: &Step| match step {
+            Step::Set(name, _) | Step::SetIfMissing(name, _) | Step::SetEntry(name, ..) => *name,
+            Step::Remove(name) | Step::RemoveEntry(name, _) | Step::Add(name, _) => *name,
+        };
+        let distinct: BTreeSet<&str> = steps.iter().map(attribute).collect();
+        assert_eq!(distinct.len(), steps.len(), "{constructor}: {steps:?}");
+    }
+}
+
+/// `rev` orders copies and search documents, so no write may leave it; what people see moves the ETag and the instant with it.
+#[test]
+fn every_update_moves_rev_and_a_visible_one_the_version_too() {
+    for (constructor, steps) in updates() {
+        assert!(steps.contains(&Step::Add("rev", 1)), "{constructor}");
+        let dated = steps.iter().any(|step| matches!(step, Step::Set("updated_at", _)));
+        assert_eq!(steps.contains(&Step::Add("version", 1)), dated, "{constructor}");
+    }
+}
+
+#[test]
+fn an_update_writes_both_halves_of_an_index_key_or_neither() {
+    for (constructor, steps) in updates() {
+        for index in Index::ALL {
+            let sets = |name: &str| steps.iter().any(|step| matches!(step, Step::Set(known, _) if *known == name));
+            let removes = |name: &str| steps.iter().any(|step| matches!(step, Step::Remove(known) if *known == name));
+            let (partition, sort) = (index.partition_attribute(), index.sort_attribute());
+            assert_eq!((sets(partition), removes(partition)), (sets(sort), removes(sort)), "{constructor}");
+        }
+    }
+}
+
+/// DynamoDB refuses a transaction with two actions on one item.
+#[test]
+fn no_request_names_an_item_twice() {
+    for shown in exercises() {
+        let distinct: BTreeSet<_> = shown.keys.iter().collect();
+        assert_eq!(distinct.len(), shown.keys.len(), "{}", shown.constructor);
+    }
+}
+
+#[test]
+fn an_order_takes_as_many_actions_as_are_counted_beforehand() {
+    let (world, now) = (World::plain(), at("2017-02-05T12:00:00.000Z"));
+    let line = world.order_line();
+    for lines in [1, 47, 48, 49] {
+        for (reference, idempotent, cart) in
+            [(false, false, false), (true, false, true), (false, true, false), (true, true, true)]
+        {
+            let mut order = world.order(OrderStatus::Pending);
+            order.data.reference = order.data.reference.filter(|_| reference);
+            let record = world.idempotency_record(Answer::Order(world.order.clone()));
+            let placement = Placement {
+                order: &order,
+                lines: &vec![line.clone(); lines],
+                by: "c1",
+                claim: idempotent.then(|| idempotency::claim(&record, now).unwrap()),
+                cart: cart.then(|| cart::check_out(&world.cart()).unwrap()),
+            };
+            let transaction = order::place(placement).unwrap();
+            let counted = order::actions(lines, reference, idempotent, cart);
+            assert_eq!(transaction.actions().len(), counted);
+            assert_eq!(transaction.check_size(), if counted > 100 { Err(TooManyActions(counted)) } else { Ok(()) });
+        }
+    }
+}
+
+#[test]
+fn conditions_nest_as_they_are_written() {
+    let text = |condition: &Condition| key_schema::request::render(condition).text;
+    let (a, b, c) = (Condition::Exists, Condition::Has("b"), Condition::Lacks("c"));
+    assert_eq!(
+        text(&a.clone().and(b.clone()).and(c.clone())),
+        "(attribute_exists(#0) AND attribute_exists(#1) AND attribute_not_exists(#2))"
+    );
+    assert_eq!(
+        text(&a.clone().or(b.clone()).and(c.clone())),
+        "((attribute_exists(#0) OR attribute_exists(#1)) AND attribute_not_exists(#2))"
+    );
+    assert_eq!(text(&c.or(a.and(b))), "(attribute_not_exists(#0) OR (attribute_exists(#1) AND attribute_exists(#2)))");
+}

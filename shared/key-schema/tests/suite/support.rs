@@ -1,0 +1,123 @@
+//! What several tests share: deterministic properties, hostile texts, and DynamoDB's JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use key_schema::instant::Instant;
+use key_schema::item::Item;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+use serde_dynamo::AttributeValue;
+use serde_json::Value;
+
+/// The same cases in every run, so that a failure is one of the code and not of the day.
+pub fn deterministic() -> Config {
+    Config { cases: 512, rng_seed: RngSeed::Fixed(0x00B0_DE6A), failure_persistence: None, ..Config::default() }
+}
+
+pub fn at(text: &str) -> Instant {
+    text.parse().unwrap()
+}
+
+/// Characters around everything that the encodings treat in a special way, and some of every length in UTF-8.
+const SPECIAL: &[char] = &[
+    '\0',
+    '\t',
+    '\u{1f}',
+    ' ',
+    '!',
+    '"',
+    '#',
+    '$',
+    '%',
+    '&',
+    '\'',
+    '(',
+    '+',
+    '-',
+    '/',
+    '0',
+    '2',
+    '9',
+    'A',
+    'F',
+    'Z',
+    '_',
+    'a',
+    'f',
+    'z',
+    '~',
+    '\u{7f}',
+    '\u{80}',
+    'ß',
+    'é',
+    'ʼ',
+    'ﬁ',
+    '中',
+    '\u{ffff}',
+    '😀',
+    '\u{10FFFF}',
+];
+
+/// Any text, with the special characters far more often than chance has them.
+pub fn text(max_chars: usize) -> impl Strategy<Value = String> {
+    let character = prop_oneof![4 => proptest::sample::select(SPECIAL), 1 => any::<char>()];
+    proptest::collection::vec(character, 0..=max_chars).prop_map(|chars| chars.into_iter().collect())
+}
+
+/// Any bytes, with those around the escaped range far more often than chance has them.
+pub fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(prop_oneof![3 => 0x1e..=0x2au8, 1 => any::<u8>()], 0..=max)
+}
+
+/// Any instant, and often ones that are a few milliseconds apart.
+pub fn instant() -> impl Strategy<Value = Instant> {
+    let range = Instant::MIN.as_millis()..=Instant::MAX.as_millis();
+    prop_oneof![range, -3i64..=3, 1_483_271_605_998i64..=1_483_271_606_003]
+        .prop_map(|millis| Instant::from_millis(millis).unwrap())
+}
+
+/// The same from 1970 on, as far as time-ordered ids reach.
+pub fn instant_since_epoch() -> impl Strategy<Value = Instant> {
+    instant().prop_map(|at| Instant::from_millis(at.as_millis().abs().min(Instant::MAX.as_millis())).unwrap())
+}
+
+/// Compares two sets, and says only in what they differ.
+#[track_caller]
+pub fn assert_same<T: Ord + Debug>(shown: &BTreeSet<T>, wanted: &BTreeSet<T>) {
+    let missing: Vec<&T> = wanted.difference(shown).collect();
+    let needless: Vec<&T> = shown.difference(wanted).collect();
+    assert!(missing.is_empty() && needless.is_empty(), "missing: {missing:?}, needless: {needless:?}");
+}
+
+/// A value in DynamoDB's JSON, maps in the order of their names.
+pub fn json(value: &AttributeValue) -> Value {
+    match value {
+        AttributeValue::M(map) => {
+            let sorted: BTreeMap<_, _> = map.iter().collect();
+            let entries = sorted.into_iter().map(|(name, value)| (name.clone(), json(value))).collect();
+            Value::Object([("M".to_owned(), Value::Object(entries))].into_iter().collect())
+        }
+        AttributeValue::L(list) => serde_json::json!({ "L": list.iter().map(json).collect::<Vec<_>>() }),
+        other => serde_json::to_value(other).unwrap(),
+    }
+}
+
+/// An item in DynamoDB's JSON, one attribute a line: keys, index keys, what every item has, the entity's own.
+pub fn item_json(item: &Item) -> String {
+    let mut lines: Vec<(usize, &String, String)> =
+        item.iter().map(|(name, value)| (rank(name), name, format!("  \"{name}\": {}", json(value)))).collect();
+    lines.sort();
+    let lines: Vec<String> = lines.into_iter().map(|(_, _, line)| line).collect();
+    format!("{{\n{}\n}}", lines.join(",\n"))
+}
+
+fn rank(name: &str) -> usize {
+    let place = key_schema::item::RESERVED.iter().position(|reserved| *reserved == name);
+    place.unwrap_or(key_schema::item::RESERVED.len())
+}
+
+/// The item that [`item_json`] wrote.
+pub fn parse_item(text: &str) -> Item {
+    serde_json::from_str(text).unwrap()
+}

@@ -1,0 +1,73 @@
+//! Keys as templates: each part of a golden item's key is named by the attribute that it was made from.
+
+use key_schema::encoding::{self, split};
+use key_schema::item::Item;
+use serde_dynamo::AttributeValue;
+
+/// Attributes that are never looked at: keys themselves, and counters that no key is made of.
+const SKIPPED: [&str; 7] = ["PK", "SK", "entity", "version", "rev", "born", "ttl"];
+
+/// `ORDER#0197…` → `ORDER#<id>`. A part that is no attribute's value is a shard or a year by its form, or else literal.
+pub fn template(item: &Item, key: &str) -> String {
+    let values = values(item);
+    let parts = split(key).unwrap();
+    let named: Vec<String> =
+        parts.iter().map(|part| name(part, &values).unwrap_or_else(|| encoding::encode(part))).collect();
+    named.join("#")
+}
+
+fn name(part: &str, values: &[(String, String)]) -> Option<String> {
+    let exact = values.iter().find(|(_, value)| value == part).map(|(name, _)| format!("<{name}>"));
+    let shard = || (part.len() == 20 && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| "<shard>".to_owned());
+    let year = || {
+        let of =
+            values.iter().find(|(name, value)| part.len() == 4 && name.ends_with("_at") && value.starts_with(part))?;
+        Some(format!("<year of {}>", of.0))
+    };
+    exact.or_else(shard).or_else(year)
+}
+
+/// Every value that a part can be made of, as its key text decodes: the entity's own first, then what every item has.
+fn values(item: &Item) -> Vec<(String, String)> {
+    let mut values = Vec::new();
+    let mut names: Vec<&String> =
+        item.keys().filter(|name| !SKIPPED.contains(&name.as_str()) && !name.starts_with("GSI")).collect();
+    names.sort_by_key(|name| (["created_at", "updated_at"].contains(&name.as_str()), *name));
+    for name in names {
+        collect(name, &item[name.as_str()], &mut values);
+    }
+    values
+}
+
+fn collect(name: &str, value: &AttributeValue, into: &mut Vec<(String, String)>) {
+    match value {
+        AttributeValue::S(text) => into.push((name.to_owned(), text.clone())),
+        AttributeValue::N(number) => {
+            into.extend(number.parse().map(|number: u64| (name.to_owned(), format!("{number:020}"))))
+        }
+        AttributeValue::M(map) => {
+            map.iter().for_each(|(field, value)| collect(&format!("{name}.{field}"), value, into))
+        }
+        AttributeValue::L(list) => {
+            list.iter().enumerate().for_each(|(at, value)| collect(&format!("{name}[{at}]"), value, into))
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn parts_are_named_by_the_attributes_that_they_came_from() {
+    let shown = |name: &str, attribute: &str| {
+        let golden = crate::goldens::golden(name);
+        let AttributeValue::S(key) = &golden.item[attribute] else { panic!("not a string") };
+        template(&golden.item, key)
+    };
+    assert_eq!(shown("Customer", "PK"), "CUSTOMER#<id>");
+    assert_eq!(shown("Customer", "GSI2PK"), "TIER#<tier>#<shard>");
+    assert_eq!(shown("Customer", "GSI2SK"), "<created_at>#<id>");
+    assert_eq!(shown("OrderLine", "SK"), "ITEM#<line>");
+    assert_eq!(shown("Sale", "GSI3PK"), "PRODUCTSALES#<product_id>#<year of placed_at>");
+    assert_eq!(shown("IdempotencyRecord", "PK"), "IDEMPOTENCY#<scope.caller>#<scope.key>");
+    assert_eq!(shown("CategoryNode", "SK"), "CHILD#<path[2]>");
+    assert_eq!(shown("Stock", "SK"), "PRODUCT#STOCK");
+}

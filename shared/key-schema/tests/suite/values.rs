@@ -1,0 +1,241 @@
+//! Instants, money, names and the life of an order.
+
+use std::collections::BTreeSet;
+
+use key_schema::instant::{Instant, InstantError};
+use key_schema::money::{Currency, Money, MoneyError};
+use key_schema::order::{OrderStatus, UnknownStatus, total};
+use key_schema::text::{Email, NameError, Username, fold};
+use proptest::prelude::*;
+
+use crate::support::{at, deterministic, instant, text};
+
+proptest! {
+    #![proptest_config(deterministic())]
+
+    #[test]
+    fn an_instant_survives_its_text_which_always_has_24_characters(instant in instant()) {
+        let text = instant.to_string();
+        prop_assert_eq!(text.len(), 24);
+        prop_assert_eq!(text.parse(), Ok(instant));
+        let json = serde_json::to_value(instant).unwrap();
+        prop_assert_eq!(serde_json::from_value::<Instant>(json).unwrap(), instant);
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_of_instants_panic(
+        year in "[0-9]{4}", rest in "-[01][0-9]-[0-3][0-9][Tt ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{1,12})?", zone in "(Z|z|[+-][0-2][0-9]:[0-6][0-9]|)",
+        other in text(30),
+    ) {
+        if let Ok(instant) = format!("{year}{rest}{zone}").parse::<Instant>() {
+            prop_assert_eq!(instant.to_string().parse(), Ok(instant));
+        }
+        prop_assert!(other.parse::<Instant>().is_err());
+    }
+
+    #[test]
+    fn moving_an_instant_stays_within_the_years_0_to_9999(instant in instant(), millis: i64) {
+        let moved = instant.plus_millis(millis);
+        prop_assert!(Instant::MIN <= moved && moved <= Instant::MAX);
+        prop_assert_eq!(moved.cmp(&instant), if moved == instant { std::cmp::Ordering::Equal } else { millis.cmp(&0) });
+        prop_assert!(instant.plus_seconds(millis) >= Instant::MIN);
+    }
+
+    #[test]
+    fn sums_and_products_are_exact_or_refused(a: i64, b: i64, quantity: u64) {
+        let usd = |amount| Money::new(amount, Currency::USD);
+        let exact = |wide: i128| i64::try_from(wide).map(usd).map_err(|_| MoneyError::Overflow);
+        prop_assert_eq!(usd(a).plus(usd(b)), exact(i128::from(a) + i128::from(b)));
+        if i64::try_from(quantity).is_ok() {
+            prop_assert_eq!(usd(a).times(quantity), exact(i128::from(a) * i128::from(quantity)));
+        }
+    }
+
+    #[test]
+    fn folding_twice_is_folding_once(text in text(12)) {
+        let folded = fold(&text);
+        prop_assert_eq!(fold(&folded), folded);
+    }
+
+    #[test]
+    fn a_text_and_its_upper_and_lower_case_of_ascii_meet(text in text(12)) {
+        prop_assert_eq!(fold(&text.to_ascii_uppercase()), fold(&text.to_ascii_lowercase()));
+    }
+
+    #[test]
+    fn an_email_address_that_is_taken_has_one_at_sign_and_no_white_space(candidate in text(12), tail in "(@[a-z.]{0,4})?") {
+        let candidate = candidate + &tail;
+        if let Ok(email) = candidate.parse::<Email>() {
+            for text in [email.as_str(), &email.folded()] {
+                prop_assert_eq!(text.matches('@').count(), 1);
+                prop_assert!(!text.chars().any(|c| c.is_whitespace() || c.is_control()) && text.len() <= 254);
+            }
+        }
+    }
+}
+
+#[test]
+fn other_spellings_of_an_instant_are_read_and_digits_beyond_the_millisecond_cut_off() {
+    for (spelling, expected) in [
+        ("2017-01-01T11:53:26Z", "2017-01-01T11:53:26.000Z"),
+        ("2017-01-01T12:53:26+01:00", "2017-01-01T11:53:26.000Z"),
+        ("2016-12-31T23:53:26.5-12:00", "2017-01-01T11:53:26.500Z"),
+        ("2017-01-01T11:53:26.123999999Z", "2017-01-01T11:53:26.123Z"),
+        ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z"),
+        ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000Z"),
+        ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+        ("2016-02-29T00:00:00Z", "2016-02-29T00:00:00.000Z"),
+    ] {
+        assert_eq!(at(spelling).to_string(), expected, "{spelling}");
+    }
+}
+
+/// The last two are RFC 3339 but lie outside the years in UTC.
+#[test]
+fn what_is_no_instant_is_refused() {
+    for wrong in [
+        "",
+        "2017-01-01",
+        "2017-01-01T11:53:26",
+        "2017-02-29T00:00:00Z",
+        "2017-13-01T00:00:00Z",
+        "2017-01-01T24:00:00Z",
+        "1483271606",
+        "10000-01-01T00:00:00Z",
+        "-001-01-01T00:00:00Z",
+        "2017-01-01T11:53:26Z ",
+        "9999-12-31T23:59:59-01:00",
+        "0000-01-01T00:00:00+00:01",
+    ] {
+        assert_eq!(wrong.parse::<Instant>(), Err(InstantError), "{wrong}");
+    }
+    assert_eq!(Instant::from_millis(Instant::MIN.as_millis() - 1), None);
+    assert_eq!(Instant::from_millis(Instant::MAX.as_millis() + 1), None);
+}
+
+#[test]
+fn an_instants_parts_are_those_of_utc() {
+    assert_eq!(
+        (at("2017-01-01T00:30:00+01:00").year(), at("2017-01-01T00:30:00+01:00").day()),
+        (2016, "2016-12-31".to_owned())
+    );
+    assert_eq!((Instant::EPOCH.plus_millis(-1).as_seconds(), Instant::EPOCH.plus_millis(999).as_seconds()), (-1, 0));
+}
+
+#[test]
+fn money_of_two_currencies_is_never_added_and_a_sum_that_does_not_fit_is_refused() {
+    let (usd, eur) = (|amount| Money::new(amount, Currency::USD), "EUR".parse().unwrap());
+    assert_eq!(usd(1).plus(Money::new(1, eur)), Err(MoneyError::Mixed));
+    assert_eq!(usd(i64::MAX).plus(usd(1)), Err(MoneyError::Overflow));
+    assert_eq!(usd(i64::MIN).plus(usd(-1)), Err(MoneyError::Overflow));
+    assert_eq!(usd(i64::MAX).times(2), Err(MoneyError::Overflow));
+    assert_eq!(usd(0).times(u64::MAX), Err(MoneyError::Overflow), "a quantity over 63 bits is no quantity");
+    assert_eq!(total(&[]), Ok(None));
+    assert_eq!(total(&[usd(129), usd(-29)]), Ok(Some(usd(100))));
+    assert_eq!(total(&[usd(1), Money::new(1, eur)]), Err(MoneyError::Mixed));
+    assert_eq!(total(&[usd(i64::MAX), usd(i64::MAX)]), Err(MoneyError::Overflow));
+}
+
+#[test]
+fn money_has_the_shape_of_the_contract_and_no_other() {
+    let money = Money::new(129, Currency::USD);
+    assert_eq!(serde_json::to_string(&money).unwrap(), r#"{"amount":129,"currency":"USD"}"#);
+    for wrong in [
+        r#"{"amount":1.5,"currency":"USD"}"#,
+        r#"{"amount":"1","currency":"USD"}"#,
+        r#"{"amount":1,"currency":"usd"}"#,
+        r#"{"amount":1,"currency":"EURO"}"#,
+        r#"{"amount":1,"currency":"ÄÄ"}"#,
+        r#"{"amount":1}"#,
+        r#"{"amount":1,"currency":"USD","x":1}"#,
+        r#"{"amount":9223372036854775808,"currency":"USD"}"#,
+    ] {
+        assert!(serde_json::from_str::<Money>(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn spellings_of_one_name_meet() {
+    for (one, other) in [
+        ("Straße", "STRASSE"),
+        ("ｆｕｌｌ－ｗｉｄｔｈ", "full-width"),
+        ("ﬁne", "FINE"),
+        ("é", "e\u{301}"),
+        ("\u{212B}ngström", "ÅNGSTRÖM"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφος"),
+        ("ᾳ", "ΑΙ"),
+        ("ſ", "S"),
+        ("K", "\u{212A}"),
+    ] {
+        assert_eq!(fold(one), fold(other), "{one} and {other}");
+    }
+    for (one, other) in [("a", "b"), ("a.b", "ab"), ("é", "e"), ("ı", "i"), ("0", "O")] {
+        assert_ne!(fold(one), fold(other), "{one} and {other}");
+    }
+}
+
+/// Some letters fold to sequences that compose or decompose again; one round is not enough for them. Nothing above the planes that are
+/// looked at has a mapping.
+#[test]
+fn folding_is_stable_for_every_letter_and_for_those_that_it_changes_with_every_accent() {
+    let accents = ["\u{300}", "\u{301}", "\u{308}", "\u{30C}", "\u{323}", "\u{345}", "\u{344}", "\u{F71}", "\u{1DCE}"];
+    for letter in (0..0x3_0000).filter_map(char::from_u32).map(String::from) {
+        let folded = fold(&letter);
+        assert_eq!(fold(&folded), folded, "{}", letter.escape_unicode());
+        if folded == letter {
+            continue;
+        }
+        for accented in accents.map(|accent| format!("{letter}{accent}")) {
+            let folded = fold(&accented);
+            assert_eq!(fold(&folded), folded, "{}", accented.escape_unicode());
+        }
+    }
+}
+
+#[test]
+fn what_is_no_email_address_or_user_name_is_refused() {
+    for wrong in ["", "a", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\n", "a\u{FF20}b", "a@b\u{FF20}c", "a@\u{3000}b"] {
+        assert_eq!(wrong.parse::<Email>(), Err(NameError::Email), "{wrong:?}");
+    }
+    let local = |bytes: usize| format!("{}@example.com", "x".repeat(bytes - 12));
+    assert!(local(254).parse::<Email>().is_ok());
+    assert!(local(255).parse::<Email>().is_err());
+    assert_eq!("Zoë@Example.com".parse::<Email>().unwrap().as_str(), "Zoë@Example.com");
+    for wrong in ["", " ", "\u{3000}", "a\u{7f}", &"x".repeat(129), &"ﷺ".repeat(42)] {
+        assert!(wrong.parse::<Username>().is_err(), "{wrong:?}");
+    }
+}
+
+/// The text of the design: placing → pending → paid → picking → shipped → delivered; pending, paid or picking → cancelled;
+/// delivered → returned.
+#[test]
+fn an_orders_life_is_that_of_the_design() {
+    use OrderStatus::{Cancelled, Delivered, Paid, Pending, Picking, Placing, Returned, Shipped};
+    let all = [Placing, Pending, Paid, Picking, Shipped, Delivered, Cancelled, Returned];
+    let steps = [
+        (Placing, Pending),
+        (Pending, Paid),
+        (Paid, Picking),
+        (Picking, Shipped),
+        (Shipped, Delivered),
+        (Pending, Cancelled),
+        (Paid, Cancelled),
+        (Picking, Cancelled),
+        (Delivered, Returned),
+    ];
+    // The owner cancels what is not yet picked; paying is a step of the owner's once there is a wallet to pay from.
+    let owners = [(Pending, Cancelled), (Paid, Cancelled)];
+    for from in all {
+        for to in all {
+            assert_eq!(from.may_become(to), steps.contains(&(from, to)), "{from} to {to}");
+            assert_eq!(from.owner_may(to), owners.contains(&(from, to)), "{from} to {to} by the owner");
+        }
+        assert_eq!(from.returns_stock(), [Cancelled, Returned].contains(&from), "{from}");
+        assert_eq!(from.is_sale(), [Pending, Paid, Picking, Shipped, Delivered].contains(&from), "{from}");
+        assert_eq!(serde_json::to_value(from).unwrap(), from.as_str(), "JSON and keys name it alike");
+    }
+    let visible: BTreeSet<String> = OrderStatus::VISIBLE.iter().map(ToString::to_string).collect();
+    assert_eq!(visible, all.iter().filter(|status| **status != Placing).map(ToString::to_string).collect());
+    assert!(OrderStatus::VISIBLE.iter().all(|status| status.as_str().parse() == Ok(*status)));
+    assert_eq!(["placing", "Paid", "", "lost"].map(str::parse::<OrderStatus>), [Err(UnknownStatus); 4]);
+}

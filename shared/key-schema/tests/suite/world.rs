@@ -1,0 +1,311 @@
+//! One example of every entity. Values that could be mistaken for each other in a key differ, and no number is as small as a shard's.
+
+use std::collections::BTreeMap;
+
+use key_schema::cart::{Cart, CartLine};
+use key_schema::category::{CategoryAbout, CategoryNode};
+use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
+use key_schema::id::{AddressName, Born, CustomerId, LogId, OrderId, OrderReference, ProductId, SessionId, StoreId};
+use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
+use key_schema::item::{Meta, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
+use key_schema::product::{Adjustment, CategoryPath, Product, ProductContent, ReviewStats, Stock};
+use key_schema::quarantine::Quarantined;
+use key_schema::review::Review;
+use key_schema::sales::Sale;
+use key_schema::session::Session;
+use key_schema::text::{Email, Username};
+
+use crate::categories::path;
+use crate::support::at;
+
+/// The ids and names that the example's keys are made of.
+pub struct World {
+    pub customer: CustomerId,
+    pub product: ProductId,
+    pub order: OrderId,
+    pub store: StoreId,
+    pub session: SessionId,
+    pub log: LogId,
+    pub reference: OrderReference,
+    pub address: AddressName,
+    pub email: Email,
+    pub username: Username,
+    pub category: CategoryPath,
+    /// The longest path in which nothing is escaped.
+    pub unescaped_category: CategoryPath,
+    pub scope: Scope,
+    pub event_id: String,
+}
+
+const PLACED: &str = "2017-01-01T11:53:26.000Z";
+
+impl World {
+    /// Readable ids, with what a real shop has: spaces, slashes, letters outside ASCII.
+    pub fn plain() -> Self {
+        Self {
+            customer: CustomerId::new("household-2375").unwrap(),
+            product: ProductId::new("1082185").unwrap(),
+            order: OrderId::generate(at(PLACED), [0xA1; 10]),
+            store: StoreId::new("364").unwrap(),
+            session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), [0xB2; 10]),
+            log: LogId::generate(at("2017-01-03T16:20:00.000Z"), [0xC3; 10]),
+            reference: OrderReference::new("basket #26984851472").unwrap(),
+            address: AddressName::new("home").unwrap(),
+            email: "Zoë@Example.com".parse().unwrap(),
+            username: "Zoë Straße".parse().unwrap(),
+            category: path(&["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"]),
+            unescaped_category: path(&["GROCERY"]),
+            scope: Scope { caller: "household-2375".into(), key: "order-0001".into() },
+            event_id: "b7d1c1a0c24ff3a2d0d4a9e2a1f3c7e9".into(),
+        }
+    }
+
+    /// Everything as long as the rules allow, and nearly all of it escaped.
+    pub fn longest() -> Self {
+        let hashes = |count: usize| "#".repeat(count);
+        let x = "x".repeat(128);
+        Self {
+            customer: CustomerId::new(hashes(128)).unwrap(),
+            product: ProductId::new(hashes(128)).unwrap(),
+            store: StoreId::new(hashes(128)).unwrap(),
+            session: SessionId::new(hashes(128)).unwrap(),
+            log: LogId::new(hashes(128)).unwrap(),
+            reference: OrderReference::new(hashes(128)).unwrap(),
+            address: AddressName::new(hashes(128)).unwrap(),
+            order: OrderId::new(hashes(128)).unwrap(),
+            email: format!("{}@{}", hashes(200), hashes(53)).parse().unwrap(),
+            username: hashes(128).parse().unwrap(),
+            category: path(&[&hashes(128), &hashes(65)]),
+            unescaped_category: path(&[&x, &x, &x, &x, &"x".repeat(64)]),
+            scope: Scope { caller: hashes(128), key: hashes(255) },
+            event_id: hashes(64),
+        }
+    }
+
+    fn stored<T>(&self, data: T) -> Stored<T> {
+        let (created_at, updated_at) = (at("2017-02-01T09:00:00.000Z"), at("2017-02-02T10:30:00.250Z"));
+        Stored {
+            meta: Meta { version: 3, rev: 8, born: Born::generate(created_at, [0x11; 10]), created_at, updated_at },
+            data,
+        }
+    }
+
+    pub fn money(&self, amount: i64) -> Money {
+        Money::new(amount, Currency::USD)
+    }
+
+    pub fn postal_address(&self) -> Address {
+        Address {
+            street: "Hauptstraße 5".into(),
+            city: "Zürich".into(),
+            postal_code: Some("8001".into()),
+            region: Some("ZH".into()),
+            country: "CH".into(),
+        }
+    }
+
+    pub fn customer(&self) -> Stored<Customer> {
+        self.stored(Customer {
+            id: self.customer.clone(),
+            email: self.email.clone(),
+            username: self.username.clone(),
+            tier: Tier::Silver,
+            name: "Zoë".into(),
+            place: Some(Place { country: "US".into(), city: "unknown".into() }),
+            addresses: BTreeMap::from([(self.address.clone(), self.postal_address())]),
+        })
+    }
+
+    pub fn email_claim(&self) -> Stored<EmailClaim> {
+        self.stored(EmailClaim { email: self.email.folded(), customer_id: self.customer.clone() })
+    }
+
+    pub fn username_claim(&self) -> Stored<UsernameClaim> {
+        self.stored(UsernameClaim { username: self.username.folded(), customer_id: self.customer.clone() })
+    }
+
+    pub fn session(&self) -> Stored<Session> {
+        self.stored(Session {
+            id: self.session.clone(),
+            customer_id: self.customer.clone(),
+            expires_at: at("2017-03-06T08:00:00.000Z"),
+            device: "Laptop".into(),
+        })
+    }
+
+    pub fn cart_line(&self) -> CartLine {
+        CartLine { quantity: 6, added_at: at("2017-02-03T10:00:00.000Z") }
+    }
+
+    pub fn cart(&self) -> Stored<Cart> {
+        self.stored(Cart {
+            customer_id: self.customer.clone(),
+            expires_at: at("2017-02-10T10:00:00.000Z"),
+            lines: BTreeMap::from([(self.product.clone(), self.cart_line())]),
+        })
+    }
+
+    pub fn product(&self) -> Stored<Product> {
+        self.stored(Product {
+            id: self.product.clone(),
+            category_path: self.category.clone(),
+            retired: false,
+            name: "ICE - CRUSHED/CUBED 22 LB".into(),
+            brand: "Private".into(),
+            package_size: Some("22 LB".into()),
+            price: self.money(129),
+            summary: Some("A bag of ice.".into()),
+        })
+    }
+
+    pub fn retired_product(&self) -> Stored<Product> {
+        let mut product = self.product();
+        product.data.retired = true;
+        product
+    }
+
+    pub fn adjustment(&self) -> Adjustment {
+        let staff = CustomerId::new("staff-1").unwrap();
+        Adjustment { by: -5, reason: "melted".into(), staff, at: at("2017-02-02T10:30:00.250Z") }
+    }
+
+    pub fn stock(&self) -> Stored<Stock> {
+        self.stored(Stock {
+            product_id: self.product.clone(),
+            available: 1_000_000,
+            sellable: true,
+            last_adjustment: Some(self.adjustment()),
+        })
+    }
+
+    pub fn review_stats(&self) -> Stored<ReviewStats> {
+        self.stored(ReviewStats { product_id: self.product.clone(), rating_count: 12, rating_sum: 49 })
+    }
+
+    pub fn content(&self) -> Stored<ProductContent> {
+        self.stored(ProductContent { product_id: self.product.clone(), text: "# Ice\n\nCold.".into() })
+    }
+
+    pub fn category_node(&self) -> Stored<CategoryNode> {
+        self.stored(CategoryNode { path: self.category.clone() })
+    }
+
+    pub fn category_about(&self) -> Stored<CategoryAbout> {
+        self.stored(CategoryAbout {
+            path: self.category.clone(),
+            title: Some("Ice".into()),
+            description: Some("By the bag.".into()),
+        })
+    }
+
+    pub fn review(&self) -> Stored<Review> {
+        self.stored(Review {
+            product_id: self.product.clone(),
+            customer_id: self.customer.clone(),
+            rating: 5,
+            title: "Cold".into(),
+            text: "As ice should be.".into(),
+        })
+    }
+
+    pub fn order(&self, status: OrderStatus) -> Stored<Order> {
+        self.stored(Order {
+            id: self.order.clone(),
+            customer_id: self.customer.clone(),
+            status,
+            placed_at: at(PLACED),
+            reference: Some(self.reference.clone()),
+            store_id: Some(self.store.clone()),
+            total: self.money(774),
+            line_count: 1,
+            invoice_number: Some(4711),
+        })
+    }
+
+    pub fn order_line(&self) -> Stored<OrderLine> {
+        self.stored(OrderLine {
+            order_id: self.order.clone(),
+            line: 7,
+            product_id: self.product.clone(),
+            name: "ICE - CRUSHED/CUBED 22 LB".into(),
+            quantity: 6,
+            unit_price: self.money(129),
+            total: self.money(774),
+        })
+    }
+
+    pub fn status_event(&self) -> Stored<OrderStatusEvent> {
+        self.stored(OrderStatusEvent {
+            order_id: self.order.clone(),
+            status: OrderStatus::Paid,
+            at: at("2017-01-01T12:00:00.000Z"),
+            by: "staff-1".into(),
+            note: Some("at the till".into()),
+        })
+    }
+
+    pub fn customer_order(&self, shipped: bool) -> Stored<CustomerOrder> {
+        self.stored(CustomerOrder {
+            id: self.order.clone(),
+            customer_id: self.customer.clone(),
+            placed_at: at(PLACED),
+            reference: Some(self.reference.clone()),
+            total: self.money(774),
+            line_count: 1,
+            shipped_at: shipped.then(|| at("2017-01-02T07:15:00.000Z")),
+            status: if shipped { OrderStatus::Shipped } else { OrderStatus::Pending },
+            carrier: shipped.then(|| "Post".into()),
+            tracking: shipped.then(|| "CH-0001".into()),
+        })
+    }
+
+    pub fn reference_claim(&self) -> Stored<ReferenceClaim> {
+        self.stored(ReferenceClaim { reference: self.reference.clone(), order_id: self.order.clone() })
+    }
+
+    pub fn order_log(&self) -> Stored<OrderLog> {
+        self.stored(OrderLog {
+            id: self.log.clone(),
+            order_id: self.order.clone(),
+            at: at("2017-01-03T16:20:00.000Z"),
+            by: "staff-1".into(),
+            text: "The customer called.".into(),
+        })
+    }
+
+    pub fn sale(&self, reversed: bool) -> Stored<Sale> {
+        self.stored(Sale {
+            order_id: self.order.clone(),
+            line: 7,
+            product_id: self.product.clone(),
+            placed_at: at(PLACED),
+            quantity: 6,
+            total: self.money(774),
+            store_id: Some(self.store.clone()),
+            reversed,
+        })
+    }
+
+    pub fn idempotency_record(&self, answer: Answer) -> Stored<IdempotencyRecord> {
+        self.stored(IdempotencyRecord {
+            scope: self.scope.clone(),
+            request_hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
+            answer,
+            expires_at: at("2017-02-02T09:00:00.000Z"),
+        })
+    }
+
+    pub fn quarantined(&self) -> Stored<Quarantined> {
+        self.stored(Quarantined {
+            event_id: self.event_id.clone(),
+            day: "2017-02-01".into(),
+            consumer: "search".into(),
+            at: at("2017-02-01T09:00:01.000Z"),
+            expires_at: at("2017-03-03T09:00:01.000Z"),
+            reason: "malformed Product: missing field `name`".into(),
+            record: r#"{"eventName":"MODIFY"}"#.into(),
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! Where the engine is and how long it may take.
+
+use std::fmt;
+use std::time::Duration;
+
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use http::Uri;
+use http::uri::Scheme;
+use thiserror::Error;
+
+/// Everything that a [`crate::SearchClient`] needs to know.
+#[derive(Debug, Clone)]
+pub struct SearchConfig {
+    pub(crate) endpoint: Uri,
+    pub(crate) index_prefix: String,
+    pub(crate) limits: Limits,
+    pub(crate) signing: Option<Signing>,
+}
+
+impl SearchConfig {
+    /// A client of the engine at `endpoint` (`http` or `https`, host and optional port, no path),
+    /// whose indices begin with `index_prefix`: 1 to 100 lower-case letters, digits and hyphens, beginning
+    /// with a letter or digit (the engine's rule for names, tightened so that none needs encoding).
+    pub fn new(endpoint: &str, index_prefix: &str) -> Result<Self, ConfigError> {
+        let endpoint: Uri = endpoint.parse().map_err(|_| ConfigError::Endpoint)?;
+        let known_scheme = endpoint.scheme() == Some(&Scheme::HTTP) || endpoint.scheme() == Some(&Scheme::HTTPS);
+        if !known_scheme || endpoint.authority().is_none() || !matches!(endpoint.path(), "" | "/") {
+            return Err(ConfigError::Endpoint);
+        }
+        let valid_name = index_prefix.len() <= 100
+            && index_prefix.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+            && index_prefix.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if !valid_name {
+            return Err(ConfigError::IndexPrefix);
+        }
+        Ok(Self { endpoint, index_prefix: index_prefix.to_owned(), limits: Limits::default(), signing: None })
+    }
+
+    /// Reads the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`, and for signing
+    /// `SEARCH_SERVICE` (`es`, the default, or `aoss` for Serverless), `AWS_REGION` and the SDK's
+    /// credential variables.
+    ///
+    /// Calls are signed when the endpoint is `https` and there are credentials. A server on this
+    /// machine is spoken to in plain HTTP, unsigned.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, ConfigError> {
+        let required = |name| variable(name).ok_or(ConfigError::Missing(name));
+        let mut config = Self::new(&required("SEARCH_ENDPOINT")?, &required("SEARCH_INDEX_PREFIX")?)?;
+        if config.is_encrypted() && variable("AWS_ACCESS_KEY_ID").is_some() {
+            config.signing = Some(Signing {
+                service: match variable("SEARCH_SERVICE").as_deref() {
+                    None | Some("es") => "es",
+                    Some("aoss") => "aoss",
+                    Some(_) => return Err(ConfigError::Service),
+                },
+                region: required("AWS_REGION")?,
+                credentials: SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()),
+            });
+        }
+        Ok(config)
+    }
+
+    /// The same with other limits.
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The same with calls signed as told.
+    pub fn with_signing(self, signing: Signing) -> Self {
+        Self { signing: Some(signing), ..self }
+    }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.endpoint.scheme() == Some(&Scheme::HTTPS)
+    }
+}
+
+/// How calls are signed (AWS Signature Version 4).
+#[derive(Clone)]
+pub struct Signing {
+    /// `es` for OpenSearch Service, `aoss` for Serverless.
+    pub service: &'static str,
+    /// The region of the domain or collection.
+    pub region: String,
+    /// Who calls.
+    pub credentials: SharedCredentialsProvider,
+}
+
+impl fmt::Debug for Signing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signing").field("service", &self.service).field("region", &self.region).finish_non_exhaustive()
+    }
+}
+
+/// How long a call may take and how often it is attempted.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Establishing a connection.
+    pub connect: Duration,
+    /// One attempt, from connecting to the last byte of the answer.
+    pub attempt: Duration,
+    /// The whole call with all attempts and the pauses between them.
+    pub total: Duration,
+    /// Attempts at most, the first one included.
+    pub attempts: u32,
+    /// The pause before attempt n+1 is random between nothing and `backoff` · 2ⁿ⁻¹ ("full jitter").
+    pub backoff: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_millis(500),
+            attempt: Duration::from_secs(3),
+            total: Duration::from_secs(5),
+            attempts: 4,
+            backoff: Duration::from_millis(50),
+        }
+    }
+}
+
+/// A configuration that cannot work.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// An environment variable is not set.
+    #[error("the environment variable {0} is not set")]
+    Missing(&'static str),
+    /// Not `http(s)://host[:port]`.
+    #[error("the search endpoint must be http(s)://host[:port]")]
+    Endpoint,
+    /// Not a valid beginning of an index name.
+    #[error(
+        "the index prefix must be 1 to 100 lower-case letters, digits and hyphens, beginning with a letter or digit"
+    )]
+    IndexPrefix,
+    /// Neither `es` nor `aoss`.
+    #[error("SEARCH_SERVICE must be es or aoss")]
+    Service,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn with(variables: &'static [(&str, &str)]) -> Result<SearchConfig, ConfigError> {
+        SearchConfig::from_variables(|name| {
+            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn a_plain_endpoint_is_not_signed_even_with_credentials() {
+        let config = with(&[
+            ("SEARCH_ENDPOINT", "http://127.0.0.1:9200"),
+            ("SEARCH_INDEX_PREFIX", "bodega"),
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_REGION", "eu-central-1"),
+        ]);
+        assert!(config.unwrap().signing.is_none());
+    }
+
+    #[test]
+    fn an_encrypted_endpoint_is_signed_for_the_service_it_belongs_to() {
+        let config = with(&[
+            ("SEARCH_ENDPOINT", "https://example.aoss.amazonaws.com"),
+            ("SEARCH_INDEX_PREFIX", "bodega"),
+            ("SEARCH_SERVICE", "aoss"),
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_REGION", "eu-central-1"),
+        ]);
+        assert_eq!(config.unwrap().signing.unwrap().service, "aoss");
+    }
+
+    #[test]
+    fn a_configuration_that_cannot_work_is_refused_by_name() {
+        for (variables, error) in [
+            (&[("SEARCH_INDEX_PREFIX", "bodega")][..], ConfigError::Missing("SEARCH_ENDPOINT")),
+            (&[("SEARCH_ENDPOINT", "http://localhost")], ConfigError::Missing("SEARCH_INDEX_PREFIX")),
+            (&[("SEARCH_ENDPOINT", "localhost:9200"), ("SEARCH_INDEX_PREFIX", "a")], ConfigError::Endpoint),
+            (&[("SEARCH_ENDPOINT", "ftp://localhost"), ("SEARCH_INDEX_PREFIX", "a")], ConfigError::Endpoint),
+            (&[("SEARCH_ENDPOINT", "http://localhost/x"), ("SEARCH_INDEX_PREFIX", "a")], ConfigError::Endpoint),
+            (&[("SEARCH_ENDPOINT", "http://localhost"), ("SEARCH_INDEX_PREFIX", "_a")], ConfigError::IndexPrefix),
+            (&[("SEARCH_ENDPOINT", "http://localhost"), ("SEARCH_INDEX_PREFIX", "A")], ConfigError::IndexPrefix),
+            (
+                &[
+                    ("SEARCH_ENDPOINT", "https://localhost"),
+                    ("SEARCH_INDEX_PREFIX", "a"),
+                    ("AWS_ACCESS_KEY_ID", "id"),
+                    ("SEARCH_SERVICE", "s3"),
+                ],
+                ConfigError::Service,
+            ),
+        ] {
+            assert_eq!(with(variables).unwrap_err(), error);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What can go wrong between a function and the search engine.
+
+use thiserror::Error;
+
+/// A call that did not succeed.
+///
+/// The messages are for operators. None holds a document or a query, with one exception: the reason of a
+/// [`SearchError::Rejected`] is the engine's own text and may quote a value that it could not parse.
+#[derive(Debug, Error)]
+pub enum SearchError {
+    /// The engine was throttling, failing, unreachable or too slow, and stayed so for as long as
+    /// the limits allow. The call may be made again later.
+    #[error("the search engine is unavailable after {attempts} attempts: {reason}")]
+    Unavailable {
+        /// How often the call was attempted.
+        attempts: u32,
+        /// The last failure.
+        reason: String,
+    },
+    /// The engine refused the call; it would refuse it again.
+    #[error("the search engine refused the call with status {status}: {kind}: {reason}")]
+    Rejected {
+        /// The HTTP status, 4xx or 501.
+        status: u16,
+        /// The engine's name of the error, such as `parsing_exception`.
+        kind: String,
+        /// Its explanation.
+        reason: String,
+    },
+    /// The answer was not what the engine's documentation promises, or larger than this client reads.
+    #[error("the search engine's answer cannot be read: {0}")]
+    Answer(String),
+    /// The request could not be built or signed.
+    #[error("the request to the search engine cannot be made: {0}")]
+    Request(String),
+}
+
+impl SearchError {
+    /// Whether the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+}

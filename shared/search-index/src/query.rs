@@ -1,0 +1,325 @@
+//! What can be asked of the index, and its translation into the engine's query language.
+//!
+//! What a user typed is only ever a value in these queries, never query syntax.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+/// Values offered by a facet.
+const FACET_SIZE: u32 = 20;
+
+/// Terms of the index that all the words of a query may stand for, misspelt as they are, in all fields
+/// together. The engine refuses a query of more than 1,024 clauses.
+const MAX_EXPANDED_TERMS: usize = 768;
+
+/// Terms of the index that one misspelt word may stand for in one field: the engine's default.
+const MAX_EXPANSIONS: usize = 50;
+
+/// The fields that the words of a search for products are looked for in, with their weight.
+const PRODUCT_FIELDS: [&str; 4] = ["name^3", "brand.words^2", "category_path", "summary"];
+
+/// Words to search for: at most [`SearchText::MAX_WORDS`] of them in [`SearchText::MAX_BYTES`] bytes. No
+/// words at all are allowed too, and match everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchText(String);
+
+impl SearchText {
+    /// The longest text, in bytes of UTF-8.
+    pub const MAX_BYTES: usize = 512;
+
+    /// The most words. A word is a run of letters and digits; an ideograph or a symbol is one by itself.
+    pub const MAX_WORDS: usize = 32;
+
+    /// Takes what a user typed; white space around it does not matter.
+    pub fn parse(text: &str) -> Result<Self, SearchTextError> {
+        let text = text.trim();
+        if text.len() > Self::MAX_BYTES {
+            return Err(SearchTextError::TooLong);
+        }
+        let text = Self(text.to_owned());
+        if text.terms() > Self::MAX_WORDS {
+            return Err(SearchTextError::TooManyWords);
+        }
+        Ok(text)
+    }
+
+    /// The number of terms that the engine may see in the text, at most.
+    fn terms(&self) -> usize {
+        let mut terms = 0;
+        let mut in_run = false;
+        for c in self.0.chars() {
+            // Arrows, symbols, kana, ideographs, emoji; but Hangul is written in words.
+            let alone = c >= '\u{2190}' && !matches!(c, '\u{ac00}'..='\u{d7a3}');
+            let in_word = !alone && c.is_alphanumeric();
+            terms += usize::from(alone || (in_word && !in_run));
+            in_run = in_word;
+        }
+        terms
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.0.split_whitespace()
+    }
+}
+
+/// A text that is too much to search for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SearchTextError {
+    /// Over [`SearchText::MAX_BYTES`].
+    #[error("at most {} bytes can be searched for", SearchText::MAX_BYTES)]
+    TooLong,
+    /// Over [`SearchText::MAX_WORDS`].
+    #[error("at most {} words can be searched for", SearchText::MAX_WORDS)]
+    TooManyWords,
+}
+
+/// A search for products. Every filter that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProductQuery {
+    /// Words that the product must all have, in name, brand, categories or summary. Small typing mistakes
+    /// are forgiven: one in a word of three to five letters, two in a longer one.
+    pub text: SearchText,
+    /// A category, as its path joined by ` / `; products below it are found too.
+    pub category: Option<String>,
+    /// A brand, exactly.
+    pub brand: Option<String>,
+    /// Lowest price, in minor units.
+    pub min_price: Option<i64>,
+    /// Highest price, in minor units.
+    pub max_price: Option<i64>,
+    /// The order of the hits.
+    pub sort: ProductSort,
+    /// Hits on a page.
+    pub size: u32,
+    /// Where the page before ended.
+    pub after: Option<SearchAfter>,
+}
+
+/// The order in which products are listed. Each ends in the id, so that it is total.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ProductSort {
+    /// Best match first.
+    #[default]
+    Relevance,
+    /// Cheapest first.
+    PriceAscending,
+    /// Dearest first.
+    PriceDescending,
+    /// Newest first.
+    Newest,
+    /// By name, without regard to case and accents.
+    Name,
+}
+
+impl ProductSort {
+    fn clause(self) -> Value {
+        match self {
+            Self::Relevance => json!([{"_score": "desc"}, {"id": "asc"}]),
+            Self::PriceAscending => json!([{"price_amount": "asc"}, {"id": "asc"}]),
+            Self::PriceDescending => json!([{"price_amount": "desc"}, {"id": "asc"}]),
+            Self::Newest => json!([{"created_at": "desc"}, {"id": "asc"}]),
+            Self::Name => json!([{"name.folded": "asc"}, {"id": "asc"}]),
+        }
+    }
+}
+
+/// A search for orders, newest first. An order matches if its id, reference, customer or status
+/// begins with the text, or if each word of the text is a word of one of them; case and accents do not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OrderQuery {
+    /// The text.
+    pub text: SearchText,
+    /// Hits on a page.
+    pub size: u32,
+    /// Where the page before ended.
+    pub after: Option<SearchAfter>,
+}
+
+/// Where a page ended: the sort values of its last hit. It belongs to the query that gave it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SearchAfter(pub(crate) Vec<Value>);
+
+impl Eq for SearchAfter {}
+
+impl ProductQuery {
+    pub(crate) fn body(&self) -> Value {
+        let expansions = MAX_EXPANDED_TERMS / PRODUCT_FIELDS.len() / self.text.terms().max(1);
+        let expansions = expansions.min(MAX_EXPANSIONS);
+        let words: Vec<_> = self.text.words().map(|word| product_word(word, expansions)).collect();
+        let mut filters = Vec::new();
+        if let Some(category) = &self.category {
+            filters.push(json!({"term": {"category": {"value": category}}}));
+        }
+        if let Some(brand) = &self.brand {
+            filters.push(json!({"term": {"brand": {"value": brand}}}));
+        }
+        if self.min_price.is_some() || self.max_price.is_some() {
+            let mut range = serde_json::Map::new();
+            range.extend(self.min_price.map(|amount| ("gte".to_owned(), amount.into())));
+            range.extend(self.max_price.map(|amount| ("lte".to_owned(), amount.into())));
+            filters.push(json!({"range": {"price_amount": range}}));
+        }
+        let mut body = json!({
+            "query": {"bool": {"must": match_all_if_empty(words), "filter": filters, "must_not": deleted()}},
+            "sort": self.sort.clause(),
+            "size": self.size,
+            "track_total_hits": true,
+            "aggs": {
+                "category": {"terms": {"field": "category", "size": FACET_SIZE}},
+                "brand": {"terms": {"field": "brand", "size": FACET_SIZE}},
+            },
+            // The text is encoded, so that what a client shows is safe with the marks in it.
+            "highlight": {
+                "encoder": "html",
+                "number_of_fragments": 0,
+                "fields": {"name": {}, "summary": {}},
+            },
+        });
+        set_after(&mut body, self.after.as_ref());
+        body
+    }
+}
+
+impl OrderQuery {
+    pub(crate) fn body(&self) -> Value {
+        let mut body = json!({
+            "query": {"bool": {"must": order_text(&self.text), "must_not": deleted()}},
+            "sort": [{"placed_at": "desc"}, {"id": "desc"}],
+            "size": self.size,
+            "track_total_hits": true,
+        });
+        set_after(&mut body, self.after.as_ref());
+        body
+    }
+}
+
+/// All live documents by id, with version and rev.
+pub(crate) fn live_documents(size: u32, after: Option<&SearchAfter>) -> Value {
+    let mut body = json!({
+        "query": {"bool": {"must_not": deleted()}},
+        "sort": [{"id": "asc"}],
+        "size": size,
+        "version": true,
+        "_source": ["id", "version"],
+    });
+    set_after(&mut body, after);
+    body
+}
+
+/// The count of all live documents.
+pub(crate) fn live_count() -> Value {
+    json!({"query": {"bool": {"must_not": deleted()}}})
+}
+
+/// One word of a search for products. The words are separate clauses because the engine cannot forgive
+/// mistakes in a query that looks for its words across fields.
+fn product_word(word: &str, expansions: usize) -> Value {
+    json!({
+        "multi_match": {
+            "query": word,
+            "fields": PRODUCT_FIELDS,
+            "operator": "and",
+            "fuzziness": "AUTO",
+            "max_expansions": expansions,
+            // A word that is nothing to the analyzer ("the", "&") demands nothing.
+            "zero_terms_query": "all",
+        }
+    })
+}
+
+fn order_text(text: &SearchText) -> Value {
+    const FIELDS: [&str; 4] = ["id", "reference", "customer_id", "status"];
+    if text.0.is_empty() {
+        return match_all_if_empty(Vec::new());
+    }
+    let words = FIELDS.map(|field| format!("{field}.words"));
+    let every_word: Vec<_> =
+        text.words().map(|word| json!({"multi_match": {"query": word, "fields": words, "operator": "and"}})).collect();
+    let mut alternatives: Vec<_> =
+        FIELDS.map(|field| json!({"prefix": {format!("{field}.folded"): {"value": text.0}}})).into();
+    alternatives.push(json!({"bool": {"must": every_word}}));
+    json!([{"bool": {"should": alternatives, "minimum_should_match": 1}}])
+}
+
+fn match_all_if_empty(clauses: Vec<Value>) -> Value {
+    if clauses.is_empty() { json!([{"match_all": {}}]) } else { clauses.into() }
+}
+
+fn deleted() -> Value {
+    json!([{"term": {"deleted": {"value": true}}}])
+}
+
+fn set_after(body: &mut Value, after: Option<&SearchAfter>) {
+    if let (Some(body), Some(after)) = (body.as_object_mut(), after) {
+        body.insert("search_after".to_owned(), after.0.clone().into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_limited_in_bytes_and_words() {
+        assert_eq!(SearchText::parse(&"é".repeat(257)), Err(SearchTextError::TooLong));
+        for (word, most) in [("a/", 32), ("word ", 32), ("한국어 ", 32), ("氷", 32), ("🧊", 32), ("氷a", 16)] {
+            assert!(SearchText::parse(&word.repeat(most)).is_ok(), "{word}");
+            assert_eq!(SearchText::parse(&word.repeat(most + 1)), Err(SearchTextError::TooManyWords), "{word}");
+        }
+        assert_eq!(SearchText::parse("  ").unwrap(), SearchText::default());
+    }
+
+    #[test]
+    fn what_the_user_typed_is_a_value_of_the_query_and_no_syntax() {
+        let query = ProductQuery { text: SearchText::parse(r#"name:* "}}"#).unwrap(), ..ProductQuery::default() };
+        let body = query.body();
+        let words: Vec<_> = body["query"]["bool"]["must"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|clause| clause["multi_match"]["query"].as_str().unwrap())
+            .collect();
+        assert_eq!(words, ["name:*", "\"}}"]);
+    }
+
+    #[test]
+    fn a_query_without_words_matches_every_live_document() {
+        let must = |body: Value| body["query"]["bool"]["must"].clone();
+        assert_eq!(must(ProductQuery::default().body()), json!([{"match_all": {}}]));
+        assert_eq!(must(OrderQuery::default().body()), json!([{"match_all": {}}]));
+    }
+
+    #[test]
+    fn every_query_leaves_out_tombstones() {
+        let left_out = json!([{"term": {"deleted": {"value": true}}}]);
+        for body in
+            [ProductQuery::default().body(), OrderQuery::default().body(), live_documents(10, None), live_count()]
+        {
+            assert_eq!(body["query"]["bool"]["must_not"], left_out);
+        }
+    }
+
+    #[test]
+    fn every_order_of_products_ends_in_their_id() {
+        for sort in [
+            ProductSort::Relevance,
+            ProductSort::PriceAscending,
+            ProductSort::PriceDescending,
+            ProductSort::Newest,
+            ProductSort::Name,
+        ] {
+            assert_eq!(sort.clause()[1], json!({"id": "asc"}));
+        }
+    }
+
+    #[test]
+    fn the_next_page_goes_on_after_the_last_hit() {
+        let after = SearchAfter(vec![json!(129), json!("p1")]);
+        let query = ProductQuery { after: Some(after), ..ProductQuery::default() };
+        assert_eq!(query.body()["search_after"], json!([129, "p1"]));
+    }
+}

@@ -1,0 +1,169 @@
+//! What the engine answers, as types.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::query::SearchAfter;
+
+/// A page of hits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchPage<D> {
+    /// The hits, in the order of the query.
+    pub hits: Vec<Hit<D>>,
+    /// All hits of the query, exactly, on whatever page.
+    pub total: u64,
+    /// By facet, its most frequent values among all hits.
+    pub facets: BTreeMap<String, Vec<Facet>>,
+}
+
+impl<D> SearchPage<D> {
+    /// Where the next page begins; `None` on an empty page.
+    pub fn end(&self) -> Option<&SearchAfter> {
+        self.hits.last().map(|hit| &hit.sort)
+    }
+}
+
+/// One document that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit<D> {
+    /// The document.
+    pub document: D,
+    /// How well it matches; only known when hits are ordered by it.
+    pub score: Option<f64>,
+    /// By field, its text as HTML with the words that matched in `<em>`. Fields without such a word are left out.
+    pub highlights: BTreeMap<String, String>,
+    /// Its place in the order.
+    pub sort: SearchAfter,
+}
+
+/// A value of a facet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facet {
+    /// The value.
+    pub value: String,
+    /// Hits that have it.
+    pub count: u64,
+}
+
+/// A page of the live documents of a collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LivePage {
+    /// The documents, ascending by id.
+    pub items: Vec<LiveDocument>,
+    /// Where the next page begins; `None` on the last one.
+    pub next: Option<SearchAfter>,
+}
+
+/// What is to be known of a document to compare the index with the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveDocument {
+    /// The document's `_id`.
+    pub document_id: String,
+    /// The id of the product or order.
+    pub id: String,
+    /// The item's `version` when it was indexed.
+    pub version: u64,
+    /// The item's `rev` when it was indexed.
+    pub rev: u64,
+}
+
+/// A document, or the tombstone of one, as the index holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredDocument<D> {
+    /// The item's `rev` when it was written.
+    pub rev: u64,
+    /// `None` for a tombstone.
+    pub document: Option<D>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct SearchAnswer<D> {
+    hits: AnsweredHits<D>,
+    #[serde(default = "BTreeMap::new")]
+    aggregations: BTreeMap<String, Aggregation>,
+}
+
+#[derive(Deserialize)]
+struct AnsweredHits<D> {
+    total: Option<Total>,
+    hits: Vec<AnsweredHit<D>>,
+}
+
+#[derive(Deserialize)]
+struct Total {
+    value: u64,
+}
+
+#[derive(Deserialize)]
+struct AnsweredHit<D> {
+    #[serde(rename = "_id")]
+    id: String,
+    #[serde(rename = "_score")]
+    score: Option<f64>,
+    #[serde(rename = "_version")]
+    version: Option<u64>,
+    #[serde(rename = "_source")]
+    source: D,
+    #[serde(default)]
+    highlight: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    sort: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct Aggregation {
+    buckets: Vec<Bucket>,
+}
+
+#[derive(Deserialize)]
+struct Bucket {
+    key: String,
+    doc_count: u64,
+}
+
+impl<D: DeserializeOwned> From<SearchAnswer<D>> for SearchPage<D> {
+    fn from(answer: SearchAnswer<D>) -> Self {
+        let hits = answer.hits.hits.into_iter().map(|hit| Hit {
+            document: hit.source,
+            score: hit.score,
+            // Whole fields are asked for, so each has one fragment.
+            highlights: hit
+                .highlight
+                .into_iter()
+                .filter_map(|(field, fragments)| Some((field, fragments.into_iter().next()?)))
+                .collect(),
+            sort: SearchAfter(hit.sort),
+        });
+        let facets = answer.aggregations.into_iter().map(|(name, aggregation)| {
+            let values = aggregation.buckets.into_iter();
+            (name, values.map(|bucket| Facet { value: bucket.key, count: bucket.doc_count }).collect())
+        });
+        Self { hits: hits.collect(), total: answer.hits.total.map_or(0, |total| total.value), facets: facets.collect() }
+    }
+}
+
+/// The part of a document that [`LiveDocument`] shows.
+#[derive(Deserialize)]
+pub(crate) struct IdAndVersion {
+    id: String,
+    version: u64,
+}
+
+impl LivePage {
+    /// The page in an answer to a request for `size` documents.
+    pub(crate) fn new(answer: SearchAnswer<IdAndVersion>, size: u32) -> Self {
+        let hits = answer.hits.hits;
+        let full = hits.len() as u64 >= u64::from(size);
+        let next = hits.last().filter(|_| full).map(|hit| SearchAfter(hit.sort.clone()));
+        let items = hits.into_iter().map(|hit| LiveDocument {
+            document_id: hit.id,
+            id: hit.source.id,
+            version: hit.source.version,
+            rev: hit.version.unwrap_or_default(),
+        });
+        Self { items: items.collect(), next }
+    }
+}

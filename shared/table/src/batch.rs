@@ -1,0 +1,122 @@
+//! Batches: many items by key, many unconditional writes. DynamoDB may do part of a batch; the rest is tried again with full jitter, and what is
+//! left at the end is reported, never dropped.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest};
+use futures::future::try_join_all;
+use key_schema::item::{FromItem, Item, key_of, size};
+use key_schema::key::Key;
+use key_schema::pattern::Pattern;
+use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, MAX_BATCH_GET, MAX_BATCH_WRITE};
+
+use crate::Table;
+use crate::error::{TableError, classify};
+use crate::read::key_map;
+use crate::retry::Backoff;
+
+/// How many requests of one batch are under way at once.
+const CONCURRENCY: usize = 4;
+
+impl Table {
+    /// Reads many items, in the order of the keys, `None` where there is none. Over 100 keys are split.
+    ///
+    /// # Errors
+    /// [`TableError::Unprocessed`] when DynamoDB does not answer for some keys inside the budget, and others.
+    pub async fn batch_get<T: FromItem>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
+        // DynamoDB refuses a batch that names a key twice.
+        let distinct: Vec<&Key> = batch.keys().iter().collect::<BTreeSet<_>>().into_iter().collect();
+        let chunks: Vec<&[&Key]> = distinct.chunks(MAX_BATCH_GET).collect();
+        let mut found: BTreeMap<Key, Item> = BTreeMap::new();
+        for wave in chunks.chunks(CONCURRENCY) {
+            for items in try_join_all(wave.iter().map(|keys| self.get_chunk(batch.pattern(), keys, batch.is_strong()))).await? {
+                found.extend(items.into_iter().filter_map(|item| Some((key_of(&item)?, item))));
+            }
+        }
+        batch.keys().iter().map(|key| Ok(found.get(key).cloned().map(T::from_item).transpose()?)).collect()
+    }
+
+    async fn get_chunk(&self, pattern: &'static Pattern, keys: &[&Key], strong: bool) -> Result<Vec<Item>, TableError> {
+        let mut pending: Vec<HashMap<String, AttributeValue>> = keys.iter().map(|key| key_map(key)).collect();
+        let mut found = Vec::with_capacity(keys.len());
+        let mut backoff = Backoff::new();
+        while !pending.is_empty() {
+            let keys = KeysAndAttributes::builder()
+                .set_keys(Some(std::mem::take(&mut pending)))
+                .consistent_read(strong)
+                .build()
+                .map_err(|error| TableError::Rejected(error.to_string()))?;
+            let answer = self
+                .client
+                .batch_get_item()
+                .request_items(&self.name, keys)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| classify(&error))?;
+            let items: Vec<Item> = answer.responses.unwrap_or_default().into_values().flatten().map(Into::into).collect();
+            self.meter.record(pattern, answer.consumed_capacity.iter().flatten(), items.len(), items.iter().map(size).sum());
+            found.extend(items);
+            pending = answer.unprocessed_keys.unwrap_or_default().into_values().flat_map(|keys| keys.keys).collect();
+            if !pending.is_empty() && !backoff.wait().await {
+                return Err(TableError::Unprocessed(pending.len()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes many items without condition. Over 25 are split. Gives back what could not be written.
+    ///
+    /// # Errors
+    /// [`TableError`] when a request fails as a whole; some of the writes may then have happened.
+    pub async fn batch_write(&self, batch: &BatchWrite) -> Result<Vec<BatchWriteAction>, TableError> {
+        let chunks: Vec<&[BatchWriteAction]> = batch.writes().chunks(MAX_BATCH_WRITE).collect();
+        let mut left = Vec::new();
+        for wave in chunks.chunks(CONCURRENCY) {
+            left.extend(try_join_all(wave.iter().map(|writes| self.write_chunk(batch.pattern(), writes))).await?.into_iter().flatten());
+        }
+        Ok(left)
+    }
+
+    async fn write_chunk(&self, pattern: &'static Pattern, writes: &[BatchWriteAction]) -> Result<Vec<BatchWriteAction>, TableError> {
+        let mut pending = writes.iter().map(write_request).collect::<Result<Vec<_>, _>>()?;
+        let mut backoff = Backoff::new();
+        loop {
+            let answer = self
+                .client
+                .batch_write_item()
+                .request_items(&self.name, pending)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| classify(&error))?;
+            self.meter.record(pattern, answer.consumed_capacity.iter().flatten(), 0, 0);
+            pending = answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect();
+            if pending.is_empty() || !backoff.wait().await {
+                return Ok(pending.into_iter().filter_map(unwritten).collect());
+            }
+        }
+    }
+}
+
+fn write_request(action: &BatchWriteAction) -> Result<WriteRequest, TableError> {
+    let rejected = |error: aws_sdk_dynamodb::error::BuildError| TableError::Rejected(error.to_string());
+    Ok(match action {
+        BatchWriteAction::Put(item) => {
+            let put = PutRequest::builder().set_item(Some(item.clone().into())).build().map_err(rejected)?;
+            WriteRequest::builder().put_request(put).build()
+        }
+        BatchWriteAction::Delete(key) => {
+            let delete = DeleteRequest::builder().set_key(Some(key_map(key))).build().map_err(rejected)?;
+            WriteRequest::builder().delete_request(delete).build()
+        }
+    })
+}
+
+fn unwritten(request: WriteRequest) -> Option<BatchWriteAction> {
+    match (request.put_request, request.delete_request) {
+        (Some(put), _) => Some(BatchWriteAction::Put(put.item.into())),
+        (None, Some(delete)) => key_of(&delete.key.into()).map(BatchWriteAction::Delete),
+        (None, None) => None,
+    }
+}

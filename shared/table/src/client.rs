@@ -1,0 +1,70 @@
+//! The lean SDK client: environment region and credentials, one TLS stack, the few roots that AWS endpoints chain to.
+//!
+//! Loading the system's trust store costs more instructions than the rest of a cold start together, so the roots of Amazon Trust
+//! Services are embedded (`roots/`, valid to 2037 and later; <https://www.amazontrust.com/repository/>). Where an endpoint has another
+//! issuer (a proxy, a test server), `AWS_CA_BUNDLE` names a PEM file that replaces them, as it does for AWS's own tools.
+
+use std::time::Duration;
+
+use aws_config::BehaviorVersion;
+use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::Client;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
+use aws_smithy_http_client::{Builder, HttpClientError};
+
+/// Roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
+const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem");
+
+/// One connection attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
+/// One attempt of one call.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
+/// One call with its retries; shorter than every function's timeout in template.yaml, which a test compares.
+pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
+/// Attempts of one call.
+const ATTEMPTS: u32 = 4;
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The environment does not say which table.
+    #[error("the environment variable TABLE_NAME is not set")]
+    NoTableName,
+    /// The trust store is unusable.
+    #[error("the TLS client cannot be built: {0}")]
+    Tls(#[from] HttpClientError),
+    /// `AWS_CA_BUNDLE` names no readable file.
+    #[error("AWS_CA_BUNDLE cannot be read: {0}")]
+    CaBundle(#[from] std::io::Error),
+}
+
+/// A client from the SDK's standard environment variables.
+///
+/// # Errors
+/// [`SetupError`].
+pub async fn from_env() -> Result<Client, SetupError> {
+    let roots = match std::env::var_os("AWS_CA_BUNDLE") {
+        Some(path) => std::fs::read(path)?,
+        None => AMAZON_ROOTS.to_vec(),
+    };
+    let trust = TrustStore::empty().with_pem_certificate(roots);
+    let tls = TlsContext::builder().with_trust_store(trust).build()?;
+    let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls).build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .operation_timeout(OPERATION_TIMEOUT)
+        .build();
+    let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .region(EnvironmentVariableRegionProvider::new())
+        .credentials_provider(EnvironmentVariableCredentialsProvider::new())
+        .http_client(http)
+        .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
+        .timeout_config(timeouts)
+        .load()
+        .await;
+    Ok(Client::new(&config))
+}

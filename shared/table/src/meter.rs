@@ -1,0 +1,59 @@
+//! What the access patterns consume, collected where the requests are made.
+
+use std::sync::{Mutex, PoisonError};
+
+use aws_sdk_dynamodb::types::ConsumedCapacity;
+use key_schema::pattern::Pattern;
+
+/// What one access pattern has consumed since the meter was last read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// The access pattern.
+    pub pattern: &'static Pattern,
+    /// Requests sent and answered, retries of this crate included.
+    pub requests: u32,
+    /// Capacity units as DynamoDB reports them: reads for reads, writes for writes.
+    pub capacity_units: f64,
+    /// Items that came back.
+    pub items: u32,
+    /// Their size in bytes, as DynamoDB counts it.
+    pub bytes: u64,
+}
+
+/// Collects [`Measured`], one entry a pattern.
+#[derive(Debug, Default)]
+pub struct Meter {
+    measured: Mutex<Vec<Measured>>,
+}
+
+impl Meter {
+    /// Takes what was measured since the last call.
+    #[must_use]
+    pub fn take(&self) -> Vec<Measured> {
+        std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn record<'a>(
+        &self,
+        pattern: &'static Pattern,
+        consumed: impl IntoIterator<Item = &'a ConsumedCapacity>,
+        items: usize,
+        bytes: usize,
+    ) {
+        let units: f64 = consumed.into_iter().filter_map(ConsumedCapacity::capacity_units).sum();
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = match measured.iter_mut().position(|known| known.pattern.id == pattern.id) {
+            Some(known) => measured.get_mut(known),
+            None => {
+                measured.push(Measured { pattern, requests: 0, capacity_units: 0.0, items: 0, bytes: 0 });
+                measured.last_mut()
+            }
+        };
+        if let Some(entry) = entry {
+            entry.requests += 1;
+            entry.capacity_units += units;
+            entry.items += u32::try_from(items).unwrap_or(u32::MAX);
+            entry.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Reads: one item, a range, a range of every shard.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use futures::future::try_join_all;
+use key_schema::item::{FromItem, Item, size};
+use key_schema::key::{Key, PartitionKey};
+use key_schema::request::{Get, Query, Range};
+
+use crate::Table;
+use crate::error::{TableError, classify};
+
+/// How many times one partition is asked for one page: DynamoDB stops after 1 MB, which a page of large items may exceed.
+const MAX_REQUESTS_PER_PAGE: usize = 16;
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The items, in the list's order.
+    pub items: Vec<T>,
+    /// The sort key to go on behind, if there is more.
+    pub next: Option<String>,
+}
+
+impl Table {
+    /// Reads one item.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub async fn get<T: FromItem>(&self, get: &Get<T>) -> Result<Option<T>, TableError> {
+        let answer = self
+            .client
+            .get_item()
+            .table_name(&self.name)
+            .set_key(Some(key_map(get.key())))
+            .consistent_read(get.is_strong())
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| classify(&error))?;
+        let item: Option<Item> = answer.item.map(Into::into);
+        let bytes = item.as_ref().map_or(0, size);
+        self.meter.record(get.pattern(), answer.consumed_capacity.as_ref(), usize::from(item.is_some()), bytes);
+        Ok(item.map(T::from_item).transpose()?)
+    }
+
+    /// Reads a page of a list. Every partition of a sharded list is asked at once and the answers are merged by sort key, so a page costs one
+    /// request a shard whatever the list's length.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub async fn query<T: FromItem>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
+        let Some(bounds) = query.bounds() else { return Ok(Page { items: Vec::new(), next: None }) };
+        let limit = query.item_limit();
+        let shards = query.partitions().iter().map(|partition| self.query_partition(query, partition, &bounds, limit + 1));
+        let mut found: Vec<(String, Item)> = try_join_all(shards).await?.into_iter().flatten().collect();
+        if query.partitions().len() > 1 {
+            found.sort_by(|(a, _), (b, _)| if query.is_descending() { b.cmp(a) } else { a.cmp(b) });
+        }
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = if more { found.last().map(|(sort, _)| sort.clone()) } else { None };
+        let items = found.into_iter().map(|(_, item)| T::from_item(item)).collect::<Result<_, _>>()?;
+        Ok(Page { items, next })
+    }
+
+    /// Up to `wanted` items of one partition with their sort keys.
+    async fn query_partition<T>(
+        &self,
+        query: &Query<T>,
+        partition: &PartitionKey,
+        bounds: &Range,
+        wanted: usize,
+    ) -> Result<Vec<(String, Item)>, TableError> {
+        let (pk, sk) = query.index().map_or(("PK", "SK"), |index| (index.partition_attribute(), index.sort_attribute()));
+        let mut found = Vec::new();
+        let mut start: Option<HashMap<String, AttributeValue>> = None;
+        for _ in 0..MAX_REQUESTS_PER_PAGE {
+            // The bounds include the former page's end, which is then dropped: one more item is asked for.
+            let missing = wanted - found.len() + usize::from(query.page_end().is_some());
+            let mut request = self
+                .client
+                .query()
+                .table_name(&self.name)
+                .set_index_name(query.index().map(|index| index.name().to_owned()))
+                .expression_attribute_names("#pk", pk)
+                .expression_attribute_values(":pk", AttributeValue::S(partition.as_str().to_owned()))
+                .scan_index_forward(!query.is_descending())
+                .consistent_read(query.is_strong())
+                .limit(i32::try_from(missing).unwrap_or(i32::MAX))
+                .set_exclusive_start_key(start.take())
+                .return_consumed_capacity(ReturnConsumedCapacity::Total);
+            request = match bounds {
+                Range::All => request.key_condition_expression("#pk = :pk"),
+                Range::Between(low, high) => request
+                    .key_condition_expression("#pk = :pk AND #sk BETWEEN :low AND :high")
+                    .expression_attribute_names("#sk", sk)
+                    .expression_attribute_values(":low", AttributeValue::S(low.clone()))
+                    .expression_attribute_values(":high", AttributeValue::S(high.clone())),
+            };
+            let answer = request.send().await.map_err(|error| classify(&error))?;
+            let items: Vec<Item> = answer.items.unwrap_or_default().into_iter().map(Into::into).collect();
+            let bytes = items.iter().map(size).sum();
+            self.meter.record(query.pattern(), answer.consumed_capacity.as_ref(), items.len(), bytes);
+            for item in items {
+                let Some(serde_dynamo::AttributeValue::S(sort)) = item.get(sk) else { continue };
+                let sort = sort.clone();
+                if query.page_end() != Some(sort.as_str()) && found.len() < wanted {
+                    found.push((sort, item));
+                }
+            }
+            start = answer.last_evaluated_key;
+            if start.is_none() || found.len() >= wanted {
+                return Ok(found);
+            }
+        }
+        // What was found is a true beginning of the page; pretending that it is the end would lose the rest.
+        Err(TableError::Unprocessed(wanted - found.len()))
+    }
+}
+
+pub(crate) fn key_map(key: &Key) -> HashMap<String, AttributeValue> {
+    HashMap::from([
+        ("PK".to_owned(), AttributeValue::S(key.pk.as_str().to_owned())),
+        ("SK".to_owned(), AttributeValue::S(key.sk.as_str().to_owned())),
+    ])
+}

@@ -1,0 +1,273 @@
+//! Conditional writes: one item, or many in one transaction.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, CancellationReason, ConditionCheck, ConsumedCapacity, Delete, Put, ReturnConsumedCapacity, ReturnValue,
+    ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+};
+use key_schema::item::{FromItem, Item, size};
+use key_schema::pattern::Pattern;
+use key_schema::request::{Guarded, Rendered, Single, Transaction, Write};
+
+use crate::Table;
+use crate::error::{Refusal, TableError, TransactError, WriteError, classify};
+use crate::read::key_map;
+use crate::retry::Backoff;
+
+type Attributes = HashMap<String, AttributeValue>;
+
+impl Table {
+    /// Writes one item if its condition holds.
+    ///
+    /// # Errors
+    /// [`WriteError::Refused`] with the item as it was when the condition does not hold, and others.
+    pub async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
+        self.single(write.pattern(), write.guarded(), false).await.map(|_| ())
+    }
+
+    /// Updates one item if its condition holds and gives it back as it is now.
+    ///
+    /// # Errors
+    /// [`WriteError::Refused`] with the item as it was when the condition does not hold, and others.
+    pub async fn update<T: FromItem>(&self, write: &Single<T>) -> Result<T, WriteError> {
+        let item = self.single(write.pattern(), write.guarded(), true).await?.unwrap_or_default();
+        Ok(T::from_item(item).map_err(TableError::from)?)
+    }
+
+    async fn single(&self, pattern: &'static Pattern, guarded: &Guarded, returns: bool) -> Result<Option<Item>, WriteError> {
+        let mut backoff = Backoff::new();
+        loop {
+            match self.attempt(pattern, guarded, returns).await {
+                Err(WriteError::Table(TableError::Contended)) if backoff.wait().await => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn attempt(&self, pattern: &'static Pattern, guarded: &Guarded, returns: bool) -> Result<Option<Item>, WriteError> {
+        let Rendered { update, condition, names, values } = guarded.render();
+        let (names, values) = (names_of(names), values_of(values));
+        let old = condition.is_some().then_some(ReturnValuesOnConditionCheckFailure::AllOld);
+        let capacity = ReturnConsumedCapacity::Total;
+        let (attributes, consumed): (Option<Attributes>, Option<ConsumedCapacity>) = match &guarded.write {
+            Write::Put { item } => {
+                let answer = self
+                    .client
+                    .put_item()
+                    .table_name(&self.name)
+                    .set_item(Some(item.clone().into()))
+                    .set_condition_expression(condition)
+                    .set_expression_attribute_names(names)
+                    .set_expression_attribute_values(values)
+                    .set_return_values_on_condition_check_failure(old)
+                    .return_consumed_capacity(capacity)
+                    .send()
+                    .await
+                    .map_err(|error| refused(error, |error| match error {
+                        PutItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
+                        _ => None,
+                    }))?;
+                (None, answer.consumed_capacity)
+            }
+            Write::Update { key, .. } => {
+                let answer = self
+                    .client
+                    .update_item()
+                    .table_name(&self.name)
+                    .set_key(Some(key_map(key)))
+                    .set_update_expression(update)
+                    .set_condition_expression(condition)
+                    .set_expression_attribute_names(names)
+                    .set_expression_attribute_values(values)
+                    .set_return_values(returns.then_some(ReturnValue::AllNew))
+                    .set_return_values_on_condition_check_failure(old)
+                    .return_consumed_capacity(capacity)
+                    .send()
+                    .await
+                    .map_err(|error| refused(error, |error| match error {
+                        UpdateItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
+                        _ => None,
+                    }))?;
+                (answer.attributes, answer.consumed_capacity)
+            }
+            Write::Delete { key } => {
+                let answer = self
+                    .client
+                    .delete_item()
+                    .table_name(&self.name)
+                    .set_key(Some(key_map(key)))
+                    .set_condition_expression(condition)
+                    .set_expression_attribute_names(names)
+                    .set_expression_attribute_values(values)
+                    .set_return_values_on_condition_check_failure(old)
+                    .return_consumed_capacity(capacity)
+                    .send()
+                    .await
+                    .map_err(|error| refused(error, |error| match error {
+                        DeleteItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
+                        _ => None,
+                    }))?;
+                (None, answer.consumed_capacity)
+            }
+            Write::Check { .. } => return Err(TableError::Rejected("a condition check stands only in a transaction".to_owned()).into()),
+        };
+        let item: Option<Item> = attributes.map(Into::into);
+        self.meter.record(pattern, consumed.as_ref(), usize::from(item.is_some()), item.as_ref().map_or(0, size));
+        Ok(item)
+    }
+
+    /// Does all of a transaction's writes or none. A meeting with another transaction is tried again with full jitter inside a budget.
+    ///
+    /// # Errors
+    /// [`TransactError::Refused`] names every action whose condition does not hold. [`TableError::TooManyActions`] before anything is sent.
+    pub async fn transact<L: Clone>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
+        transaction.check_size().map_err(TableError::from)?;
+        let actions = transaction.actions().iter().map(|(_, guarded)| self.action(guarded)).collect::<Result<Vec<_>, _>>()?;
+        let mut backoff = Backoff::new();
+        loop {
+            // The SDK adds a token of its own to each call and keeps it over its retries, so an attempt whose answer was lost is not done twice.
+            let answer = self
+                .client
+                .transact_write_items()
+                .set_transact_items(Some(actions.clone()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await;
+            let error = match answer {
+                Ok(answer) => {
+                    self.meter.record(transaction.pattern(), answer.consumed_capacity.iter().flatten(), 0, 0);
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            let failure = match cancelled(&error) {
+                Some(reasons) => judge(reasons, transaction.actions())?,
+                None => classify(&error),
+            };
+            if !matches!(failure, TableError::Contended | TableError::Throttled) || !backoff.wait().await {
+                return Err(failure.into());
+            }
+        }
+    }
+
+    fn action(&self, guarded: &Guarded) -> Result<TransactWriteItem, TableError> {
+        let Rendered { update, condition, names, values } = guarded.render();
+        let (names, values) = (names_of(names), values_of(values));
+        let old = condition.is_some().then_some(ReturnValuesOnConditionCheckFailure::AllOld);
+        let rejected = |error: aws_sdk_dynamodb::error::BuildError| TableError::Rejected(error.to_string());
+        let item = TransactWriteItem::builder();
+        Ok(match &guarded.write {
+            Write::Put { item: put } => item.put(
+                Put::builder()
+                    .table_name(&self.name)
+                    .set_item(Some(put.clone().into()))
+                    .set_condition_expression(condition)
+                    .set_expression_attribute_names(names)
+                    .set_expression_attribute_values(values)
+                    .set_return_values_on_condition_check_failure(old)
+                    .build()
+                    .map_err(rejected)?,
+            ),
+            Write::Update { key, .. } => item.update(
+                Update::builder()
+                    .table_name(&self.name)
+                    .set_key(Some(key_map(key)))
+                    .set_update_expression(update)
+                    .set_condition_expression(condition)
+                    .set_expression_attribute_names(names)
+                    .set_expression_attribute_values(values)
+                    .set_return_values_on_condition_check_failure(old)
+                    .build()
+                    .map_err(rejected)?,
+            ),
+            Write::Delete { key } => item.delete(
+                Delete::builder()
+                    .table_name(&self.name)
+                    .set_key(Some(key_map(key)))
+                    .set_condition_expression(condition)
+                    .set_expression_attribute_names(names)
+                    .set_expression_attribute_values(values)
+                    .set_return_values_on_condition_check_failure(old)
+                    .build()
+                    .map_err(rejected)?,
+            ),
+            Write::Check { key } => item.condition_check(
+                ConditionCheck::builder()
+                    .table_name(&self.name)
+                    .set_key(Some(key_map(key)))
+                    .set_condition_expression(condition)
+                    .set_expression_attribute_names(names)
+                    .set_expression_attribute_values(values)
+                    .set_return_values_on_condition_check_failure(old)
+                    .build()
+                    .map_err(rejected)?,
+            ),
+        }
+        .build())
+    }
+}
+
+fn names_of(names: Vec<(String, String)>) -> Option<HashMap<String, String>> {
+    (!names.is_empty()).then(|| names.into_iter().collect())
+}
+
+fn values_of(values: Vec<(String, serde_dynamo::AttributeValue)>) -> Option<Attributes> {
+    (!values.is_empty()).then(|| values.into_iter().map(|(placeholder, value)| (placeholder, value.into())).collect())
+}
+
+/// A failed condition with the item that failed it, or whatever else went wrong.
+fn refused<E, R>(error: SdkError<E, R>, condition: impl Fn(E) -> Option<Option<Attributes>>) -> WriteError
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+    R: std::fmt::Debug,
+{
+    let failure = classify(&error);
+    if let SdkError::ServiceError(service) = error
+        && let Some(old) = condition(service.into_err())
+    {
+        return WriteError::Refused(old.map(|item| Box::new(item.into())));
+    }
+    WriteError::Table(failure)
+}
+
+fn cancelled<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<&[CancellationReason]> {
+    match error {
+        SdkError::ServiceError(service) => match service.err() {
+            TransactWriteItemsError::TransactionCanceledException(cancelled) => Some(cancelled.cancellation_reasons()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What a cancelled transaction means, by the positions of its reasons. Failed conditions outrank a conflict: they were evaluated on
+/// committed items, and trying again would only find them again.
+fn judge<L: Clone>(reasons: &[CancellationReason], actions: &[(L, Guarded)]) -> Result<TableError, TransactError<L>> {
+    let refusals: Vec<Refusal<L>> = reasons
+        .iter()
+        .zip(actions)
+        .filter(|(reason, _)| reason.code() == Some("ConditionalCheckFailed"))
+        .map(|(reason, (label, _))| {
+            let item = reason.item.clone().filter(|item| !item.is_empty());
+            Refusal { label: label.clone(), item: item.map(|item| Box::new(item.into())) }
+        })
+        .collect();
+    if !refusals.is_empty() {
+        return Err(TransactError::Refused(refusals));
+    }
+    let has = |code: &str| reasons.iter().any(|reason| reason.code() == Some(code));
+    if has("TransactionConflict") {
+        Ok(TableError::Contended)
+    } else if has("ThrottlingError") || has("ProvisionedThroughputExceeded") {
+        Ok(TableError::Throttled)
+    } else {
+        let codes: Vec<&str> = reasons.iter().filter_map(CancellationReason::code).filter(|code| *code != "None").collect();
+        Ok(TableError::Rejected(format!("transaction cancelled: {}", codes.join(", "))))
+    }
+}

@@ -1,0 +1,433 @@
+//! What every access pattern costs, measured on things of ordinary size and pinned in `docs/cost.md`.
+//!
+//! Reads are counted as the table reports them. Writes are counted from the sizes of the items before and after, by DynamoDB's published rules,
+//! because the emulators disagree on transactions: a write costs a unit for each KB begun of the larger image, twice that in a transaction
+//! (condition checks too), and each index entry that appears, changes or goes costs units of its own. Where a write is not a transaction, the
+//! table's own figure must agree.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fixture::TestTable;
+use key_schema::customer::{self, Customer, Tier, TierPlace};
+use key_schema::change::Change;
+use key_schema::id::AddressName;
+use key_schema::item::{FromItem, Item, Stored, index_entry_size, key_of, size};
+use key_schema::key::{Index, Key};
+use key_schema::order::{self, OrderStatus, Placement, Step};
+use key_schema::pattern::{self, Pattern};
+use key_schema::product::{CategoryPath, Product};
+use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
+use key_schema::session::SessionPlace;
+use key_schema::{cart, category, idempotency, product, quarantine, review, sales, session};
+use table::Table;
+
+use crate::data::{self, at, customer_id, order_id, product_id};
+
+/// On-demand prices in us-east-1 since 2024-11-01, in dollars per million request units.
+/// <https://aws.amazon.com/dynamodb/pricing/on-demand/>
+const READ_PRICE: f64 = 0.125;
+const WRITE_PRICE: f64 = 0.625;
+const PRICES_OF: &str = "on-demand, us-east-1, since 2024-11-01";
+
+/// What one use of a pattern costs.
+struct Cost {
+    pattern: &'static Pattern,
+    on: String,
+    requests: u32,
+    read_units: f64,
+    write_units: f64,
+    items: u32,
+    bytes: u64,
+}
+
+struct Bench {
+    test: TestTable,
+    table: Table,
+    costs: Vec<Cost>,
+}
+
+impl Bench {
+    async fn create() -> Self {
+        let test = TestTable::create().await;
+        let table = test.table();
+        Self { test, table, costs: Vec::new() }
+    }
+
+    /// Everything in the table. A test may scan.
+    async fn everything(&self) -> BTreeMap<Key, Item> {
+        let mut all = BTreeMap::new();
+        let mut pages = self.test.client().scan().table_name(self.test.name()).consistent_read(true).into_paginator().items().send();
+        while let Some(item) = pages.next().await {
+            let item: Item = item.unwrap().into();
+            all.insert(key_of(&item).unwrap(), item);
+        }
+        all
+    }
+
+    fn reads(&mut self, on: &str) {
+        let measured = self.table.meter().take();
+        let [one] = measured.as_slice() else { panic!("one pattern at a time: {measured:?}") };
+        self.costs.push(Cost {
+            pattern: one.pattern,
+            on: on.to_owned(),
+            requests: one.requests,
+            read_units: one.capacity_units,
+            write_units: 0.0,
+            items: one.items,
+            bytes: one.bytes,
+        });
+    }
+
+    async fn get<T: FromItem>(&mut self, on: &str, get: Get<T>) -> T {
+        let found = self.table.get(&get).await.unwrap().expect(on);
+        self.reads(on);
+        found
+    }
+
+    async fn batch_get<T: FromItem>(&mut self, on: &str, get: BatchGet<T>) {
+        assert!(self.table.batch_get(&get).await.unwrap().iter().any(Option::is_some), "{on}");
+        self.reads(on);
+    }
+
+    async fn query<T: FromItem>(&mut self, on: &str, expected: usize, query: Query<T>) {
+        assert_eq!(self.table.query(&query).await.unwrap().items.len(), expected, "{on}");
+        self.reads(on);
+    }
+
+    async fn writes(&mut self, on: &str, before: BTreeMap<Key, Item>, factor: usize, checks: usize) {
+        let after = self.everything().await;
+        let measured = self.table.meter().take();
+        let [one] = measured.as_slice() else { panic!("one pattern at a time: {measured:?}") };
+        let changed = before.keys().chain(after.keys()).collect::<std::collections::BTreeSet<_>>();
+        let mut units = 0;
+        for key in changed {
+            let (old, new) = (before.get(key), after.get(key));
+            if old != new {
+                units += factor * write_units(old.into_iter().chain(new).map(size).max().unwrap_or(0));
+                units += Index::ALL.into_iter().map(|index| index_units(old, new, index)).sum::<usize>();
+            }
+        }
+        assert!(units > 0, "{on} changed nothing");
+        let write_units = (units + checks) as f64;
+        if factor == 1 {
+            assert_eq!(one.capacity_units, write_units, "{on}: the table's own figure");
+        }
+        self.costs.push(Cost {
+            pattern: one.pattern,
+            on: on.to_owned(),
+            requests: one.requests,
+            read_units: 0.0,
+            write_units,
+            items: 0,
+            bytes: 0,
+        });
+    }
+
+    async fn write(&mut self, on: &str, write: Single<()>) {
+        let before = self.everything().await;
+        self.table.write(&write).await.unwrap();
+        self.writes(on, before, 1, 0).await;
+    }
+
+    async fn update<T: FromItem>(&mut self, on: &str, write: Single<T>) -> T {
+        let before = self.everything().await;
+        let item = self.table.update(&write).await.unwrap();
+        self.writes(on, before, 1, 0).await;
+        item
+    }
+
+    async fn batch_write(&mut self, on: &str, write: BatchWrite) {
+        let before = self.everything().await;
+        assert!(self.table.batch_write(&write).await.unwrap().is_empty());
+        self.writes(on, before, 1, 0).await;
+    }
+
+    async fn transact<L: Clone + std::fmt::Debug>(&mut self, on: &str, transaction: Transaction<L>) {
+        let before = self.everything().await;
+        self.table.transact(&transaction).await.unwrap();
+        let checked = transaction.actions().iter().filter_map(|(_, guarded)| match &guarded.write {
+            Write::Check { key } => before.get(key),
+            _ => None,
+        });
+        let checks = checked.map(|item| 2 * write_units(size(item))).sum();
+        self.writes(on, before, 2, checks).await;
+    }
+}
+
+/// A unit for each KB begun, and one at least.
+fn write_units(bytes: usize) -> usize {
+    bytes.div_ceil(1024).max(1)
+}
+
+fn index_units(old: Option<&Item>, new: Option<&Item>, index: Index) -> usize {
+    let entry = |item: Option<&Item>| {
+        let item = item?;
+        let size = index_entry_size(item, index)?;
+        let keys = [index.partition_attribute(), index.sort_attribute()].map(|name| item.get(name).cloned());
+        let shown: Vec<_> = index.projected().iter().map(|name| item.get(*name).cloned()).collect();
+        Some((size, keys, shown))
+    };
+    match (entry(old), entry(new)) {
+        (None, None) => 0,
+        (None, Some((size, ..))) | (Some((size, ..)), None) => write_units(size),
+        (Some((before, old_keys, _)), Some((after, new_keys, _))) if old_keys != new_keys => write_units(before) + write_units(after),
+        (Some((_, _, old)), Some((_, _, new))) if old == new => 0,
+        (Some((before, ..)), Some((after, ..))) => write_units(before.max(after)),
+    }
+}
+
+#[tokio::test]
+async fn every_access_pattern_costs_what_docs_cost_md_says() {
+    let mut bench = Bench::create().await;
+    customers(&mut bench).await;
+    products(&mut bench).await;
+    orders(&mut bench).await;
+    rest(&mut bench).await;
+    let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
+    let missing: Vec<&str> = pattern::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
+    assert!(missing.is_empty(), "not measured: {missing:?}");
+    compare(&render(&bench.costs));
+}
+
+fn render(costs: &[Cost]) -> String {
+    let mut text = format!(
+        "# What every access pattern costs\n\n\
+         Generated by `UPDATE_DOCS=1 cargo test -p table`, which also compares it: a change that makes a pattern dearer fails until this file is\n\
+         changed on purpose. Read units are as the table reports them; write units follow from the items' sizes. Prices: {PRICES_OF};\n\
+         {READ_PRICE} dollars per million read units, {WRITE_PRICE} per million write units.\n\n\
+         | pattern | measured on | requests | read units | write units | items | bytes | dollars per million |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    );
+    for registered in pattern::all() {
+        for cost in costs.iter().filter(|cost| cost.pattern.id == registered.id) {
+            let Cost { pattern, on, requests, read_units, write_units, items, bytes } = cost;
+            let price = read_units * READ_PRICE + write_units * WRITE_PRICE;
+            writeln!(
+                text,
+                "| `{}` | {on} | {requests} | {read_units} | {write_units} | {items} | {bytes} | {price:.3} |",
+                pattern.id
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+fn compare(text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cost.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let pinned = std::fs::read_to_string(&path).unwrap_or_default();
+    for (line, (now, then)) in text.lines().zip(pinned.lines().chain(std::iter::repeat(""))).enumerate() {
+        assert_eq!(now, then, "docs/cost.md line {}: run UPDATE_DOCS=1 cargo test -p table", line + 1);
+    }
+    assert_eq!(text, pinned, "docs/cost.md is stale: run UPDATE_DOCS=1 cargo test -p table");
+}
+
+async fn customers(bench: &mut Bench) {
+    for number in 1..=25 {
+        let create = customer::create(&data::customer(number)).unwrap();
+        if number == 1 {
+            bench.transact("a customer with one address", create).await;
+        } else {
+            bench.table.transact(&create).await.unwrap();
+        }
+    }
+    let _ = bench.table.meter().take();
+    let id = customer_id(1);
+    let one = bench.get("one customer", customer::get(&id).unwrap()).await;
+    bench.get("one customer", customer::edit(&id).unwrap()).await;
+    let change = Change::<Customer>::visible(at(1)).name(&"Augusta Ada King".to_owned()).unwrap();
+    let one = bench.update("the name", customer::update(&id, change, one.meta.version).unwrap()).await;
+    let place = TierPlace { tier: Tier::Gold, created_at: one.meta.created_at, id: &id };
+    let change = Change::visible(at(2)).enter(&place).unwrap();
+    let one = bench.update("the tier: the index entry moves", customer::update(&id, change, one.meta.version).unwrap()).await;
+    let email = "ada@example.com".parse().unwrap();
+    let rename = customer::rename(&one, &email, &one.username, Change::visible(at(3)), at(3)).unwrap();
+    bench.transact("another email address", rename).await;
+    let work = AddressName::new("work").unwrap();
+    bench.update("a second address", customer::put_address(&id, &work, &data::address(), at(4)).unwrap()).await;
+    bench.update("the second address", customer::remove_address(&id, &work, at(5)).unwrap()).await;
+    bench.get("one claim", customer::by_email("ADA@example.com").unwrap()).await;
+    bench.query("a page of 20", 20, customer::by_tier(Tier::Bronze).unwrap().limit(20)).await;
+    let ids: Vec<_> = (1..=20).map(customer_id).collect();
+    bench.batch_get("a page of 20", customer::hydrate(&ids).unwrap()).await;
+    let last = bench.table.get(&customer::edit(&customer_id(25)).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    bench.transact("a customer with one address", customer::delete(&last).unwrap()).await;
+
+    for number in 1..=5 {
+        let create = session::create(&data::session(number)).unwrap();
+        if number == 1 {
+            bench.write("one session", create).await;
+        } else {
+            bench.table.write(&create).await.unwrap();
+        }
+    }
+    let _ = bench.table.meter().take();
+    let one = data::session(1);
+    bench.get("one session", session::get(&one.id).unwrap()).await;
+    let place = SessionPlace { customer_id: &id, expires_at: at(172_800), id: &one.id };
+    bench.update("one session: its index entry moves", session::extend(&place, &one.device, at(1)).unwrap()).await;
+    bench.query("5 sessions", 5, session::active(&id, at(1)).unwrap()).await;
+    bench.write("one session", session::end(&one.id, &id).unwrap()).await;
+    let rest: Vec<_> = (2..=5).map(|number| data::session(number).data.id).collect();
+    bench.batch_write("4 sessions", session::end_all(&rest).unwrap()).await;
+
+    bench.write("a cart of one line", cart::create(&data::cart(1), at(0)).unwrap()).await;
+    for number in 2..=5 {
+        let line = cart::CartLine { quantity: 2, added_at: at(0) };
+        let put = cart::put_line(&id, &product_id(number), &line, at(0)).unwrap();
+        if number == 5 {
+            bench.update("the fifth line", put).await;
+        } else {
+            bench.table.update(&put).await.unwrap();
+            let _ = bench.table.meter().take();
+        }
+    }
+    bench.get("a cart of 5 lines", cart::get(&id).unwrap()).await;
+    bench.update("one of 5 lines", cart::remove_line(&id, &product_id(5), at(0)).unwrap()).await;
+    bench.write("a cart of 4 lines", cart::discard(&id).unwrap()).await;
+}
+
+async fn products(bench: &mut Bench) {
+    for number in 1..=25 {
+        let create = product::create(&data::product(number), 1000).unwrap();
+        if number == 1 {
+            bench.transact("one product", create).await;
+        } else {
+            bench.table.transact(&create).await.unwrap();
+        }
+    }
+    let _ = bench.table.meter().take();
+    let many: Vec<_> = (101..=150).map(data::product).collect();
+    bench.transact("50 products", product::create_many(many.iter().map(|product| (product, 1000))).unwrap()).await;
+    let id = product_id(1);
+    for number in 1..=21 {
+        let create = review::create(&data::review(number)).unwrap();
+        if number == 2 {
+            bench.transact("one review", create).await;
+        } else {
+            bench.table.transact(&create).await.unwrap();
+        }
+        let _ = bench.table.meter().take();
+    }
+    bench.query("one product", 3, product::page(&id).unwrap()).await;
+    let one = bench.get("one product", product::edit(&id).unwrap()).await;
+    let ids: Vec<_> = (1..=20).map(product_id).collect();
+    bench.batch_get("20 products", product::many(&ids).unwrap()).await;
+    let change = Change::<Product>::visible(at(1)).price(&data::usd(149)).unwrap();
+    bench.update("the price", product::update(&id, change, one.meta.version).unwrap()).await;
+    bench.query("a page of 20", 20, product::in_category(&data::path()).unwrap().limit(20)).await;
+    bench.transact("one product", product::retire(&product_id(150), 1, at(1)).unwrap()).await;
+    let retired: Stored<Product> = bench.table.get(&product::edit(&product_id(150)).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let revive = product::revive(&retired, &data::product(150).data, 1000, &data::born(9), at(2)).unwrap();
+    bench.transact("one product", revive).await;
+    bench.update("one stock", product::set_stock(&id, 900, at(1)).unwrap()).await;
+    bench.get("one stock", product::stock(&id).unwrap()).await;
+    adjust(bench).await;
+    bench.transact("2 KB of text", product::create_content(&data::content(1)).unwrap()).await;
+    bench.batch_get("2 KB of text", product::content(&id).unwrap()).await;
+
+    let (reviewer, one) = (customer_id(2), data::review(2));
+    bench.get("one review", review::get(&id, &reviewer).unwrap()).await;
+    bench.get("one review", review::edit(&id, &reviewer).unwrap()).await;
+    bench.batch_get("one product's", review::stats(&id).unwrap()).await;
+    bench.query("a page of 20", 20, review::newest(&id).unwrap().limit(20)).await;
+    bench.query("a page of 20", 20, review::best(&id).unwrap().limit(20)).await;
+    bench.query("one review", 1, review::by_customer(&reviewer).unwrap().limit(20)).await;
+    bench.transact("another rating", review::change(&one, 5, &one.title, &one.text, at(9)).unwrap()).await;
+    let changed = bench.table.get(&review::edit(&id, &reviewer).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    bench.transact("one review", review::delete(&changed, at(10)).unwrap()).await;
+
+    let dairy = category::CategoryNode { path: CategoryPath::new(vec!["DAIRY".to_owned()]).unwrap() };
+    bench.transact("one category", category::create(&data::stored(dairy, 1), None).unwrap()).await;
+    bench.batch_write("a path of 3", category::add(&data::nodes()).unwrap()).await;
+    bench.batch_get("a path of 3", category::known(data::path().lineage().collect::<Vec<_>>().iter()).unwrap()).await;
+    bench.transact("one category", category::describe(&data::about()).unwrap()).await;
+    bench.batch_get("one category", category::get(&data::path()).unwrap()).await;
+    let redescribe = category::redescribe(&data::path(), &Some("Ice".to_owned()), &None, 1, at(1)).unwrap();
+    bench.update("one category", redescribe).await;
+    bench.query("one child", 1, category::children(&data::path().parent().unwrap()).unwrap()).await;
+    bench.batch_get("2 ancestors", category::ancestors(&data::path()).unwrap()).await;
+}
+
+async fn adjust(bench: &mut Bench) {
+    let claim = idempotency::claim(&data::record(99), at(0)).unwrap();
+    let seen = bench.table.get(&product::stock(&product_id(1)).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let reason = "found behind the shelf".to_owned();
+    let adjustment = product::Adjustment { by: 5, reason, staff: customer_id(7), at: at(1) };
+    let available = seen.moved(5).unwrap();
+    bench.transact("one stock, once", product::adjust_stock(&seen, available, adjustment, claim).unwrap()).await;
+}
+
+async fn orders(bench: &mut Bench) {
+    let id = customer_id(1);
+    bench.batch_get("customer and product", cart::prepare(&id, &product_id(1)).unwrap()).await;
+    let ids: Vec<_> = (1..=5).map(product_id).collect();
+    bench.batch_get("customer and 5 products", order::prepare(&id, Some(&data::scope(1)), &ids).unwrap()).await;
+    for number in 1..=25 {
+        let (head, lines) = data::order(number, 5);
+        let claim = Some(idempotency::claim(&data::record(number), at(0)).unwrap());
+        let place = order::place(Placement { order: &head, lines: &lines, by: id.as_str(), claim, cart: None }).unwrap();
+        if number == 1 {
+            bench.transact("5 lines with reference and key", place).await;
+        } else {
+            bench.table.transact(&place).await.unwrap();
+        }
+    }
+    let _ = bench.table.meter().take();
+    bench.get("one record", idempotency::get(&data::scope(1)).unwrap()).await;
+    bench.query("5 lines", 7, order::get(&order_id(1)).unwrap()).await;
+    bench.query("5 lines", 7, order::edit(&order_id(1)).unwrap()).await;
+    bench.query("5 lines", 5, order::lines(&order_id(1)).unwrap()).await;
+    bench.get("one head", order::head(&order_id(1)).unwrap()).await;
+    let (head, lines) = data::order(1, 5);
+    bench.get("one claim", order::referenced(head.reference.as_ref().unwrap(), &head.id).unwrap()).await;
+    let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
+    fn step<'a>(order: &'a Stored<order::Order>, lines: &'a [order::OrderLine], to: OrderStatus) -> Step<'a> {
+        Step { order, lines, to, at: at(100), by: "staff-7", note: None, carrier: None, tracking: None }
+    }
+    bench.transact("paid", order::advance(step(&head, &lines, OrderStatus::Paid)).unwrap()).await;
+    let (second, _) = data::order(2, 5);
+    bench.transact("cancelled: 5 stocks return", order::advance(step(&second, &lines, OrderStatus::Cancelled)).unwrap()).await;
+    let mut third = data::order(3, 5).0;
+    for to in [OrderStatus::Paid, OrderStatus::Picking] {
+        let step = Step { at: at(100 + i64::try_from(third.meta.version).unwrap()), ..step(&third, &lines, to) };
+        let moved = order::advance(step).unwrap();
+        bench.table.transact(&moved).await.unwrap();
+        third.meta.version += 1;
+        third.data.status = to;
+    }
+    let _ = bench.table.meter().take();
+    bench.transact("shipped: enters the index of shipments", order::advance(step(&third, &lines, OrderStatus::Shipped)).unwrap()).await;
+    bench.query("a page of 20", 20, order::of_customer(&id, None, None).unwrap().limit(20)).await;
+    bench.query("profile and 20 orders", 21, customer::overview(&id).unwrap()).await;
+    bench.query("a page of 20", 20, order::by_status(OrderStatus::Pending, None, None).unwrap().limit(20)).await;
+    bench.query("one shipment", 1, order::shipments(&id, None).unwrap().limit(20)).await;
+    bench.transact("one line", order::add_log(&data::log(1)).unwrap()).await;
+    bench.query("one line", 1, order::log(&order_id(1)).unwrap().limit(20)).await;
+}
+
+async fn rest(bench: &mut Bench) {
+    for number in 1..=25 {
+        let (head, lines) = data::order(number, 5);
+        let rows: Vec<_> = lines.iter().map(|line| sales::derive(&head, line)).collect();
+        if number == 1 {
+            bench.transact("5 lines", sales::apply(&rows).unwrap()).await;
+        } else {
+            bench.table.transact(&sales::apply(&rows).unwrap()).await.unwrap();
+        }
+    }
+    let _ = bench.table.meter().take();
+    let sold = sales::of_product(&product_id(1), 2026, at(0), at(1000)).unwrap().limit(20);
+    bench.query("a page of 20", 20, sold).await;
+    bench.write("1 KB of record", quarantine::put(&data::quarantined()).unwrap()).await;
+    bench.query("one record", 1, quarantine::list(&at(0).day()).unwrap()).await;
+}

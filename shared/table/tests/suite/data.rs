@@ -1,0 +1,192 @@
+//! Things to store: of ordinary size, the same in every run.
+
+use std::collections::BTreeMap;
+
+use key_schema::cart::{Cart, CartLine};
+use key_schema::category::{CategoryAbout, CategoryNode};
+use key_schema::customer::{Address, Customer, Place, Tier};
+use key_schema::id::{AddressName, Born, CustomerId, LogId, OrderId, ProductId, SessionId, StoreId};
+use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::order::{Order, OrderLine, OrderLog, OrderStatus};
+use key_schema::product::{CategoryPath, Product, ProductContent};
+use key_schema::quarantine::Quarantined;
+use key_schema::review::Review;
+use key_schema::session::Session;
+
+/// 2026-01-01T00:00:00Z plus some seconds.
+pub fn at(seconds: i64) -> Instant {
+    Instant::from_millis(1_767_225_600_000).unwrap().plus_seconds(seconds)
+}
+
+pub fn born(number: u8) -> Born {
+    Born::generate(at(0), [number; 10])
+}
+
+pub fn stored<T: Entity>(data: T, number: u8) -> Stored<T> {
+    Stored::new(data, born(number), at(0))
+}
+
+pub fn usd(amount: i64) -> Money {
+    Money::new(amount, Currency::USD)
+}
+
+pub fn customer_id(number: u8) -> CustomerId {
+    CustomerId::generate(at(0), [number; 10])
+}
+
+pub fn customer(number: u8) -> Stored<Customer> {
+    let customer = Customer {
+        id: customer_id(number),
+        email: format!("customer-{number:03}@example.com").parse().unwrap(),
+        username: format!("customer-{number:03}").parse().unwrap(),
+        tier: Tier::Bronze,
+        name: "Ada Lovelace".to_owned(),
+        place: Some(Place { country: "US".to_owned(), city: "Springfield".to_owned() }),
+        addresses: BTreeMap::from([(AddressName::new("home").unwrap(), address())]),
+    };
+    stored(customer, number)
+}
+
+pub fn address() -> Address {
+    Address {
+        street: "12 Analytical Engine Street".to_owned(),
+        city: "Springfield".to_owned(),
+        postal_code: Some("62701".to_owned()),
+        region: Some("Illinois".to_owned()),
+        country: "US".to_owned(),
+    }
+}
+
+pub fn path() -> CategoryPath {
+    CategoryPath::new(["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"].map(str::to_owned).to_vec()).unwrap()
+}
+
+pub fn product_id(number: u8) -> ProductId {
+    ProductId::new(format!("{}", 1_000_000 + u32::from(number))).unwrap()
+}
+
+pub fn product(number: u8) -> Stored<Product> {
+    let product = Product {
+        id: product_id(number),
+        category_path: path(),
+        retired: false,
+        name: "ICE - CRUSHED/CUBED 22 LB".to_owned(),
+        brand: "National".to_owned(),
+        package_size: Some("22 LB".to_owned()),
+        price: usd(129),
+        summary: Some("Clear ice for parties, in a bag that closes again.".to_owned()),
+    };
+    stored(product, number)
+}
+
+pub fn content(number: u8) -> Stored<ProductContent> {
+    stored(ProductContent { product_id: product_id(number), text: "Ice is frozen water. ".repeat(100) }, number)
+}
+
+pub fn review(number: u8) -> Stored<Review> {
+    let review = Review {
+        product_id: product_id(1),
+        customer_id: customer_id(number),
+        rating: 4,
+        title: "Cold as promised".to_owned(),
+        text: "It kept for a whole afternoon in the shade. ".repeat(5),
+    };
+    Stored::new(review, born(number), at(i64::from(number)))
+}
+
+pub fn session(number: u8) -> Stored<Session> {
+    let session = Session {
+        id: SessionId::generate(at(0), [number; 10]),
+        customer_id: customer_id(1),
+        expires_at: at(86_400),
+        device: "Firefox on Linux".to_owned(),
+    };
+    stored(session, number)
+}
+
+pub fn cart(lines: u8) -> Stored<Cart> {
+    let line = CartLine { quantity: 2, added_at: at(0) };
+    let lines = (1..=lines).map(|number| (product_id(number), line.clone())).collect();
+    stored(Cart { customer_id: customer_id(1), expires_at: at(86_400), lines }, 1)
+}
+
+pub fn order_id(number: u8) -> OrderId {
+    OrderId::generate(at(i64::from(number)), [number; 10])
+}
+
+/// An order of so many lines.
+pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
+    let id = order_id(number);
+    let line = |line: u8| OrderLine {
+        order_id: id.clone(),
+        line: u64::from(line),
+        product_id: product_id(line),
+        name: "ICE - CRUSHED/CUBED 22 LB".to_owned(),
+        quantity: 2,
+        unit_price: usd(129),
+        total: usd(258),
+    };
+    let lines: Vec<_> = (1..=lines).map(|number| stored(line(number), number)).collect();
+    let order = Order {
+        id: id.clone(),
+        customer_id: customer_id(1),
+        status: OrderStatus::Pending,
+        placed_at: at(i64::from(number)),
+        reference: Some(format!("31198570{number:03}").parse().unwrap()),
+        store_id: Some(StoreId::new("330").unwrap()),
+        total: usd(258 * i64::try_from(lines.len()).unwrap()),
+        line_count: u64::try_from(lines.len()).unwrap(),
+        invoice_number: None,
+    };
+    (stored(order, number), lines)
+}
+
+pub fn scope(number: u8) -> Scope {
+    Scope { caller: customer_id(1).to_string(), key: format!("9f1c2a7e-0b7d-4a52-8f6e-{number:012}") }
+}
+
+pub fn record(number: u8) -> Stored<IdempotencyRecord> {
+    let record = IdempotencyRecord {
+        scope: scope(number),
+        request_hash: "0123456789abcdef".repeat(4),
+        answer: Answer::Order(order_id(number)),
+        expires_at: at(86_400),
+    };
+    stored(record, number)
+}
+
+pub fn log(number: u8) -> Stored<OrderLog> {
+    let log = OrderLog {
+        id: LogId::generate(at(i64::from(number)), [number; 10]),
+        order_id: order_id(1),
+        at: at(i64::from(number)),
+        by: "staff-7".to_owned(),
+        text: "The customer asked for delivery after six.".to_owned(),
+    };
+    stored(log, number)
+}
+
+pub fn nodes() -> Vec<Stored<CategoryNode>> {
+    path().lineage().map(|path| stored(CategoryNode { path }, 1)).collect()
+}
+
+pub fn about() -> Stored<CategoryAbout> {
+    let description = Some("Crushed and cubed.".to_owned());
+    stored(CategoryAbout { path: path(), title: Some("Ice".to_owned()), description }, 1)
+}
+
+pub fn quarantined() -> Stored<Quarantined> {
+    let record = Quarantined {
+        event_id: "7de3041dd709b024af6f29e4fa13d34c".to_owned(),
+        day: at(0).day(),
+        at: at(0),
+        expires_at: at(86_400),
+        consumer: "search".to_owned(),
+        reason: "malformed Order: missing field `status`".to_owned(),
+        record: "{\"eventID\":\"7de3041dd709b024af6f29e4fa13d34c\"} ".repeat(20),
+    };
+    stored(record, 1)
+}

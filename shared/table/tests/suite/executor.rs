@@ -1,0 +1,161 @@
+use std::collections::BTreeSet;
+
+use emulators::table::{Fault, FaultKind};
+use fixture::TestTable;
+use key_schema::customer::{self, Part, Tier};
+use key_schema::id::CustomerId;
+use key_schema::item::Stored;
+use key_schema::order::{self, Placement};
+use key_schema::request::MAX_TRANSACTION_ACTIONS;
+use key_schema::{category, product};
+use table::{TableError, TransactError, WriteError};
+
+use crate::data::{self, at, customer_id};
+
+fn fault(kind: FaultKind, rate: f64, count: Option<u32>) -> Fault {
+    Fault { kind, rate, count, seed: 7 }
+}
+
+async fn with_customers(count: u8) -> TestTable {
+    let test = TestTable::create().await;
+    let table = test.table();
+    for number in 1..=count {
+        table.transact(&customer::create(&data::customer(number)).unwrap()).await.unwrap();
+    }
+    test
+}
+
+#[tokio::test]
+async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetition() {
+    let test = TestTable::create().await;
+    let table = test.table();
+    for number in 1..=30 {
+        let mut customer = data::customer(number);
+        // In another order than their ids.
+        customer.meta.created_at = at(i64::from(number) * 7 % 31);
+        table.transact(&customer::create(&customer).unwrap()).await.unwrap();
+    }
+    for limit in [1, 7, 30, 100] {
+        let (mut after, mut seen) = (None, Vec::new());
+        for _ in 0..40 {
+            let _ = table.meter().take();
+            let page = table.query(&customer::by_tier(Tier::Bronze).unwrap().limit(limit).after(after)).await.unwrap();
+            assert!(page.items.len() <= limit);
+            let [measured] = table.meter().take()[..] else { panic!("one pattern") };
+            assert_eq!(measured.requests, customer::TIER_SHARDS.0, "one request a shard, whatever the page");
+            seen.extend(page.items.into_iter().map(|listed| listed.id));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let mut expected: Vec<_> = (1..=30_u8).map(|number| (i64::from(number) * 7 % 31, customer_id(number))).collect();
+        expected.sort();
+        assert_eq!(seen, expected.into_iter().map(|(_, id)| id).collect::<Vec<_>>(), "pages of {limit}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_of_reads_keeps_the_order_of_its_keys_over_the_limit_of_one_request_and_through_unprocessed_keys() {
+    let test = with_customers(10).await;
+    let table = test.table();
+    test.faults().add(fault(FaultKind::Partial, 0.7, Some(20))).unwrap();
+    let absent = CustomerId::new("nobody").unwrap();
+    let ids: Vec<CustomerId> = (0..250)
+        .map(|position| if position % 25 == 24 { absent.clone() } else { customer_id(u8::try_from(position % 10).unwrap() + 1) })
+        .collect();
+    let found = table.batch_get(&customer::hydrate(&ids).unwrap()).await.unwrap();
+    let found: Vec<Option<CustomerId>> = found.into_iter().map(|customer| customer.map(|customer| customer.data.id)).collect();
+    let expected: Vec<Option<CustomerId>> = ids.into_iter().map(|id| (id != absent).then_some(id)).collect();
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn a_batch_of_writes_loses_nothing_when_the_table_leaves_parts_unprocessed() {
+    let test = TestTable::create().await;
+    let table = test.table();
+    test.faults().add(fault(FaultKind::Partial, 1.0, Some(30))).unwrap();
+    test.faults().add(fault(FaultKind::Throttle, 0.3, Some(5))).unwrap();
+    let nodes: Vec<_> = (0..120)
+        .map(|number| {
+            let path = product::CategoryPath::new(vec!["TOP".to_owned(), format!("child {number:03}")]).unwrap();
+            Stored::new(category::CategoryNode { path }, data::born(1), at(0))
+        })
+        .collect();
+    let left = table.batch_write(&category::add(&nodes).unwrap()).await.unwrap();
+    assert_eq!(left, []);
+    test.faults().clear();
+    let top = product::CategoryPath::new(vec!["TOP".to_owned()]).unwrap();
+    let mut found = Vec::new();
+    let mut after = None;
+    while found.len() < 120 {
+        let page = table.query(&category::children(&top).unwrap().after(after)).await.unwrap();
+        found.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let paths: BTreeSet<_> = found.into_iter().map(|node| node.data.path).collect();
+    assert_eq!(paths, nodes.into_iter().map(|node| node.data.path).collect());
+}
+
+#[tokio::test]
+async fn a_cancelled_transaction_names_every_action_that_was_refused_with_the_item_that_stood_in_the_way() {
+    let test = with_customers(2).await;
+    let table = test.table();
+    let mut third = data::customer(3);
+    third.data.email = "CUSTOMER-001@Example.com".parse().unwrap();
+    third.data.username = "Customer-002".parse().unwrap();
+    let refused = table.transact(&customer::create(&third).unwrap()).await;
+    let Err(TransactError::Refused(refusals)) = refused else { panic!("{refused:?}") };
+    assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [Part::Email, Part::Username]);
+    for (refusal, owner) in refusals.iter().zip([customer_id(1), customer_id(2)]) {
+        let item = refusal.item.as_ref().expect("the claim as it is");
+        assert_eq!(item.get("customer_id"), Some(&serde_dynamo::AttributeValue::S(owner.to_string())));
+    }
+    assert_eq!(table.get(&customer::get(&customer_id(3)).unwrap()).await.unwrap(), None, "nothing was written");
+}
+
+#[tokio::test]
+async fn a_refused_write_gives_back_the_item_as_it_is() {
+    let test = with_customers(1).await;
+    let change = key_schema::change::Change::visible(at(1));
+    let refused = test.table().update(&customer::update(&customer_id(1), change, 7).unwrap()).await;
+    let Err(WriteError::Refused(Some(item))) = refused else { panic!("{refused:?}") };
+    assert_eq!(item.get("version"), Some(&serde_dynamo::AttributeValue::N("1".to_owned())));
+}
+
+#[tokio::test]
+async fn a_transaction_that_meets_another_is_tried_again() {
+    let test = TestTable::create().await;
+    test.faults().add(fault(FaultKind::Conflict, 1.0, Some(5))).unwrap();
+    test.table().transact(&customer::create(&data::customer(1)).unwrap()).await.unwrap();
+    assert_eq!(test.faults().counts().iter().map(|count| count.fired).sum::<u64>(), 5);
+}
+
+#[tokio::test]
+async fn a_throttled_table_is_told_apart_from_a_broken_one() {
+    let test = with_customers(1).await;
+    let table = test.table();
+    for (kind, throttled) in [(FaultKind::Throttle, true), (FaultKind::Error, false), (FaultKind::Reset, false)] {
+        test.faults().clear();
+        test.faults().add(fault(kind, 1.0, None)).unwrap();
+        let error = table.get(&customer::get(&customer_id(1)).unwrap()).await.unwrap_err();
+        assert_eq!(matches!(error, TableError::Throttled), throttled, "{kind:?}: {error}");
+        assert_eq!(matches!(error, TableError::Unavailable(_)), !throttled, "{kind:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
+    let test = TestTable::create().await;
+    let table = test.table();
+    let (head, lines) = data::order(1, 60);
+    let place = order::place(Placement { order: &head, lines: &lines, by: "c", claim: None, cart: None }).unwrap();
+    assert!(place.actions().len() > MAX_TRANSACTION_ACTIONS);
+    assert_eq!(place.actions().len(), order::actions(60, true, false, false));
+    let refused = table.transact(&place).await;
+    assert!(matches!(refused, Err(TransactError::Table(TableError::TooManyActions(_)))), "{refused:?}");
+    assert_eq!(table.meter().take(), []);
+}

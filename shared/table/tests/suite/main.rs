@@ -1,0 +1,7 @@
+//! The executor against a table, and what every access pattern costs there.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod cost;
+mod data;
+mod executor;

@@ -1,0 +1,140 @@
+//! CloudWatch's embedded metric format: a log line that is also a set of metrics.
+//!
+//! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
+
+use std::io::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The namespace of every metric of the product.
+pub const NAMESPACE: &str = "Bodega";
+
+/// What a metric counts in, by CloudWatch's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Unit {
+    /// A number of things.
+    Count,
+    /// Thousandths of a second.
+    Milliseconds,
+    /// Bytes.
+    Bytes,
+}
+
+/// One line: dimensions that the metrics are grouped by, the metrics, and properties that are only logged.
+///
+/// Each distinct set of dimension values is a metric of its own, and billed as one: use values from a short list,
+/// such as route keys, and make everything else a property.
+#[derive(Debug, Clone, Default)]
+pub struct Line {
+    dimensions: Vec<&'static str>,
+    metrics: Vec<(&'static str, Unit)>,
+    members: Map<String, Value>,
+}
+
+impl Line {
+    /// A line with the dimension `Function`, taken from [`crate::init`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default().dimension("Function", crate::function())
+    }
+
+    /// Groups the metrics of this line by a value. CloudWatch refuses empty values and more than 30 dimensions:
+    /// an empty value is left out.
+    #[must_use]
+    pub fn dimension(mut self, name: &'static str, value: &str) -> Self {
+        if !value.is_empty() {
+            self.dimensions.push(name);
+            self.members.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// Adds a metric. What JSON cannot express (not a number, infinite) is left out.
+    #[must_use]
+    pub fn metric(mut self, name: &'static str, unit: Unit, value: f64) -> Self {
+        if value.is_finite() {
+            self.metrics.push((name, unit));
+            self.members.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+
+    /// Adds what is logged beside the metrics. Never bodies, tokens, query values or anything about a person.
+    #[must_use]
+    pub fn property(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.members.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The line as JSON, without a line break, for metrics measured at `at`.
+    #[must_use]
+    pub fn to_json(&self, at: SystemTime) -> String {
+        let millis = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let metrics: Vec<Value> = self.metrics.iter().map(|(name, unit)| json!({"Name": name, "Unit": unit})).collect();
+        let mut members = self.members.clone();
+        members.insert(
+            "_aws".to_owned(),
+            json!({
+                "Timestamp": u64::try_from(millis).unwrap_or(u64::MAX),
+                "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [self.dimensions], "Metrics": metrics}],
+            }),
+        );
+        Value::Object(members).to_string()
+    }
+
+    /// Writes the line to standard output, measured now.
+    pub fn print(&self) {
+        let mut line = self.to_json(SystemTime::now());
+        line.push('\n');
+        // In one piece, so that lines of concurrent writers do not mix. When nobody reads standard output any
+        // more there is nobody to tell either, and a request must not fail for it.
+        let _ = std::io::stdout().lock().write_all(line.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_line_declares_its_metrics_and_carries_their_values_and_properties_at_the_root() {
+        let line = Line::default()
+            .dimension("Route", "GET /v1/orders/{id}")
+            .metric("Latency", Unit::Milliseconds, 1.5)
+            .metric("ReadCapacity", Unit::Count, 0.5)
+            .property("status", 200)
+            .to_json(UNIX_EPOCH + Duration::from_millis(1_700_000_000_123));
+        assert!(!line.contains('\n'));
+        let line: Value = serde_json::from_str(&line).unwrap_or_default();
+        assert_eq!(
+            line,
+            json!({
+                "_aws": {"Timestamp": 1_700_000_000_123_u64, "CloudWatchMetrics": [{
+                    "Namespace": "Bodega", "Dimensions": [["Route"]],
+                    "Metrics": [{"Name": "Latency", "Unit": "Milliseconds"}, {"Name": "ReadCapacity", "Unit": "Count"}],
+                }]},
+                "Route": "GET /v1/orders/{id}", "Latency": 1.5, "ReadCapacity": 0.5, "status": 200,
+            })
+        );
+    }
+
+    #[test]
+    fn what_cloudwatch_would_refuse_is_left_out() {
+        let line = Line::default().dimension("Route", "").metric("Latency", Unit::Milliseconds, f64::NAN);
+        let line: Value = serde_json::from_str(&line.to_json(UNIX_EPOCH)).unwrap_or_default();
+        assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([[]]));
+        assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Metrics"], json!([]));
+        assert!(line.get("Latency").is_none());
+    }
+
+    #[test]
+    fn a_line_break_in_a_property_does_not_break_the_line() {
+        assert!(!Line::default().property("note", "a\nb").to_json(UNIX_EPOCH).contains('\n'));
+    }
+}

@@ -1,0 +1,131 @@
+//! Logs and metrics, as CloudWatch reads them from a function's standard output: one JSON object a line.
+//!
+//! Two kinds of line leave a function. What happened goes through `tracing` and the formatter that [`init`]
+//! installs. What is measured, one line for each request, is an [`emf::Line`]: CloudWatch turns it into metrics
+//! without a call from the function, and it stays searchable as a log entry.
+//!
+//! Neither may hold bodies, tokens, query values, or anything about a person.
+
+pub mod emf;
+
+use std::str::FromStr as _;
+use std::sync::OnceLock;
+
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Crates of ours that log on behalf of every function.
+const SHARED: [&str; 3] = ["http_api", "table", "search_index"];
+
+static FUNCTION: OnceLock<&'static str> = OnceLock::new();
+
+/// Sends what is logged to standard output, one JSON object a line, and names the function for the metrics.
+///
+/// `function` is the name of the function's crate. The level comes from `RUST_LOG`, else from
+/// `AWS_LAMBDA_LOG_LEVEL` (which the function's logging configuration sets), else it is `info`. It governs our own
+/// crates; all others are held at `info` at most, because the runtime and the SDK write whole events and requests
+/// at their finer levels, tokens and bodies included.
+///
+/// A second call changes nothing, so that tests may call it as often as they like.
+pub fn init(function: &'static str) {
+    let _ = FUNCTION.set(function);
+    let level = level(|name| std::env::var(name).ok());
+    let format = tracing_subscriber::fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_current_span(true)
+        .with_span_list(false)
+        .with_writer(std::io::stdout);
+    // An error means that a subscriber is installed already, which is what a second call finds.
+    let _ = tracing_subscriber::registry().with(targets(function, level)).with(format).try_init();
+}
+
+/// The name given to [`init`], or `unknown` before.
+#[must_use]
+pub fn function() -> &'static str {
+    FUNCTION.get().copied().unwrap_or("unknown")
+}
+
+/// One id for everything that one request caused, in whichever function: the root of the X-Ray trace header
+/// (`Root=1-…;Parent=…;Sampled=1`), or the request's own id where there is no trace.
+#[must_use]
+pub fn correlation_id<'a>(trace_header: Option<&'a str>, request_id: &'a str) -> &'a str {
+    trace_header
+        .and_then(|header| header.split(';').find_map(|part| part.trim().strip_prefix("Root=")))
+        .filter(|root| !root.is_empty())
+        .unwrap_or(request_id)
+}
+
+fn level(variable: impl Fn(&str) -> Option<String>) -> LevelFilter {
+    ["RUST_LOG", "AWS_LAMBDA_LOG_LEVEL"]
+        .into_iter()
+        .filter_map(variable)
+        .find_map(|value| match value.trim() {
+            // Lambda's name for what comes above ERROR.
+            "FATAL" => Some(LevelFilter::ERROR),
+            "" => None,
+            name => LevelFilter::from_str(name).ok(),
+        })
+        .unwrap_or(LevelFilter::INFO)
+}
+
+fn targets(function: &'static str, level: LevelFilter) -> Targets {
+    let others = level.min(LevelFilter::from_level(Level::INFO));
+    SHARED
+        .into_iter()
+        .chain([function])
+        .fold(Targets::new().with_default(others), |all, ours| all.with_target(ours, level))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &'static [(&str, &str)]) -> LevelFilter {
+        level(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn the_level_comes_from_the_first_variable_that_names_one() {
+        assert_eq!(with(&[]), LevelFilter::INFO);
+        assert_eq!(with(&[("AWS_LAMBDA_LOG_LEVEL", "DEBUG")]), LevelFilter::DEBUG);
+        assert_eq!(with(&[("AWS_LAMBDA_LOG_LEVEL", "FATAL")]), LevelFilter::ERROR);
+        assert_eq!(with(&[("RUST_LOG", "warn"), ("AWS_LAMBDA_LOG_LEVEL", "DEBUG")]), LevelFilter::WARN);
+        assert_eq!(with(&[("RUST_LOG", "table=debug"), ("AWS_LAMBDA_LOG_LEVEL", "WARN")]), LevelFilter::WARN);
+    }
+
+    #[test]
+    fn a_fine_level_opens_our_crates_and_never_those_that_log_whole_events() {
+        let targets = targets("customers", LevelFilter::TRACE);
+        assert!(targets.would_enable("customers::create", &Level::TRACE));
+        assert!(targets.would_enable("table", &Level::DEBUG));
+        assert!(!targets.would_enable("lambda_runtime::layers::api_response", &Level::TRACE));
+        assert!(!targets.would_enable("aws_smithy_runtime", &Level::DEBUG));
+        assert!(targets.would_enable("aws_smithy_runtime", &Level::INFO));
+    }
+
+    #[test]
+    fn a_coarse_level_closes_everything() {
+        let targets = targets("customers", LevelFilter::ERROR);
+        assert!(!targets.would_enable("customers", &Level::WARN));
+        assert!(!targets.would_enable("lambda_runtime", &Level::WARN));
+    }
+
+    #[test]
+    fn the_trace_root_correlates_and_the_request_id_stands_in_for_it() {
+        let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
+        assert_eq!(correlation_id(Some(header), "r1"), "1-5759e988-bd862e3fe1be46a994272793");
+        assert_eq!(correlation_id(Some("Sampled=1"), "r1"), "r1");
+        assert_eq!(correlation_id(None, "r1"), "r1");
+    }
+
+    #[test]
+    fn a_second_init_changes_nothing() {
+        init("customers");
+        init("orders");
+        assert_eq!(function(), "customers");
+    }
+}

@@ -1,0 +1,190 @@
+//! What bodies may hold, as `openapi.yaml` says it, tried on the functions: every field of every body at its bounds, beyond them, of another type, missing, unknown.
+//!
+//! Nothing is written. What must be refused is; beside what must be taken stands a field that nobody knows, so that the answer is a refusal too, and names
+//! that field alone.
+
+use futures::StreamExt as _;
+use local::System;
+use serde_json::{Map, Value as Json, json};
+
+use crate::support::client::Call;
+use crate::support::openapi::{Operation, api};
+use crate::support::with_system;
+
+/// A field that no body has.
+const UNKNOWN: &str = "no_such_field";
+/// Requests that are under way at once.
+const CONCURRENCY: usize = 8;
+
+/// A value, and the pointers of the errors that it must give; none for one that keeps its schema.
+struct Trial {
+    value: Json,
+    wrong: Vec<String>,
+}
+
+#[test]
+fn every_body_is_held_to_its_described_bounds() {
+    let mut trials = Vec::new();
+    for operation in api().operations() {
+        let schema = operation.body().map(|body| api().follow(body)).filter(|schema| schema["type"] == "object");
+        trials.extend(schema.into_iter().flat_map(trials_of).map(|trial| (operation, trial)));
+    }
+    // Each field gives several; a loop that tries nothing must not pass.
+    assert!(trials.len() > 500, "{}", trials.len());
+    let failures = with_system(async |system| {
+        let runs = trials.into_iter().map(|(operation, trial)| run(system, operation, trial));
+        let failures = futures::stream::iter(runs).buffer_unordered(CONCURRENCY).filter_map(std::future::ready);
+        failures.collect::<Vec<String>>().await
+    });
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+async fn run(system: &System, operation: Operation<'_>, trial: Trial) -> Option<String> {
+    let Trial { mut value, mut wrong } = trial;
+    if wrong.is_empty() {
+        value[UNKNOWN] = json!(1);
+        wrong = vec![format!("/{UNKNOWN}")];
+    }
+    let answer = call(operation).json(&value).send(system).await;
+    if answer.status == 422 && answer.body["code"] == "invalid_body" && answer.pointers() == wrong {
+        return None;
+    }
+    let mut shown = value.to_string();
+    shown.truncate(shown.floor_char_boundary(200));
+    Some(format!("{} with {shown} is not refused for {wrong:?}: {} {}", operation.key(), answer.status, answer.body))
+}
+
+/// The operation, called by staff, with ids that need not exist and every header that it could want.
+fn call(operation: Operation<'_>) -> Call {
+    let path = operation.path.split('/').map(|segment| if segment.starts_with('{') { "bounds" } else { segment });
+    let mut call = Call::new(operation.method, &path.collect::<Vec<_>>().join("/")).staff();
+    let takes = |name: &str| operation.parameters().any(|parameter| parameter["name"] == name);
+    if takes("If-None-Match") {
+        call = call.header("If-None-Match", "*");
+    } else if takes("If-Match") {
+        call = call.header("If-Match", "\"1\"");
+    }
+    if takes("Idempotency-Key") {
+        call = call.header("Idempotency-Key", "bounds");
+    }
+    call
+}
+
+fn trials_of(schema: &Json) -> Vec<Trial> {
+    let schema = api().follow(schema);
+    if let Some(choices) = schema["oneOf"].as_array() {
+        // Something, or null.
+        assert_eq!(choices[1]["type"], "null", "{schema}");
+        return trials_of(&choices[0])
+            .into_iter()
+            .filter(|trial| !trial.value.is_null())
+            .chain([right(Json::Null)])
+            .collect();
+    }
+    if let Some(choices) = schema["enum"].as_array() {
+        let wrongs = [json!("neither"), json!(1), Json::Null].map(wrong);
+        return choices.iter().cloned().map(right).chain(wrongs).collect();
+    }
+    let (kind, nullable) = match &schema["type"] {
+        Json::Array(kinds) => (kinds[0].as_str().unwrap(), kinds.contains(&json!("null"))),
+        kind => (kind.as_str().unwrap(), false),
+    };
+    let mut trials = match kind {
+        "object" => objects(schema),
+        "array" => arrays(schema),
+        "string" => texts(schema),
+        "integer" => integers(schema),
+        other => panic!("no body has a {other}"),
+    };
+    trials.push(if nullable { right(Json::Null) } else { wrong(Json::Null) });
+    trials
+}
+
+fn right(value: Json) -> Trial {
+    Trial { value, wrong: Vec::new() }
+}
+
+fn wrong(value: Json) -> Trial {
+    Trial { value, wrong: vec![String::new()] }
+}
+
+/// A value that keeps the schema and is no larger than it must be.
+fn sample(schema: &Json) -> Json {
+    let schema = api().follow(schema);
+    let required = || schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    match (schema["examples"].get(0), schema.get("properties")) {
+        (Some(Json::Object(example)), _) => required().map(|name| (name.to_owned(), example[name].clone())).collect(),
+        (Some(example), _) => example.clone(),
+        (None, Some(properties)) => required().map(|name| (name.to_owned(), sample(&properties[name]))).collect(),
+        (None, None) if schema["type"] == "array" => json!([sample(&schema["items"])]),
+        (None, None) if schema["type"] == "string" => json!("x"),
+        (None, None) => schema["minimum"].clone(),
+    }
+}
+
+fn objects(schema: &Json) -> Vec<Trial> {
+    let sample = match sample(schema) {
+        Json::Object(sample) => sample,
+        other => panic!("{other} is no object"),
+    };
+    let with = |name: &str, value: Json| {
+        let mut object: Map<String, Json> = sample.clone();
+        object.insert(name.to_owned(), value);
+        Json::Object(object)
+    };
+    let mut trials = vec![wrong(json!("text")), wrong(json!([])), wrong(json!(true))];
+    trials.push(Trial { value: with(UNKNOWN, json!(1)), wrong: vec![format!("/{UNKNOWN}")] });
+    for name in sample.keys() {
+        let mut without = sample.clone();
+        without.remove(name);
+        trials.push(Trial { value: without.into(), wrong: vec![format!("/{name}")] });
+    }
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        trials.extend(trials_of(field).into_iter().map(|trial| Trial {
+            value: with(name, trial.value),
+            wrong: trial.wrong.into_iter().map(|pointer| format!("/{name}{pointer}")).collect(),
+        }));
+    }
+    trials
+}
+
+fn arrays(schema: &Json) -> Vec<Trial> {
+    let item = api().follow(&schema["items"]);
+    let mut trials = vec![wrong(json!("text")), wrong(json!({})), wrong(json!([]))];
+    if item["type"] == "string" {
+        let most = usize::try_from(schema["maxItems"].as_u64().unwrap()).unwrap();
+        trials.extend([right(json!(vec!["x"; most])), wrong(json!(vec!["x"; most + 1]))]);
+    }
+    trials.extend(trials_of(item).into_iter().map(|trial| Trial {
+        value: json!([trial.value]),
+        wrong: trial.wrong.into_iter().map(|pointer| format!("/0{pointer}")).collect(),
+    }));
+    trials
+}
+
+fn texts(schema: &Json) -> Vec<Trial> {
+    let mut trials = vec![wrong(json!(7)), wrong(json!(["text"])), wrong(json!({}))];
+    if ["format", "pattern"].iter().any(|rule| schema.get(rule).is_some()) {
+        trials.push(wrong(json!("neither")));
+        return trials;
+    }
+    let low = usize::try_from(schema["minLength"].as_u64().unwrap_or(0)).unwrap();
+    let high = usize::try_from(schema["maxLength"].as_u64().unwrap()).unwrap();
+    // An address of three characters is none but in this form; the longest is as long in any.
+    let text = |length: usize| if low == 3 { format!("a@{}", "b".repeat(length - 2)) } else { "x".repeat(length) };
+    trials.extend([right(json!(text(low))), right(json!(text(high))), wrong(json!(text(high + 1)))]);
+    // Bounds count bytes.
+    trials.push(wrong(json!(text(high - 1) + "é")));
+    trials.extend(["x\u{0}y@z", "x\u{7f}y@z", "x\u{85}y@z"].map(|text| wrong(json!(text))));
+    if low > 0 {
+        trials.push(wrong(json!("x".repeat(low - 1))));
+    }
+    trials
+}
+
+fn integers(schema: &Json) -> Vec<Trial> {
+    let bounds = ["minimum", "maximum"].map(|bound| schema[bound].as_i64().unwrap());
+    let beyond = [json!(bounds[0] - 1), json!(bounds[1] + 1), json!(1.5), json!("1"), json!(u64::MAX)];
+    let excluded = schema["not"].get("const").cloned();
+    bounds.map(|bound| right(json!(bound))).into_iter().chain(beyond.into_iter().chain(excluded).map(wrong)).collect()
+}

@@ -1,0 +1,217 @@
+//! `openapi.yaml` against what it describes: the routes of the template and of the functions, the codes and bounds of the code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http_api::Code;
+use serde_json::{Value as Json, json};
+
+use crate::support::openapi::{Operation, api};
+use crate::support::{schema, template};
+
+fn keys_of_functions() -> BTreeMap<String, &'static str> {
+    let functions = [
+        ("Customers", customers::routes().keys().collect::<Vec<_>>()),
+        ("Catalog", catalog::routes().keys().collect()),
+        ("Orders", orders::routes().keys().collect()),
+        ("Search", search::routes().keys().collect()),
+    ];
+    let mut all = BTreeMap::new();
+    for (function, keys) in functions {
+        for key in keys {
+            assert_eq!(all.insert(key.to_owned(), function), None, "{key} is a route of two functions");
+        }
+    }
+    all
+}
+
+#[test]
+fn description_template_and_functions_have_the_same_routes() {
+    let described: BTreeSet<String> = api().operations().map(Operation::key).collect();
+    let deployed: BTreeMap<String, String> =
+        template().routes.iter().map(|route| (route.key(), route.function.clone())).collect();
+    let answered = keys_of_functions();
+    assert_eq!(described.iter().collect::<Vec<_>>(), deployed.keys().collect::<Vec<_>>());
+    let deployed: BTreeMap<String, &str> =
+        deployed.iter().map(|(key, function)| (key.clone(), function.as_str())).collect();
+    assert_eq!(deployed, answered);
+}
+
+#[test]
+fn a_route_needs_a_token_exactly_where_the_template_asks_for_one() {
+    for route in template().routes {
+        let operation = api().operation(&route.key()).unwrap();
+        let (who, tags) = (operation.own["x-who"].as_str().unwrap(), &operation.own["tags"]);
+        assert_eq!(operation.is_secured(), route.authorizer.is_some(), "{route}");
+        assert_eq!(operation.is_secured(), who != "any", "{route}");
+        assert!(["any", "owner", "staff"].contains(&who), "{route}");
+        assert_eq!(tags, &json!([route.function.to_lowercase()]), "{route}");
+    }
+}
+
+#[test]
+fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
+    for operation in api().operations() {
+        let key = operation.key();
+        let who = operation.own["x-who"].as_str().unwrap();
+        // A pattern that several routes share may be open to more callers than one of them is.
+        let widest =
+            |who: &str| ["staff", "owner", "signed in", "any", "system"].iter().position(|known| *known == who);
+        for pattern in key_schema::pattern::all().filter(|pattern| pattern.routes.contains(&key.as_str())) {
+            assert!(
+                pattern.routes.len() > 1
+                    || widest(pattern.who) == widest(who)
+                    || (who, pattern.who) == ("owner", "signed in"),
+                "{key} is for {who}, its pattern {} for {}",
+                pattern.id,
+                pattern.who
+            );
+        }
+    }
+}
+
+#[test]
+fn the_description_lists_the_codes_of_the_code() {
+    let listed = &api().schema("Problem")["properties"]["code"]["enum"];
+    let known: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+    assert_eq!(listed, &json!(known));
+}
+
+#[test]
+fn the_codes_of_an_answer_go_with_its_status() {
+    for operation in api().operations() {
+        for (status, response) in operation.responses().filter(|(status, _)| !status.starts_with('2')) {
+            for name in operation.codes(response) {
+                let code = Code::ALL.iter().find(|code| code.name() == name);
+                let code = code.unwrap_or_else(|| panic!("{} {status}: {name} is no code", operation.key()));
+                let fits = if status == "default" {
+                    code.status().is_server_error()
+                } else {
+                    code.status().as_str() == status
+                };
+                assert!(fits, "{} {status}: {name} goes with {}", operation.key(), code.status());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_component_is_used() {
+    fn collect<'a>(node: &'a Json, references: &mut BTreeSet<&'a str>) {
+        match node {
+            Json::Object(members) => {
+                references.extend(members.get("$ref").and_then(Json::as_str));
+                members.values().for_each(|member| collect(member, references));
+            }
+            Json::Array(items) => items.iter().for_each(|item| collect(item, references)),
+            _ => {}
+        }
+    }
+    let mut references = BTreeSet::new();
+    collect(&api().0, &mut references);
+    for reference in &references {
+        assert!(api().find(reference).is_some(), "{reference} leads nowhere");
+    }
+    for (kind, components) in api().0["components"].as_object().unwrap() {
+        for name in components.as_object().unwrap().keys() {
+            let reference = format!("#/components/{kind}/{name}");
+            assert!(kind == "securitySchemes" || references.contains(reference.as_str()), "{reference} is not used");
+        }
+    }
+}
+
+#[test]
+fn every_operation_is_described_in_full() {
+    let mut ids = BTreeSet::new();
+    for operation in api().operations() {
+        let key = operation.key();
+        assert!(ids.insert(operation.own["operationId"].as_str().unwrap()), "{key}: the id is another operation's");
+        assert!(operation.own["summary"].is_string(), "{key}: no summary");
+        let in_path: Vec<&str> =
+            operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        let declared: Vec<&str> = operation
+            .parameters()
+            .filter(|parameter| parameter["in"] == "path")
+            .map(|parameter| parameter["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(declared, in_path, "{key}");
+
+        let statuses: BTreeSet<&str> = operation.responses().map(|(status, _)| status).collect();
+        let mut needed = vec!["default"];
+        needed.extend(operation.is_secured().then_some("401"));
+        needed.extend((operation.own["x-who"] == "staff").then_some("403"));
+        needed.extend((!in_path.is_empty()).then_some("422"));
+        if operation.body().is_some() {
+            needed.extend(["400", "413", "415", "422"]);
+        }
+        if operation.parameters().any(|parameter| parameter["in"] != "path") {
+            needed.push("400");
+        }
+        if operation.parameters().any(|parameter| parameter["name"] == "If-Match") {
+            needed.extend(["404", "412", "428"]);
+        }
+        for status in needed {
+            assert!(statuses.contains(status), "{key} does not document {status}");
+        }
+        assert_eq!(
+            operation.parameters().any(|parameter| parameter["name"] == "cursor"),
+            has_link(operation),
+            "{key}: a list has a Link"
+        );
+        let created = operation.response(201);
+        let located = api().follow(created)["headers"].get("Location").is_some();
+        assert!(!statuses.contains("201") || located, "{key}: what is created has a Location");
+    }
+}
+
+fn has_link(operation: Operation<'_>) -> bool {
+    api().follow(operation.response(200)).get("headers").is_some_and(|headers| headers.get("Link").is_some())
+}
+
+#[test]
+fn every_body_has_an_example_and_every_example_keeps_its_schema() {
+    for operation in api().operations() {
+        let answers = operation.responses().flat_map(|(_, response)| {
+            let content = api().follow(response).get("content").and_then(Json::as_object);
+            content.into_iter().flatten().map(|(_, media)| &media["schema"])
+        });
+        for body in operation.body().into_iter().chain(answers) {
+            let examples = api().follow(body)["examples"].as_array();
+            assert!(examples.is_some_and(|examples| !examples.is_empty()), "{}: no example of {body}", operation.key());
+        }
+    }
+    for (name, schema) in api().0["components"]["schemas"].as_object().unwrap() {
+        for example in schema.get("examples").and_then(Json::as_array).into_iter().flatten() {
+            assert_eq!(schema::breaches(api(), schema, example, true), Vec::<String>::new(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_bounds_that_the_code_names_are_the_described_ones() {
+    use key_schema::{cart, cursor, customer, id, order, product};
+
+    let schema =
+        |pointer: &str| api().0["components"]["schemas"].pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
+    let limit = &api().0["components"]["parameters"]["Limit"]["schema"];
+    let status: Vec<&str> = order::OrderStatus::VISIBLE.iter().map(|status| status.as_str()).collect();
+    let tiers: Vec<&str> = customer::Tier::ALL.iter().map(|tier| tier.as_str()).collect();
+    for (described, named) in [
+        (&limit["maximum"], json!(http_api::MAX_LIMIT)),
+        (&limit["default"], json!(http_api::DEFAULT_LIMIT)),
+        (schema("/Id/maxLength"), json!(id::MAX_ID_BYTES)),
+        (schema("/NextCursor/maxLength"), json!(cursor::MAX_CURSOR_BYTES)),
+        (schema("/IdempotencyKey/maxLength"), json!(http_api::MAX_IDEMPOTENCY_KEY)),
+        (schema("/Price/properties/amount/maximum"), json!(http_api::read::MAX_AMOUNT)),
+        (schema("/Quantity/maximum"), json!(order::MAX_QUANTITY)),
+        (schema("/Pieces/maximum"), json!(product::MAX_STOCK)),
+        (schema("/CategoryNames/maxItems"), json!(product::MAX_CATEGORY_DEPTH)),
+        (schema("/Customer/properties/addresses/maxProperties"), json!(customer::MAX_ADDRESSES)),
+        (schema("/Overview/properties/orders/maxItems"), json!(customer::OVERVIEW_ORDERS)),
+        (schema("/Cart/properties/items/maxItems"), json!(cart::MAX_LINES)),
+        (schema("/NewOrder/properties/lines/maxItems"), json!(order::MAX_LINES)),
+        (schema("/OrderStatus/enum"), json!(status)),
+        (schema("/Tier/enum"), json!(tiers)),
+    ] {
+        assert_eq!(*described, named);
+    }
+}

@@ -1,0 +1,381 @@
+//! The sample events of `events/`, each sent to its function through the Lambda Runtime API.
+//!
+//! Beside `X.json` lies `X.expected.json`: the function by its logical id; `seed`, calls of the API and items of the table that come before; and what must
+//! come back: `status`, `headers` and `body` of an answer (given members must be equal, `"<any>"` is anything), `batch_item_failures` of a batch, or an `error`
+//! of the function. `then` are calls that show what the event has done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use key_schema::entity::AnyEntity;
+use key_schema::item::{FromItem as _, Item};
+use local::System;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use tokio::time::Instant;
+
+use crate::support::client::{Answer, Call};
+use crate::support::openapi::api;
+use crate::support::{drain, put_item, read_json, root, schema, subset, template, with_system};
+
+/// Cases that run at once.
+const CONCURRENCY: usize = 4;
+
+struct Case {
+    name: String,
+    event: Json,
+    expected: Expected,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    function: String,
+    seed: Vec<Seed>,
+    status: Option<u16>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    body: Json,
+    batch_item_failures: Option<Vec<String>>,
+    /// The `errorType` of a function that fails.
+    error: Option<String>,
+    #[serde(default)]
+    then: Vec<Check>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Seed {
+    /// A call of the API, which must succeed.
+    Call(Request),
+    /// An item, put into the table as it is.
+    Item(Json),
+}
+
+#[derive(Deserialize)]
+struct Request {
+    method: String,
+    path: String,
+    /// `anonymous`, `staff` or `customer:<id>`.
+    #[serde(rename = "as")]
+    caller: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<Json>,
+}
+
+#[derive(Deserialize)]
+struct Check {
+    #[serde(flatten)]
+    request: Request,
+    status: u16,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    body: Json,
+}
+
+#[test]
+fn every_sample_event_gives_what_its_expectation_says() {
+    let failures = with_system(async |system| {
+        let runs = cases().into_iter().map(|case| async move {
+            let differences = run(system, &case).await;
+            differences.into_iter().map(|difference| format!("{}: {difference}", case.name)).collect::<Vec<_>>()
+        });
+        futures::stream::iter(runs).buffer_unordered(CONCURRENCY).concat().await
+    });
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+async fn run(system: &'static System, case: &Case) -> Vec<String> {
+    let expected = &case.expected;
+    for seed in &expected.seed {
+        match seed {
+            Seed::Call(request) => {
+                let answer = send(system, request).await;
+                if answer.status >= 300 {
+                    return vec![format!("seed {} {}: {}", request.method, request.path, answer.body)];
+                }
+            }
+            Seed::Item(item) => put_item(system, item).await,
+        }
+    }
+    // What is searched for, and what a stream's record is older than, must have arrived.
+    let reads_derived = !["Customers", "Catalog", "Orders"].contains(&expected.function.as_str());
+    if reads_derived && !expected.seed.is_empty() {
+        drain(system).await;
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let invoked = system.functions().invoke(&expected.function, case.event.to_string().into(), deadline).await;
+    let mut differences = match (invoked, &expected.error) {
+        (Err(runtime_api::InvokeError::Function(error)), Some(kind)) => {
+            subset::differences(&json!(kind), &json!(error.error_type))
+        }
+        (Err(error), _) => vec![format!("the invocation fails: {error}")],
+        (Ok(answer), Some(_)) => vec![format!("the invocation does not fail: {}", String::from_utf8_lossy(&answer))],
+        (Ok(answer), None) => judge(case, &serde_json::from_slice(&answer).unwrap()),
+    };
+    if !expected.then.is_empty() {
+        drain(system).await;
+    }
+    for Check { request, status, headers, body } in &expected.then {
+        let answer = send(system, request).await;
+        let found = json!({"status": answer.status, "headers": answer.headers, "body": answer.body});
+        let wanted = wanted(Some(*status), headers, body);
+        let then = subset::differences(&wanted, &found);
+        differences.extend(
+            then.into_iter().map(|difference| format!("then {} {}: {difference}", request.method, request.path)),
+        );
+    }
+    differences
+}
+
+async fn send(system: &System, request: &Request) -> Answer {
+    let mut call = Call::new(&request.method, &request.path);
+    call = match request.caller.split_once(':') {
+        Some(("customer", id)) => call.customer(id),
+        None if request.caller == "staff" => call.staff(),
+        None if request.caller == "anonymous" => call,
+        _ => panic!("nobody is called {}", request.caller),
+    };
+    for (name, value) in &request.headers {
+        call = call.header(name, value);
+    }
+    if let Some(body) = &request.body {
+        call = call.json(body);
+    }
+    call.send(system).await
+}
+
+/// How an answer differs from what is expected and from what `openapi.yaml` promises.
+fn judge(case: &Case, answer: &Json) -> Vec<String> {
+    let expected = &case.expected;
+    if let Some(failures) = &expected.batch_item_failures {
+        let failures: Vec<Json> = failures.iter().map(|sequence| json!({ "itemIdentifier": sequence })).collect();
+        let wanted = json!({ "batchItemFailures": failures });
+        return if *answer == wanted { Vec::new() } else { vec![format!("{answer} is not {wanted}")] };
+    }
+    let body: Json =
+        answer["body"].as_str().map(|body| serde_json::from_str(body).unwrap_or_default()).unwrap_or_default();
+    let wanted = wanted(expected.status, &expected.headers, &expected.body);
+    let found = json!({ "status": answer["statusCode"], "headers": answer["headers"], "body": body });
+    let mut differences = subset::differences(&wanted, &found);
+    if !differences.is_empty() {
+        differences.push(format!("the answer is {found}"));
+    }
+    differences.extend(undocumented(case, answer, &body));
+    differences
+}
+
+fn wanted(status: Option<u16>, headers: &BTreeMap<String, String>, body: &Json) -> Json {
+    let mut wanted = json!({ "status": status, "headers": headers });
+    if !body.is_null() {
+        wanted["body"] = body.clone();
+    }
+    wanted
+}
+
+fn undocumented(case: &Case, answer: &Json, body: &Json) -> Vec<String> {
+    let Some(operation) = case.event["routeKey"].as_str().and_then(|key| api().operation(key)) else {
+        return Vec::new();
+    };
+    let status = u16::try_from(answer["statusCode"].as_u64().unwrap()).unwrap();
+    // The gateway itself refuses a request without a token; only a sample gets past it.
+    let documented = operation.responses().any(|(known, _)| known == status.to_string()) || status >= 500;
+    if !documented {
+        return vec![format!("{status} is not documented")];
+    }
+    let media_type = answer["headers"]["content-type"].as_str().unwrap_or_default();
+    let mut breaches = match operation.response_schema(status, media_type) {
+        Some(schema) => schema::breaches(api(), schema, body, true),
+        None if body.is_null() => Vec::new(),
+        None => vec![format!("{status} with {media_type} is not documented")],
+    };
+    if let Some(code) = body["code"].as_str()
+        && !operation.codes(operation.response(status)).contains(&code)
+    {
+        breaches.push(format!("the code {code} is not documented for {status}"));
+    }
+    let documented = api().follow(operation.response(status))["headers"].as_object();
+    for name in ["etag", "location", "link", "idempotency-replayed"] {
+        let known =
+            documented.is_some_and(|documented| documented.keys().any(|known| known.eq_ignore_ascii_case(name)));
+        if answer["headers"].get(name).is_some() && !known {
+            breaches.push(format!("the header {name} is not documented for {status}"));
+        }
+    }
+    breaches
+}
+
+fn folder() -> PathBuf {
+    root().join("events")
+}
+
+fn names() -> BTreeSet<String> {
+    let files = std::fs::read_dir(folder()).unwrap();
+    files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+fn cases() -> Vec<Case> {
+    let names = names();
+    let events = names.iter().filter(|name| !name.ends_with(".expected.json"));
+    let case = |file: &String| {
+        let name = file.strip_suffix(".json").unwrap();
+        let expected = read_json(&folder().join(format!("{name}.expected.json")));
+        let expected = serde_json::from_value(expected).unwrap_or_else(|error| panic!("{name}.expected.json: {error}"));
+        Case { name: name.to_owned(), event: read_json(&folder().join(file)), expected }
+    };
+    events.map(case).collect()
+}
+
+#[test]
+fn every_event_has_its_expectation_and_every_expectation_its_event() {
+    let names = names();
+    for name in &names {
+        let stem = name.strip_suffix(".json").unwrap_or_else(|| panic!("{name} is no JSON file"));
+        let partner = match stem.strip_suffix(".expected") {
+            Some(event) => format!("{event}.json"),
+            None => format!("{stem}.expected.json"),
+        };
+        assert!(names.contains(&partner), "{name} lacks {partner}");
+    }
+    let functions: BTreeSet<String> = template().functions.into_iter().map(|function| function.logical_id).collect();
+    for case in cases() {
+        let function = &case.expected.function;
+        assert!(functions.contains(function), "{}: there is no function {function}", case.name);
+        assert!(case.name.starts_with(&format!("{}-", kebab(function))), "{} is a sample of {function}", case.name);
+    }
+}
+
+/// `stream-search` for `StreamSearch`.
+fn kebab(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push('-');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+#[test]
+fn every_request_is_one_that_the_gateway_could_send() {
+    for case in cases() {
+        let event = &case.event;
+        let Some(key) = event["routeKey"].as_str() else { continue };
+        let name = &case.name;
+        let template = template();
+        let route =
+            template.routes.iter().find(|route| route.key() == key).unwrap_or_else(|| panic!("{name}: no route {key}"));
+        assert_eq!(route.function, case.expected.function, "{name}");
+
+        let context = &event["requestContext"];
+        assert_eq!((&event["version"], &event["rawPath"]), (&json!("2.0"), &context["http"]["path"]), "{name}");
+        assert_eq!((&context["routeKey"], &context["http"]["method"]), (&json!(key), &json!(route.method)), "{name}");
+        let raw: Vec<String> = event["rawPath"].as_str().unwrap().split('/').map(decode).collect();
+        let filled = route.path.split('/').map(|segment| {
+            match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+                Some(parameter) => event["pathParameters"][parameter].as_str().unwrap().to_owned(),
+                None => segment.to_owned(),
+            }
+        });
+        assert_eq!(raw, filled.collect::<Vec<_>>(), "{name}");
+
+        let signed_in = context["authorizer"]["jwt"]["claims"]["sub"].is_string();
+        // What a function does where the gateway's authorizer is missing is worth a sample too.
+        assert!(signed_in == route.authorizer.is_some() || case.expected.status == Some(401), "{name}");
+        assert!(event.get("body").is_none_or(Json::is_string) && event["isBase64Encoded"].is_boolean(), "{name}");
+    }
+}
+
+fn decode(segment: &str) -> String {
+    percent_encoding::percent_decode_str(segment).decode_utf8().unwrap().into_owned()
+}
+
+/// The families of routes, by the beginnings of their paths; a route belongs to the longest that fits.
+const FAMILIES: [&str; 22] = [
+    "/v1/categories",
+    "/v1/customers",
+    "/v1/customers/{id}/addresses",
+    "/v1/customers/{id}/cart",
+    "/v1/customers/{id}/cart/checkout",
+    "/v1/customers/{id}/orders",
+    "/v1/customers/{id}/overview",
+    "/v1/customers/{id}/reviews",
+    "/v1/customers/{id}/sessions",
+    "/v1/customers/{id}/shipments",
+    "/v1/orders",
+    "/v1/orders/{id}/log",
+    "/v1/orders/{id}/status",
+    "/v1/products",
+    "/v1/products/import",
+    "/v1/products/{id}/content",
+    "/v1/products/{id}/reviews",
+    "/v1/products/{id}/sales",
+    "/v1/products/{id}/stock",
+    "/v1/search/orders",
+    "/v1/search/products",
+    "/v1/sessions",
+];
+
+#[test]
+fn every_route_has_a_good_sample_and_every_family_of_routes_a_bad_one() {
+    let cases = cases();
+    let of = |good: bool| -> BTreeSet<&str> {
+        let fits = |case: &&Case| case.expected.status.is_some_and(|status| (status < 300) == good);
+        cases.iter().filter(fits).filter_map(|case| case.event["routeKey"].as_str()).collect()
+    };
+    let routes: BTreeSet<String> = template().routes.iter().map(ToString::to_string).collect();
+    assert_eq!(of(true), routes.iter().map(String::as_str).collect());
+    let families: BTreeSet<&str> = of(false).into_iter().map(family).collect();
+    assert_eq!(families, FAMILIES.into_iter().collect());
+}
+
+fn family(key: &str) -> &'static str {
+    let (_, path) = key.split_once(' ').unwrap();
+    let all = FAMILIES
+        .into_iter()
+        .filter(|family| path.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+    all.max_by_key(|family| family.len()).unwrap_or_else(|| panic!("{key} is in no family"))
+}
+
+/// So a sample shows what the table and its stream hold, attribute by attribute.
+#[test]
+fn every_item_in_a_sample_is_what_the_schema_stores() {
+    for case in cases() {
+        let records = case.event["Records"].as_array().into_iter().flatten();
+        let images =
+            records.flat_map(|record| ["NewImage", "OldImage"].map(|image| record["dynamodb"].get(image))).flatten();
+        let seeds = case.expected.seed.iter().filter_map(|seed| match seed {
+            Seed::Item(item) => Some(item),
+            Seed::Call(_) => None,
+        });
+        let broken = ["malformed", "unknown-entity"].iter().any(|kind| case.name.contains(kind));
+        for image in images.chain(seeds) {
+            let item: Item = serde_json::from_value(image.clone()).unwrap();
+            match AnyEntity::from_item(item.clone()) {
+                Ok(entity) => assert_eq!(encode(entity), item, "{}", case.name),
+                Err(error) => assert!(broken, "{}: {error}", case.name),
+            }
+        }
+    }
+}
+
+fn encode(entity: AnyEntity) -> Item {
+    let item = match entity {
+        AnyEntity::CustomerOrder(entity) => entity.to_item(),
+        AnyEntity::Order(entity) => entity.to_item(),
+        AnyEntity::OrderLine(entity) => entity.to_item(),
+        AnyEntity::OrderLog(entity) => entity.to_item(),
+        AnyEntity::OrderStatusEvent(entity) => entity.to_item(),
+        AnyEntity::Product(entity) => entity.to_item(),
+        AnyEntity::Sale(entity) => entity.to_item(),
+        AnyEntity::Session(entity) => entity.to_item(),
+        other => panic!("no sample holds such an item: {other:?}"),
+    };
+    item.unwrap()
+}

@@ -1,0 +1,69 @@
+//! What the tests share: one running system, the repository's files, the API's description.
+
+pub mod client;
+pub mod openapi;
+pub mod schema;
+pub mod shop;
+pub mod subset;
+pub mod table;
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use local::{Log, Options, System};
+use serde_json::Value as Json;
+use template::Template;
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+static SYSTEM: OnceCell<System> = OnceCell::const_new();
+
+/// Runs a test against the system that all tests of this program share; the first one starts it. Tests keep apart by their ids.
+///
+/// The functions end by themselves when this program does, because their Runtime API is gone then.
+pub fn with_system<T>(test: impl AsyncFnOnce(&'static System) -> T) -> T {
+    RUNTIME.block_on(async { test(SYSTEM.get_or_init(start).await).await })
+}
+
+/// Runs a test against a system of its own, for what nobody else may disturb.
+pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
+    RUNTIME.block_on(async {
+        let system = start().await;
+        let result = test(&system).await;
+        system.shutdown().await;
+        result
+    })
+}
+
+async fn start() -> System {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_bodega"));
+    let options = Options { template: Some(template_path()), log: Log::Problems, ..Options::from_environment(program) };
+    System::start(options).await.unwrap_or_else(|error| panic!("the system does not start: {error}"))
+}
+
+/// The repository's top folder.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The template, with the defaults of its parameters.
+pub fn template() -> Template {
+    Template::read(&template_path()).unwrap()
+}
+
+fn template_path() -> PathBuf {
+    root().join("template.yaml")
+}
+
+/// A JSON file of the repository.
+pub fn read_json(path: &Path) -> Json {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Waits until everything that was written so far has passed the stream's consumers and can be found.
+pub async fn drain(system: &System) {
+    let drained = client::Call::new("POST", "/_local/drain").send(system).await;
+    assert_eq!(drained.status, 200, "{}", drained.body);
+}

@@ -1,0 +1,63 @@
+//! The table itself, without the functions: for what a test puts there or must find there.
+
+use std::collections::BTreeMap;
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use super::client::http;
+
+/// Puts an item, in DynamoDB's JSON, into the table as it is.
+pub async fn put_item(system: &System, item: &Json) {
+    call(system, "PutItem", json!({ "Item": item })).await;
+}
+
+/// Everything that is stored, by partition and sort key, in DynamoDB's JSON.
+pub async fn scan(system: &System) -> BTreeMap<(String, String), Json> {
+    let mut found = BTreeMap::new();
+    let mut start = None;
+    loop {
+        let mut parameters = json!({ "ConsistentRead": true });
+        if let Some(start) = start {
+            parameters["ExclusiveStartKey"] = start;
+        }
+        let mut page = call(system, "Scan", parameters).await;
+        let Json::Array(items) = page["Items"].take() else { panic!("a scan without items: {page}") };
+        for item in items {
+            let key = |name: &str| item[name]["S"].as_str().unwrap().to_owned();
+            found.insert((key("PK"), key("SK")), item);
+        }
+        match page["LastEvaluatedKey"].take() {
+            Json::Null => return found,
+            last => start = Some(last),
+        }
+    }
+}
+
+/// Of everything that is stored, what names this text anywhere: how often by entity.
+pub async fn entities_naming(system: &System, text: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for item in scan(system).await.into_values().filter(|item| item.to_string().contains(text)) {
+        *counts.entry(item["entity"]["S"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+async fn call(system: &System, operation: &str, mut parameters: Json) -> Json {
+    let credential = "local/20260101/us-east-1/dynamodb/aws4_request";
+    parameters["TableName"] = system.table().into();
+    let answer = http()
+        .post(system.table_url())
+        .header("content-type", "application/x-amz-json-1.0")
+        .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
+        // Nothing checks the signature; DynamoDB Local finds its database by key and region.
+        .header("x-amz-date", "20260101T000000Z")
+        .header("authorization", format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"))
+        .body(parameters.to_string())
+        .send()
+        .await
+        .unwrap();
+    let (status, text) = (answer.status(), answer.text().await.unwrap());
+    assert!(status.is_success(), "{operation}: {text}");
+    serde_json::from_str(&text).unwrap()
+}

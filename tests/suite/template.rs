@@ -1,0 +1,125 @@
+//! `template.yaml` against what the code names as well: the table, the permissions, the time that calls may take.
+
+use std::collections::BTreeSet;
+
+use ::template::{Function, Projection};
+use key_schema::entity::AnyEntity;
+use key_schema::item::RESERVED;
+use key_schema::key::Index;
+use key_schema::pattern::{self, Operation, Pattern};
+
+use crate::support::template;
+
+#[test]
+fn the_table_is_the_one_that_the_schema_describes() {
+    let table = template().table;
+    assert_eq!((table.key.partition.as_str(), table.key.sort.as_str()), ("PK", "SK"));
+    assert_eq!(table.stream_view.as_deref(), Some("NEW_AND_OLD_IMAGES"));
+    let ttl = table.ttl_attribute.unwrap();
+    assert!(ttl == "ttl" && RESERVED.contains(&ttl.as_str()));
+
+    let names: Vec<&str> = table.indexes.iter().map(|index| index.name.as_str()).collect();
+    assert_eq!(names, Index::ALL.map(Index::name));
+    let mut keys = BTreeSet::from(["PK", "SK"]);
+    for (deployed, index) in table.indexes.iter().zip(Index::ALL) {
+        assert_eq!(deployed.key.partition, index.partition_attribute());
+        assert_eq!(deployed.key.sort, index.sort_attribute());
+        let projected: Vec<String> = index.projected().iter().map(ToString::to_string).collect();
+        assert_eq!(deployed.projection, Projection::Include(projected), "{}", index.name());
+        keys.extend([index.partition_attribute(), index.sort_attribute()]);
+    }
+    let defined: BTreeSet<&str> = table.attribute_types.keys().map(String::as_str).collect();
+    assert_eq!(defined, keys);
+    assert!(table.attribute_types.values().all(|kind| kind == "S"));
+}
+
+#[test]
+fn nobody_is_granted_a_scan_or_every_action() {
+    for function in template().functions {
+        for statement in function.statements.iter().filter(|statement| statement.allow) {
+            for action in &statement.actions {
+                assert!(action != "dynamodb:Scan" && !action.contains('*'), "{}: {action}", function.logical_id);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_function_may_do_what_its_access_patterns_need_and_nothing_else() {
+    for function in template().functions {
+        let (granted, mut useful) = (granted(&function), BTreeSet::new());
+        for pattern in patterns(&function) {
+            let place = pattern.index.map_or_else(|| "table".to_owned(), |index| format!("index/{}", index.name()));
+            let actions = pattern.operation.actions().iter().map(|action| (*action, place.clone()));
+            let actions: BTreeSet<(&str, String)> = actions.collect();
+            // Of which writes a transaction consists, the registry does not say.
+            let suffices = match pattern.operation {
+                Operation::TransactWriteItems => !actions.is_disjoint(&granted),
+                _ => actions.is_subset(&granted),
+            };
+            assert!(suffices, "{} may not do what {} needs: {actions:?}", function.logical_id, pattern.id);
+            useful.extend(actions);
+        }
+        let useless: Vec<_> = granted.difference(&useful).collect();
+        assert!(useless.is_empty(), "{} needs none of {useless:?}", function.logical_id);
+    }
+}
+
+/// The patterns behind a function's routes. A consumer of the stream has none: setting records aside is every consumer's, the rest of what the registry
+/// has under `stream` belongs to the sink of derived data.
+fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
+    let routes: Vec<String> = template()
+        .routes
+        .iter()
+        .filter(|route| route.function == function.logical_id)
+        .map(ToString::to_string)
+        .collect();
+    let sinks = function.environment.get("SINKS").cloned();
+    pattern::all().filter(move |pattern| match &sinks {
+        None => routes.iter().any(|route| pattern.routes.contains(&route.as_str())),
+        Some(sinks) => {
+            let derives = sinks.split(',').any(|sink| sink == "derived");
+            pattern.routes.contains(&"stream") && (derives || pattern.id.starts_with("quarantine."))
+        }
+    })
+}
+
+/// The function's actions on the table, each with `table` or the index that it is granted on.
+fn granted(function: &Function) -> BTreeSet<(&str, String)> {
+    let mut granted = BTreeSet::new();
+    for statement in function.statements.iter().filter(|statement| statement.allow) {
+        for action in statement.actions.iter().filter(|action| action.starts_with("dynamodb:")) {
+            for resource in &statement.resources {
+                let place = match resource.split_once("/index/") {
+                    Some((_, index)) => format!("index/{index}"),
+                    None => "table".to_owned(),
+                };
+                granted.insert((action.as_str(), place));
+            }
+        }
+    }
+    granted
+}
+
+#[test]
+fn a_call_of_the_table_ends_before_the_function_does() {
+    for function in template().functions {
+        assert!(function.timeout > table::OPERATION_TIMEOUT, "{}", function.logical_id);
+    }
+}
+
+#[test]
+fn the_filters_of_the_stream_name_entities_that_there_are() {
+    for stream in template().streams {
+        assert!(!stream.filters.is_empty(), "{}: nothing is filtered out", stream.function);
+        for filter in stream.filters {
+            let images = filter["dynamodb"].as_object().unwrap();
+            for (image, pattern) in images {
+                assert!(["NewImage", "OldImage"].contains(&image.as_str()), "{image}");
+                for name in pattern["entity"]["S"].as_array().unwrap() {
+                    assert!(AnyEntity::NAMES.contains(&name.as_str().unwrap()), "{name}");
+                }
+            }
+        }
+    }
+}
