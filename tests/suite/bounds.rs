@@ -1,7 +1,8 @@
-//! What bodies may hold, as `openapi.yaml` says it, tried on the functions: every field of every body at its bounds, beyond them, of another type, missing, unknown.
+//! What bodies may hold, as `openapi.yaml` says it, tried on the functions: every field of every body at its bounds,
+//! beyond them, of another type, missing, unknown.
 //!
-//! Nothing is written. What must be refused is; beside what must be taken stands a field that nobody knows, so that the answer is a refusal too, and names
-//! that field alone.
+//! Nothing is written. What must be refused is; beside what must be taken stands a field that nobody knows, so that
+//! the answer is a refusal too, and names that field alone.
 
 use futures::StreamExt as _;
 use local::System;

@@ -1,4 +1,5 @@
-//! `openapi.yaml` against what it describes: the routes of the template and of the functions, the codes and bounds of the code.
+//! `openapi.yaml` against what it describes: the routes of the template and of the functions, the codes and bounds of
+//! the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +57,7 @@ fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
         // A pattern that several routes share may be open to more callers than one of them is.
         let widest =
             |who: &str| ["staff", "owner", "signed in", "any", "system"].iter().position(|known| *known == who);
-        for pattern in key_schema::pattern::all().filter(|pattern| pattern.routes.contains(&key.as_str())) {
+        for pattern in key_schema::registry::all().filter(|pattern| pattern.routes.contains(&key.as_str())) {
             assert!(
                 pattern.routes.len() > 1
                     || widest(pattern.who) == widest(who)

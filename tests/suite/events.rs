@@ -1,8 +1,9 @@
 //! The sample events of `events/`, each sent to its function through the Lambda Runtime API.
 //!
-//! Beside `X.json` lies `X.expected.json`: the function by its logical id; `seed`, calls of the API and items of the table that come before; and what must
-//! come back: `status`, `headers` and `body` of an answer (given members must be equal, `"<any>"` is anything), `batch_item_failures` of a batch, or an `error`
-//! of the function. `then` are calls that show what the event has done.
+//! Beside `X.json` lies `X.expected.json`: the function by its logical id; `seed`, calls of the API and items of the
+//! table that come before; and what must come back: `status`, `headers` and `body` of an answer (given members must be
+//! equal, `"<any>"` is anything), `batch_item_failures` of a batch, or an `error` of the function. `then` are calls
+//! that show what the event has done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,13 +1,15 @@
 //! The suite: what must hold of the whole, against one running system.
 //!
-//! It runs on the embedded table and search engine with nothing installed but Rust, and on DynamoDB Local and OpenSearch where
-//! `AWS_ENDPOINT_URL_DYNAMODB` and `SEARCH_ENDPOINT` name them. `BODEGA_BOOTSTRAPS` names a folder of the functions' own binaries, to run what
-//! would be deployed instead of the local program.
+//! It runs on the embedded table and search engine with nothing installed but Rust, and on DynamoDB Local and
+//! OpenSearch where `AWS_ENDPOINT_URL_DYNAMODB` and `SEARCH_ENDPOINT` name them. `BODEGA_BOOTSTRAPS` names a folder of
+//! the functions' own binaries, to run what would be deployed instead of the local program.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
 mod bounds;
+mod contention;
 mod contract;
 mod events;
+mod order_life;
 mod support;
 mod template;

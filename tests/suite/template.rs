@@ -6,7 +6,8 @@ use ::template::{Function, Projection};
 use key_schema::entity::AnyEntity;
 use key_schema::item::RESERVED;
 use key_schema::key::Index;
-use key_schema::pattern::{self, Operation, Pattern};
+use key_schema::pattern::{Operation, Pattern};
+use key_schema::registry;
 
 use crate::support::template;
 
@@ -65,8 +66,8 @@ fn a_function_may_do_what_its_access_patterns_need_and_nothing_else() {
     }
 }
 
-/// The patterns behind a function's routes. A consumer of the stream has none: setting records aside is every consumer's, the rest of what the registry
-/// has under `stream` belongs to the sink of derived data.
+/// The patterns behind a function's routes. A consumer of the stream has none: setting records aside is every
+/// consumer's, the rest of what the registry has under `stream` belongs to the sink of derived data.
 fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
     let routes: Vec<String> = template()
         .routes
@@ -75,7 +76,7 @@ fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
         .map(ToString::to_string)
         .collect();
     let sinks = function.environment.get("SINKS").cloned();
-    pattern::all().filter(move |pattern| match &sinks {
+    registry::all().filter(move |pattern| match &sinks {
         None => routes.iter().any(|route| pattern.routes.contains(&route.as_str())),
         Some(sinks) => {
             let derives = sinks.split(',').any(|sink| sink == "derived");

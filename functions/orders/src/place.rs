@@ -15,7 +15,9 @@ use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, Stored};
 use key_schema::money::{Money, MoneyError};
-use key_schema::order::{self, MAX_LINES, MAX_QUANTITY, Order, OrderLine, OrderStatus, Part, Placement, ReferenceClaim};
+use key_schema::order::{
+    self, MAX_LINES, MAX_QUANTITY, Order, OrderLine, OrderStatus, Part, Placement, ReferenceClaim,
+};
 use key_schema::product::{Product, Stock};
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
 use table::{Refusal, TransactError};
@@ -83,7 +85,8 @@ impl Once {
             return Err(Problem::internal("the idempotency record of an order holds another answer"));
         };
         let items = store.table.query(&order::edit(id)?).await?.items;
-        let whole = Whole::assemble(items).ok_or_else(|| Problem::internal("the order of an idempotency record is missing"))?;
+        let whole =
+            Whole::assemble(items).ok_or_else(|| Problem::internal("the order of an idempotency record is missing"))?;
         Ok(created(&whole.into_placed()).header("idempotency-replayed", "true"))
     }
 
@@ -142,10 +145,13 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     let (customer_id, lines, reference, placed_at, store_id) =
         body.finish((customer_id, lines, reference, placed_at, store_id))?;
     let mut seen = std::collections::BTreeSet::new();
-    let doubled: Vec<usize> = (0..).zip(&lines).filter(|(_, line)| !seen.insert(&line.product_id)).map(|(at, _)| at).collect();
+    let doubled: Vec<usize> =
+        (0..).zip(&lines).filter(|(_, line)| !seen.insert(&line.product_id)).map(|(at, _)| at).collect();
     if !doubled.is_empty() {
         let problem = Problem::new(Code::InvalidBody, "A product stands in more than one line.");
-        let at_line = |problem: Problem, at| problem.error(format!("/lines/{at}/product_id"), "stands in an earlier line already");
+        let at_line = |problem: Problem, at| {
+            problem.error(format!("/lines/{at}/product_id"), "stands in an earlier line already")
+        };
         return Err(doubled.into_iter().take(MAX_LINES).fold(problem, at_line));
     }
     Ok(Wanted { customer_id, lines, reference, placed_at, store_id })
@@ -161,7 +167,9 @@ pub async fn place(
     cart: Option<Guarded>,
 ) -> Result<Response, Problem> {
     let now = Instant::now();
-    let fits = |lines| order::actions(lines, wanted.reference.is_some(), once.is_some(), cart.is_some()) <= MAX_TRANSACTION_ACTIONS;
+    let fits = |lines| {
+        order::actions(lines, wanted.reference.is_some(), once.is_some(), cart.is_some()) <= MAX_TRANSACTION_ACTIONS
+    };
     let too_many = |most: usize| Problem::new(Code::TooManyLines, format!("An order has at most {most} lines."));
     if wanted.lines.len() > MAX_LINES {
         return Err(too_many(MAX_LINES));
@@ -254,7 +262,8 @@ fn order_line(order_id: &OrderId, number: u64, line: &WantedLine, product: &Prod
 }
 
 fn amount_refused(at: u64, error: MoneyError) -> Problem {
-    Problem::new(Code::InvalidBody, "A line's total cannot be calculated.").error(format!("/lines/{at}/quantity"), error.to_string())
+    Problem::new(Code::InvalidBody, "A line's total cannot be calculated.")
+        .error(format!("/lines/{at}/quantity"), error.to_string())
 }
 
 fn unknown_products(lines: impl IntoIterator<Item = u64>) -> Problem {
@@ -264,14 +273,22 @@ fn unknown_products(lines: impl IntoIterator<Item = u64>) -> Problem {
 }
 
 /// What the transaction's refusals mean, the most telling first.
-async fn refused(store: &Store, once: Option<&Once>, refusals: Vec<Refusal<Part>>, now: Instant) -> Result<Response, Problem> {
+async fn refused(
+    store: &Store,
+    once: Option<&Once>,
+    refusals: Vec<Refusal<Part>>,
+    now: Instant,
+) -> Result<Response, Problem> {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     if let (Some(once), Some(refusal)) = (once, of(Part::Idempotency)) {
         // The other of two concurrent attempts was first; what it did is the answer to both.
         let record = decoded::<IdempotencyRecord>(refusal.item.as_deref()).filter(|record| is_live(record, now));
         return match record {
             Some(record) => once.replay(store, &record).await,
-            None => Err(Problem::new(Code::IdempotencyInProgress, "The first request with this Idempotency-Key is still running.")),
+            None => Err(Problem::new(
+                Code::IdempotencyInProgress,
+                "The first request with this Idempotency-Key is still running.",
+            )),
         };
     }
     if let Some(refusal) = of(Part::Reference) {
@@ -297,9 +314,16 @@ async fn refused(store: &Store, once: Option<&Once>, refusals: Vec<Refusal<Part>
         .collect();
     if short.is_empty() {
         // A fresh id that exists already.
-        return Err(Problem::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| refusal.label))));
+        return Err(Problem::internal(format!(
+            "unexpected refusal of {:?}",
+            refusals.first().map(|refusal| refusal.label)
+        )));
     }
-    let gone: Vec<u64> = short.iter().filter(|(_, stock)| !stock.as_ref().is_some_and(|stock| stock.sellable)).map(|(at, _)| *at).collect();
+    let gone: Vec<u64> = short
+        .iter()
+        .filter(|(_, stock)| !stock.as_ref().is_some_and(|stock| stock.sellable))
+        .map(|(at, _)| *at)
+        .collect();
     if !gone.is_empty() {
         // Retired between the read and the transaction.
         return Err(unknown_products(gone));

@@ -21,7 +21,10 @@ pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response
     let to = request.query_instant("to")?.unwrap_or_else(Instant::now);
     let from = request.query_instant("from")?.unwrap_or_else(|| to.plus_seconds(-DEFAULT_SPAN_SECONDS));
     if to.year() - from.year() >= MAX_YEARS {
-        return Err(Problem::new(Code::InvalidParameter, format!("`from` and `to` may span {MAX_YEARS} calendar years.")));
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`from` and `to` may span {MAX_YEARS} calendar years."),
+        ));
     }
     let after = page.after();
     let newest = after.as_deref().map(sales::placed_at_of).transpose().map_err(Problem::internal)?.unwrap_or(to);

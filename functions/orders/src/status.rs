@@ -58,7 +58,10 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
             return Err(Problem::version_mismatch());
         }
         Err(TransactError::Refused(refusals)) => {
-            return Err(Problem::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| refusal.label))));
+            return Err(Problem::internal(format!(
+                "unexpected refusal of {:?}",
+                refusals.first().map(|refusal| refusal.label)
+            )));
         }
         Err(TransactError::Table(error)) => return Err(error.into()),
     }

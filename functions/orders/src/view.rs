@@ -47,7 +47,8 @@ impl Whole {
 
     /// The order as JSON.
     pub fn view(&self) -> View<'_> {
-        let Order { id, customer_id, status, placed_at, reference, store_id, total, invoice_number, .. } = &self.order.data;
+        let Order { id, customer_id, status, placed_at, reference, store_id, total, invoice_number, .. } =
+            &self.order.data;
         View {
             id,
             reference: reference.as_ref(),

@@ -1,7 +1,7 @@
 //! What Bodega's table holds, and every way in which it is reached.
 //!
 //! One DynamoDB table serves the whole shop. This crate is its schema: typed ids and keys ([`id`], [`key`], [`encoding`]), entities
-//! with all their index keys (one module each), the registry of access patterns ([`pattern`]), requests as data ([`request`]), typed updates
+//! with all their index keys (one module each), the registry of access patterns ([`pattern`], [`registry`]), requests as data ([`request`]), typed updates
 //! that cannot leave an index key stale ([`change`]), one decoder for stored and streamed items ([`entity::AnyEntity`]), sealed cursors
 //! ([`cursor`]) and the pure rules that derive copies and totals. It does no I/O and knows neither the AWS SDK nor an async runtime: the
 //! `table` crate executes what is described here.
@@ -24,6 +24,7 @@ pub mod order;
 pub mod pattern;
 pub mod product;
 pub mod quarantine;
+pub mod registry;
 pub mod request;
 pub mod review;
 pub mod sales;

@@ -1,4 +1,4 @@
-//! The registry of access patterns: every way in which Bodega reaches its table, written down once.
+//! Access patterns: every way in which Bodega reaches its table, written down once ([`crate::registry`] lists them all).
 //!
 //! A request ([`crate::request`]) can only be made by a function of this crate, and each such function names its
 //! [`Pattern`]. So what is not in the registry cannot be asked, and the table in `docs/access-patterns.md`, the NoSQL
@@ -107,22 +107,3 @@ macro_rules! patterns {
     (@index $index:ident) => { Some($crate::key::Index::$index) };
 }
 pub(crate) use patterns;
-
-/// Every access pattern, by area.
-pub fn all() -> impl Iterator<Item = &'static Pattern> {
-    [
-        crate::customer::PATTERNS,
-        crate::session::PATTERNS,
-        crate::cart::PATTERNS,
-        crate::product::PATTERNS,
-        crate::category::PATTERNS,
-        crate::review::PATTERNS,
-        crate::order::PATTERNS,
-        crate::sales::PATTERNS,
-        crate::idempotency::PATTERNS,
-        crate::quarantine::PATTERNS,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
-}

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest,
+};
 use futures::future::try_join_all;
 use key_schema::item::{FromItem, Item, key_of, size};
 use key_schema::key::Key;
@@ -29,7 +31,9 @@ impl Table {
         let chunks: Vec<&[&Key]> = distinct.chunks(MAX_BATCH_GET).collect();
         let mut found: BTreeMap<Key, Item> = BTreeMap::new();
         for wave in chunks.chunks(CONCURRENCY) {
-            for items in try_join_all(wave.iter().map(|keys| self.get_chunk(batch.pattern(), keys, batch.is_strong()))).await? {
+            for items in
+                try_join_all(wave.iter().map(|keys| self.get_chunk(batch.pattern(), keys, batch.is_strong()))).await?
+            {
                 found.extend(items.into_iter().filter_map(|item| Some((key_of(&item)?, item))));
             }
         }
@@ -54,8 +58,14 @@ impl Table {
                 .send()
                 .await
                 .map_err(|error| classify(&error))?;
-            let items: Vec<Item> = answer.responses.unwrap_or_default().into_values().flatten().map(Into::into).collect();
-            self.meter.record(pattern, answer.consumed_capacity.iter().flatten(), items.len(), items.iter().map(size).sum());
+            let items: Vec<Item> =
+                answer.responses.unwrap_or_default().into_values().flatten().map(Into::into).collect();
+            self.meter.record(
+                pattern,
+                answer.consumed_capacity.iter().flatten(),
+                items.len(),
+                items.iter().map(size).sum(),
+            );
             found.extend(items);
             pending = answer.unprocessed_keys.unwrap_or_default().into_values().flat_map(|keys| keys.keys).collect();
             if !pending.is_empty() && !backoff.wait().await {
@@ -73,12 +83,21 @@ impl Table {
         let chunks: Vec<&[BatchWriteAction]> = batch.writes().chunks(MAX_BATCH_WRITE).collect();
         let mut left = Vec::new();
         for wave in chunks.chunks(CONCURRENCY) {
-            left.extend(try_join_all(wave.iter().map(|writes| self.write_chunk(batch.pattern(), writes))).await?.into_iter().flatten());
+            left.extend(
+                try_join_all(wave.iter().map(|writes| self.write_chunk(batch.pattern(), writes)))
+                    .await?
+                    .into_iter()
+                    .flatten(),
+            );
         }
         Ok(left)
     }
 
-    async fn write_chunk(&self, pattern: &'static Pattern, writes: &[BatchWriteAction]) -> Result<Vec<BatchWriteAction>, TableError> {
+    async fn write_chunk(
+        &self,
+        pattern: &'static Pattern,
+        writes: &[BatchWriteAction],
+    ) -> Result<Vec<BatchWriteAction>, TableError> {
         let mut pending = writes.iter().map(write_request).collect::<Result<Vec<_>, _>>()?;
         let mut backoff = Backoff::new();
         loop {

@@ -65,7 +65,8 @@ pub enum TransactError<L> {
 const THROTTLES: [&str; 4] =
     ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "ThrottlingError"];
 /// The error codes by which DynamoDB says that another transaction holds an item.
-const CONFLICTS: [&str; 3] = ["TransactionConflictException", "TransactionInProgressException", "ReplicatedWriteConflictException"];
+const CONFLICTS: [&str; 3] =
+    ["TransactionConflictException", "TransactionInProgressException", "ReplicatedWriteConflictException"];
 
 /// Sorts a failed call. Conditions were looked at before.
 pub(crate) fn classify<E, R>(error: &SdkError<E, R>) -> TableError
@@ -89,7 +90,13 @@ where
         SdkError::ConstructionFailure(_) => TableError::Rejected("the request could not be built".to_owned()),
         SdkError::TimeoutError(_) => TableError::Unavailable("timeout".to_owned()),
         SdkError::DispatchFailure(failure) => {
-            let kind = if failure.is_timeout() { "timeout" } else if failure.is_io() { "connection" } else { "dispatch" };
+            let kind = if failure.is_timeout() {
+                "timeout"
+            } else if failure.is_io() {
+                "connection"
+            } else {
+                "dispatch"
+            };
             TableError::Unavailable(kind.to_owned())
         }
         _ => TableError::Unavailable("broken answer".to_owned()),

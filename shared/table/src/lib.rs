@@ -49,5 +49,4 @@ impl Table {
     pub const fn meter(&self) -> &Meter {
         &self.meter
     }
-
 }

@@ -53,7 +53,8 @@ impl Table {
     pub async fn query<T: FromItem>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
         let Some(bounds) = query.bounds() else { return Ok(Page { items: Vec::new(), next: None }) };
         let limit = query.item_limit();
-        let shards = query.partitions().iter().map(|partition| self.query_partition(query, partition, &bounds, limit + 1));
+        let shards =
+            query.partitions().iter().map(|partition| self.query_partition(query, partition, &bounds, limit + 1));
         let mut found: Vec<(String, Item)> = try_join_all(shards).await?.into_iter().flatten().collect();
         if query.partitions().len() > 1 {
             found.sort_by(|(a, _), (b, _)| if query.is_descending() { b.cmp(a) } else { a.cmp(b) });
@@ -73,7 +74,8 @@ impl Table {
         bounds: &Range,
         wanted: usize,
     ) -> Result<Vec<(String, Item)>, TableError> {
-        let (pk, sk) = query.index().map_or(("PK", "SK"), |index| (index.partition_attribute(), index.sort_attribute()));
+        let (pk, sk) =
+            query.index().map_or(("PK", "SK"), |index| (index.partition_attribute(), index.sort_attribute()));
         let mut found = Vec::new();
         let mut start: Option<HashMap<String, AttributeValue>> = None;
         for _ in 0..MAX_REQUESTS_PER_PAGE {

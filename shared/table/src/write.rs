@@ -8,8 +8,8 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, ConditionCheck, ConsumedCapacity, Delete, Put, ReturnConsumedCapacity, ReturnValue,
-    ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+    AttributeValue, CancellationReason, ConditionCheck, ConsumedCapacity, Delete, Put, ReturnConsumedCapacity,
+    ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
 use key_schema::item::{FromItem, Item, size};
 use key_schema::pattern::Pattern;
@@ -40,7 +40,12 @@ impl Table {
         Ok(T::from_item(item).map_err(TableError::from)?)
     }
 
-    async fn single(&self, pattern: &'static Pattern, guarded: &Guarded, returns: bool) -> Result<Option<Item>, WriteError> {
+    async fn single(
+        &self,
+        pattern: &'static Pattern,
+        guarded: &Guarded,
+        returns: bool,
+    ) -> Result<Option<Item>, WriteError> {
         let mut backoff = Backoff::new();
         loop {
             match self.attempt(pattern, guarded, returns).await {
@@ -50,7 +55,12 @@ impl Table {
         }
     }
 
-    async fn attempt(&self, pattern: &'static Pattern, guarded: &Guarded, returns: bool) -> Result<Option<Item>, WriteError> {
+    async fn attempt(
+        &self,
+        pattern: &'static Pattern,
+        guarded: &Guarded,
+        returns: bool,
+    ) -> Result<Option<Item>, WriteError> {
         let Rendered { update, condition, names, values } = guarded.render();
         let (names, values) = (names_of(names), values_of(values));
         let old = condition.is_some().then_some(ReturnValuesOnConditionCheckFailure::AllOld);
@@ -69,10 +79,12 @@ impl Table {
                     .return_consumed_capacity(capacity)
                     .send()
                     .await
-                    .map_err(|error| refused(error, |error| match error {
-                        PutItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
-                        _ => None,
-                    }))?;
+                    .map_err(|error| {
+                        refused(error, |error| match error {
+                            PutItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
+                            _ => None,
+                        })
+                    })?;
                 (None, answer.consumed_capacity)
             }
             Write::Update { key, .. } => {
@@ -90,10 +102,12 @@ impl Table {
                     .return_consumed_capacity(capacity)
                     .send()
                     .await
-                    .map_err(|error| refused(error, |error| match error {
-                        UpdateItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
-                        _ => None,
-                    }))?;
+                    .map_err(|error| {
+                        refused(error, |error| match error {
+                            UpdateItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
+                            _ => None,
+                        })
+                    })?;
                 (answer.attributes, answer.consumed_capacity)
             }
             Write::Delete { key } => {
@@ -109,13 +123,17 @@ impl Table {
                     .return_consumed_capacity(capacity)
                     .send()
                     .await
-                    .map_err(|error| refused(error, |error| match error {
-                        DeleteItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
-                        _ => None,
-                    }))?;
+                    .map_err(|error| {
+                        refused(error, |error| match error {
+                            DeleteItemError::ConditionalCheckFailedException(failed) => Some(failed.item),
+                            _ => None,
+                        })
+                    })?;
                 (None, answer.consumed_capacity)
             }
-            Write::Check { .. } => return Err(TableError::Rejected("a condition check stands only in a transaction".to_owned()).into()),
+            Write::Check { .. } => {
+                return Err(TableError::Rejected("a condition check stands only in a transaction".to_owned()).into());
+            }
         };
         let item: Option<Item> = attributes.map(Into::into);
         self.meter.record(pattern, consumed.as_ref(), usize::from(item.is_some()), item.as_ref().map_or(0, size));
@@ -128,7 +146,8 @@ impl Table {
     /// [`TransactError::Refused`] names every action whose condition does not hold. [`TableError::TooManyActions`] before anything is sent.
     pub async fn transact<L: Clone>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
         transaction.check_size().map_err(TableError::from)?;
-        let actions = transaction.actions().iter().map(|(_, guarded)| self.action(guarded)).collect::<Result<Vec<_>, _>>()?;
+        let actions =
+            transaction.actions().iter().map(|(_, guarded)| self.action(guarded)).collect::<Result<Vec<_>, _>>()?;
         let mut backoff = Backoff::new();
         loop {
             // The SDK adds a token of its own to each call and keeps it over its retries, so an attempt whose answer was lost is not done twice.
@@ -267,7 +286,8 @@ fn judge<L: Clone>(reasons: &[CancellationReason], actions: &[(L, Guarded)]) -> 
     } else if has("ThrottlingError") || has("ProvisionedThroughputExceeded") {
         Ok(TableError::Throttled)
     } else {
-        let codes: Vec<&str> = reasons.iter().filter_map(CancellationReason::code).filter(|code| *code != "None").collect();
+        let codes: Vec<&str> =
+            reasons.iter().filter_map(CancellationReason::code).filter(|code| *code != "None").collect();
         Ok(TableError::Rejected(format!("transaction cancelled: {}", codes.join(", "))))
     }
 }

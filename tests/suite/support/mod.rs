@@ -16,6 +16,8 @@ use template::Template;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
+pub use table::put_item;
+
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 static SYSTEM: OnceCell<System> = OnceCell::const_new();
 
@@ -38,7 +40,13 @@ pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
 
 async fn start() -> System {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_bodega"));
-    let options = Options { template: Some(template_path()), log: Log::Problems, ..Options::from_environment(program) };
+    let options = Options {
+        template: Some(template_path()),
+        log: Log::Problems,
+        // Enough of each function for clients to meet in it.
+        environments: 4,
+        ..Options::from_environment(program)
+    };
     System::start(options).await.unwrap_or_else(|error| panic!("the system does not start: {error}"))
 }
 

@@ -117,8 +117,8 @@ impl<'a> Operation<'a> {
         self.api.follow(self.response(status)).get("content")?.get(media_type)?.get("schema")
     }
 
-    /// The codes of problems that the description of an answer names, its own before that of what it refers to: whatever stands there between
-    /// backticks, but for the member `errors`.
+    /// The codes of problems that the description of an answer names, its own before that of what it refers to:
+    /// whatever stands there between backticks, but for the member `errors`.
     pub fn codes(self, response: &'a Json) -> Vec<&'a str> {
         let described = response.get("description").or_else(|| self.api.follow(response).get("description"));
         let text = described.and_then(Json::as_str).unwrap_or_default();

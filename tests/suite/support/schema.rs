@@ -1,4 +1,5 @@
-//! Checks values against the schemas of `openapi.yaml`: as much of JSON Schema 2020-12 as that file uses, and nothing in silence.
+//! Checks values against the schemas of `openapi.yaml`: as much of JSON Schema 2020-12 as that file uses, and nothing
+//! in silence.
 
 use regex::Regex;
 use serde_json::Value as Json;
@@ -10,8 +11,8 @@ const ANNOTATIONS: [&str; 3] = ["description", "examples", "default"];
 
 /// How a value breaks a schema, with the place of each breach.
 ///
-/// `closed` refuses members that the schema of an object does not name, also where it says nothing of others: so an answer shows nothing that
-/// clients were not told of.
+/// `closed` refuses members that the schema of an object does not name, also where it says nothing of others: so an
+/// answer shows nothing that clients were not told of.
 pub fn breaches(api: &Api, schema: &Json, value: &Json, closed: bool) -> Vec<String> {
     let mut checker = Checker { api, closed, breaches: Vec::new() };
     checker.check(schema, value, "");

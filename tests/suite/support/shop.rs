@@ -1,6 +1,6 @@
 //! A shop in use: what tests create before they begin, and how they read lists.
 
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::StreamExt as _;
 use local::System;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
@@ -92,8 +92,13 @@ pub async fn order(system: &System, customer: &str, lines: &[(&str, u64)], key: 
 
 /// The call that moves an order which is at this version.
 pub fn step(order: &Json, to: &str) -> Call {
+    step_with(order, &json!({ "to": to }))
+}
+
+/// The same with all that the body may say.
+pub fn step_with(order: &Json, body: &Json) -> Call {
     let call = Call::new("POST", &path(&["orders", order["id"].as_str().unwrap(), "status"]));
-    call.json(&json!({ "to": to })).header("if-match", &format!("\"{}\"", order["version"]))
+    call.json(body).header("if-match", &format!("\"{}\"", order["version"]))
 }
 
 /// Moves an order through these statuses, by staff.
@@ -110,19 +115,47 @@ pub async fn stock(system: &System, product: &str) -> u64 {
     found.body["stock"].as_u64().unwrap()
 }
 
-/// Every entry of a list, read page by page with this many entries. `call` gives the request for a path with its query.
+/// Every entry of a list, read page by page with this many entries. `call` makes a request for a path with its query.
 pub async fn listed(system: &System, path: &str, limit: usize, call: impl Fn(&str) -> Call) -> Vec<Json> {
-    pages(system, path, limit, call).try_concat().await.unwrap()
+    let mut pages = Pages::new(path, limit);
+    let mut all = Vec::new();
+    while let Some(page) = pages.next(system, &call).await {
+        all.extend(page);
+    }
+    all
 }
 
-/// The pages of a list.
-pub fn pages<'s>(
-    system: &'s System,
-    path: &str,
+/// A list that is read page by page, each found by the Link of the one before.
+pub struct Pages {
+    next: Option<String>,
     limit: usize,
-    call: impl Fn(&str) -> Call + 's,
-) -> impl futures::Stream<Item = Result<Vec<Json>, std::convert::Infallible>> + 's {
-    let joint = if path.contains('?') { '&' } else { '?' };
-    let first = format!("{path}{joint}limit={limit}");
-    futures::stream::try_unfold((Some(first), 0), async |(next, turn): (Option<String>, usize)| Ok(None))
+    left: usize,
+}
+
+impl Pages {
+    /// A list from its beginning.
+    pub fn new(path: &str, limit: usize) -> Self {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        Self { next: Some(format!("{path}{joint}limit={limit}")), limit, left: MAX_PAGES }
+    }
+
+    /// The next page; none after the last one.
+    pub async fn next(&mut self, system: &System, call: impl Fn(&str) -> Call) -> Option<Vec<Json>> {
+        let path = self.next.take()?;
+        self.left = self.left.checked_sub(1).unwrap_or_else(|| panic!("{path}: there is no end of pages"));
+        let mut page = call(&path).send(system).await.expect(200);
+        let link = page
+            .headers
+            .get("link")
+            .map(|link| link.strip_prefix('<').and_then(|rest| rest.strip_suffix(r#">; rel="next""#)).expect(link));
+        match (page.body["next_cursor"].as_str(), link) {
+            (Some(cursor), Some(link)) => assert!(link.contains(&format!("cursor={}", segment(cursor))), "{link}"),
+            (None, None) => assert!(page.body["next_cursor"].is_null()),
+            (cursor, link) => panic!("{path}: the cursor is {cursor:?}, the link {link:?}"),
+        }
+        self.next = link.map(str::to_owned);
+        let Json::Array(items) = page.body["items"].take() else { panic!("{path}: a page without items") };
+        assert!(items.len() <= self.limit, "{path}: {} entries", items.len());
+        Some(items)
+    }
 }

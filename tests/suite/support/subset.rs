@@ -5,8 +5,8 @@ use serde_json::Value as Json;
 /// Stands for any value that is there.
 const ANY: &str = "<any>";
 
-/// How `found` differs from `wanted`, with the place of each difference: the members of `wanted` must be there and equal, other members of an object
-/// do not matter, a list has the same length.
+/// How `found` differs from `wanted`, with the place of each difference: the members of `wanted` must be there and
+/// equal, other members of an object do not matter, a list has the same length.
 pub fn differences(wanted: &Json, found: &Json) -> Vec<String> {
     let mut differences = Vec::new();
     compare(wanted, found, "", &mut differences);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use http_api::sample::Call;
-use key_schema::pattern;
+use key_schema::registry;
 use serde_json::json;
 
 use crate::shop::{Shop, product, with};
@@ -74,6 +74,6 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
         used.extend(shop.store.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
     let routes: BTreeSet<&str> = shop.routes.keys().collect();
-    let listed = pattern::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));
+    let listed = registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));
     assert_eq!(used, listed.filter(|(route, _)| routes.contains(route)).collect());
 }

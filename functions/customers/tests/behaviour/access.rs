@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use http_api::sample::Call;
-use key_schema::pattern;
+use key_schema::registry;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match, sign_up, template};
@@ -153,7 +153,7 @@ fn the_templates_policy_allows_what_the_access_patterns_of_the_routes_need() {
     let function = template.function("Customers").unwrap();
     let routes = customers::routes();
     let keys: BTreeSet<&str> = routes.keys().collect();
-    for pattern in pattern::all().filter(|pattern| pattern.routes.iter().any(|route| keys.contains(route))) {
+    for pattern in registry::all().filter(|pattern| pattern.routes.iter().any(|route| keys.contains(route))) {
         let suffix = pattern.index.map_or(String::new(), |index| format!("/index/{}", index.name()));
         for action in pattern.operation.actions() {
             assert!(function.may(action, &suffix), "{}: {action} {suffix}", pattern.id);

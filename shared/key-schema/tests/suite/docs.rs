@@ -5,7 +5,8 @@ use std::path::Path;
 
 use key_schema::item::{Item, entity_name};
 use key_schema::key::Index;
-use key_schema::pattern::{self, Consistency, Pattern};
+use key_schema::pattern::{Consistency, Pattern};
+use key_schema::registry;
 use serde_dynamo::AttributeValue;
 
 use crate::goldens::{Golden, goldens};
@@ -46,7 +47,7 @@ Who may cause a pattern: `any`one, the `owner` of the thing (and staff), any cus
 
 fn patterns() -> String {
     let mut areas: Vec<(&str, Vec<&Pattern>)> = Vec::new();
-    for pattern in pattern::all() {
+    for pattern in registry::all() {
         let area = pattern.id.split('.').next().unwrap();
         match areas.iter_mut().find(|(known, _)| *known == area) {
             Some((_, patterns)) => patterns.push(pattern),

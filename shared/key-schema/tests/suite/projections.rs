@@ -5,7 +5,8 @@ use std::fmt::Debug;
 
 use key_schema::item::{FromItem, Item};
 use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
-use key_schema::pattern::{self, Pattern};
+use key_schema::pattern::Pattern;
+use key_schema::registry;
 use key_schema::{customer, order, product, review, sales, session};
 
 use crate::goldens::golden;
@@ -63,7 +64,7 @@ pub fn readers(index: Index) -> BTreeMap<&'static str, Vec<&'static str>> {
 fn every_list_over_an_index_shows_all_that_it_shows_from_the_index_alone() {
     let checked: BTreeSet<&str> = lists().iter().map(|list| list.pattern.id).collect();
     let all: BTreeSet<&str> =
-        pattern::all().filter(|pattern| pattern.index.is_some()).map(|pattern| pattern.id).collect();
+        registry::all().filter(|pattern| pattern.index.is_some()).map(|pattern| pattern.id).collect();
     assert_same(&checked, &all);
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use key_schema::encoding::{NewestFirst, join};
 use key_schema::item::{entity_name, key_of};
 use key_schema::key::Index;
-use key_schema::pattern::{self, Consistency, Operation};
+use key_schema::pattern::{Consistency, Operation};
+use key_schema::registry;
 
 use crate::goldens::goldens;
 use crate::support::at;
@@ -14,7 +15,7 @@ use crate::world::World;
 #[test]
 fn every_pattern_has_an_id_of_its_own_of_the_form_area_and_what() {
     let mut seen = BTreeSet::new();
-    for pattern in pattern::all() {
+    for pattern in registry::all() {
         let word = |word: &str| {
             !word.is_empty()
                 && word.split('-').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase()))
@@ -26,7 +27,7 @@ fn every_pattern_has_an_id_of_its_own_of_the_form_area_and_what() {
 
 #[test]
 fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
-    for pattern in pattern::all() {
+    for pattern in registry::all() {
         assert!(![pattern.purpose, pattern.key, pattern.detail].contains(&""), "{}", pattern.id);
         assert!(
             ["any", "owner", "signed in", "staff", "system"].contains(&pattern.who),
@@ -47,7 +48,7 @@ fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
 
 #[test]
 fn reads_say_how_fresh_they_are_and_strong_ones_why() {
-    for pattern in pattern::all() {
+    for pattern in registry::all() {
         let reads = matches!(
             pattern.operation,
             Operation::GetItem | Operation::BatchGetItem | Operation::Query | Operation::ShardedQuery
@@ -69,9 +70,9 @@ fn reads_say_how_fresh_they_are_and_strong_ones_why() {
 
 #[test]
 fn every_index_is_used_and_every_index_that_is_used_is_known() {
-    let used: BTreeSet<Index> = pattern::all().filter_map(|pattern| pattern.index).collect();
+    let used: BTreeSet<Index> = registry::all().filter_map(|pattern| pattern.index).collect();
     assert_eq!(used, Index::ALL.into_iter().collect());
-    for pattern in pattern::all() {
+    for pattern in registry::all() {
         if let Some(index) = pattern.index {
             assert!(
                 matches!(pattern.operation, Operation::Query | Operation::ShardedQuery),
@@ -93,7 +94,7 @@ fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
         .map(|golden| entity_name(&golden.item).unwrap().to_owned())
         .collect();
     assert!(["Customer", "Order", "Product"].iter().all(|kind| kinds.contains(*kind)), "{kinds:?}");
-    let sharded: Vec<&str> = pattern::all()
+    let sharded: Vec<&str> = registry::all()
         .filter(|pattern| pattern.operation == Operation::ShardedQuery && pattern.index == Some(Index::Gsi2))
         .map(|pattern| pattern.id)
         .collect();

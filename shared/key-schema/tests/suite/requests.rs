@@ -8,7 +8,7 @@ use key_schema::expression::{Condition, Step};
 use key_schema::idempotency::{self, Answer};
 use key_schema::key::Index;
 use key_schema::order::{self, OrderStatus, Placement};
-use key_schema::pattern;
+use key_schema::registry;
 use key_schema::request::{Guarded, TooManyActions, Write};
 
 use crate::exercises::exercises;
@@ -29,7 +29,7 @@ fn each_request_is_rendered_as_recorded() {
 #[test]
 fn every_pattern_is_produced_by_a_constructor() {
     let produced: BTreeSet<&str> = exercises().iter().map(|shown| shown.pattern.id).collect();
-    let registered: BTreeSet<&str> = pattern::all().map(|pattern| pattern.id).collect();
+    let registered: BTreeSet<&str> = registry::all().map(|pattern| pattern.id).collect();
     assert_same(&produced, &registered);
 }
 

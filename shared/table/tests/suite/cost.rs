@@ -10,14 +10,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fixture::TestTable;
-use key_schema::customer::{self, Customer, Tier, TierPlace};
 use key_schema::change::Change;
+use key_schema::customer::{self, Customer, Tier, TierPlace};
 use key_schema::id::AddressName;
 use key_schema::item::{FromItem, Item, Stored, index_entry_size, key_of, size};
 use key_schema::key::{Index, Key};
 use key_schema::order::{self, OrderStatus, Placement, Step};
-use key_schema::pattern::{self, Pattern};
+use key_schema::pattern::Pattern;
 use key_schema::product::{CategoryPath, Product};
+use key_schema::registry;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
 use key_schema::session::SessionPlace;
 use key_schema::{cart, category, idempotency, product, quarantine, review, sales, session};
@@ -58,7 +59,15 @@ impl Bench {
     /// Everything in the table. A test may scan.
     async fn everything(&self) -> BTreeMap<Key, Item> {
         let mut all = BTreeMap::new();
-        let mut pages = self.test.client().scan().table_name(self.test.name()).consistent_read(true).into_paginator().items().send();
+        let mut pages = self
+            .test
+            .client()
+            .scan()
+            .table_name(self.test.name())
+            .consistent_read(true)
+            .into_paginator()
+            .items()
+            .send();
         while let Some(item) = pages.next().await {
             let item: Item = item.unwrap().into();
             all.insert(key_of(&item).unwrap(), item);
@@ -172,7 +181,9 @@ fn index_units(old: Option<&Item>, new: Option<&Item>, index: Index) -> usize {
     match (entry(old), entry(new)) {
         (None, None) => 0,
         (None, Some((size, ..))) | (Some((size, ..)), None) => write_units(size),
-        (Some((before, old_keys, _)), Some((after, new_keys, _))) if old_keys != new_keys => write_units(before) + write_units(after),
+        (Some((before, old_keys, _)), Some((after, new_keys, _))) if old_keys != new_keys => {
+            write_units(before) + write_units(after)
+        }
         (Some((_, _, old)), Some((_, _, new))) if old == new => 0,
         (Some((before, ..)), Some((after, ..))) => write_units(before.max(after)),
     }
@@ -186,7 +197,7 @@ async fn every_access_pattern_costs_what_docs_cost_md_says() {
     orders(&mut bench).await;
     rest(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
-    let missing: Vec<&str> = pattern::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
+    let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
     assert!(missing.is_empty(), "not measured: {missing:?}");
     compare(&render(&bench.costs));
 }
@@ -200,7 +211,7 @@ fn render(costs: &[Cost]) -> String {
          | pattern | measured on | requests | read units | write units | items | bytes | dollars per million |\n\
          | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
-    for registered in pattern::all() {
+    for registered in registry::all() {
         for cost in costs.iter().filter(|cost| cost.pattern.id == registered.id) {
             let Cost { pattern, on, requests, read_units, write_units, items, bytes } = cost;
             let price = read_units * READ_PRICE + write_units * WRITE_PRICE;
@@ -244,7 +255,8 @@ async fn customers(bench: &mut Bench) {
     let one = bench.update("the name", customer::update(&id, change, one.meta.version).unwrap()).await;
     let place = TierPlace { tier: Tier::Gold, created_at: one.meta.created_at, id: &id };
     let change = Change::visible(at(2)).enter(&place).unwrap();
-    let one = bench.update("the tier: the index entry moves", customer::update(&id, change, one.meta.version).unwrap()).await;
+    let one =
+        bench.update("the tier: the index entry moves", customer::update(&id, change, one.meta.version).unwrap()).await;
     let email = "ada@example.com".parse().unwrap();
     let rename = customer::rename(&one, &email, &one.username, Change::visible(at(3)), at(3)).unwrap();
     bench.transact("another email address", rename).await;
@@ -375,7 +387,8 @@ async fn orders(bench: &mut Bench) {
     for number in 1..=25 {
         let (head, lines) = data::order(number, 5);
         let claim = Some(idempotency::claim(&data::record(number), at(0)).unwrap());
-        let place = order::place(Placement { order: &head, lines: &lines, by: id.as_str(), claim, cart: None }).unwrap();
+        let place =
+            order::place(Placement { order: &head, lines: &lines, by: id.as_str(), claim, cart: None }).unwrap();
         if number == 1 {
             bench.transact("5 lines with reference and key", place).await;
         } else {
@@ -396,7 +409,9 @@ async fn orders(bench: &mut Bench) {
     }
     bench.transact("paid", order::advance(step(&head, &lines, OrderStatus::Paid)).unwrap()).await;
     let (second, _) = data::order(2, 5);
-    bench.transact("cancelled: 5 stocks return", order::advance(step(&second, &lines, OrderStatus::Cancelled)).unwrap()).await;
+    bench
+        .transact("cancelled: 5 stocks return", order::advance(step(&second, &lines, OrderStatus::Cancelled)).unwrap())
+        .await;
     let mut third = data::order(3, 5).0;
     for to in [OrderStatus::Paid, OrderStatus::Picking] {
         let step = Step { at: at(100 + i64::try_from(third.meta.version).unwrap()), ..step(&third, &lines, to) };
@@ -406,7 +421,12 @@ async fn orders(bench: &mut Bench) {
         third.data.status = to;
     }
     let _ = bench.table.meter().take();
-    bench.transact("shipped: enters the index of shipments", order::advance(step(&third, &lines, OrderStatus::Shipped)).unwrap()).await;
+    bench
+        .transact(
+            "shipped: enters the index of shipments",
+            order::advance(step(&third, &lines, OrderStatus::Shipped)).unwrap(),
+        )
+        .await;
     bench.query("a page of 20", 20, order::of_customer(&id, None, None).unwrap().limit(20)).await;
     bench.query("profile and 20 orders", 21, customer::overview(&id).unwrap()).await;
     bench.query("a page of 20", 20, order::by_status(OrderStatus::Pending, None, None).unwrap().limit(20)).await;

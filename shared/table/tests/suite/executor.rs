@@ -49,7 +49,8 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
                 break;
             }
         }
-        let mut expected: Vec<_> = (1..=30_u8).map(|number| (i64::from(number) * 7 % 31, customer_id(number))).collect();
+        let mut expected: Vec<_> =
+            (1..=30_u8).map(|number| (i64::from(number) * 7 % 31, customer_id(number))).collect();
         expected.sort();
         assert_eq!(seen, expected.into_iter().map(|(_, id)| id).collect::<Vec<_>>(), "pages of {limit}");
     }
@@ -61,11 +62,15 @@ async fn a_batch_of_reads_keeps_the_order_of_its_keys_over_the_limit_of_one_requ
     let table = test.table();
     test.faults().add(fault(FaultKind::Partial, 0.7, Some(20))).unwrap();
     let absent = CustomerId::new("nobody").unwrap();
-    let ids: Vec<CustomerId> = (0..250)
-        .map(|position| if position % 25 == 24 { absent.clone() } else { customer_id(u8::try_from(position % 10).unwrap() + 1) })
-        .collect();
+    let ids: Vec<CustomerId> =
+        (0..250)
+            .map(|position| {
+                if position % 25 == 24 { absent.clone() } else { customer_id(u8::try_from(position % 10).unwrap() + 1) }
+            })
+            .collect();
     let found = table.batch_get(&customer::hydrate(&ids).unwrap()).await.unwrap();
-    let found: Vec<Option<CustomerId>> = found.into_iter().map(|customer| customer.map(|customer| customer.data.id)).collect();
+    let found: Vec<Option<CustomerId>> =
+        found.into_iter().map(|customer| customer.map(|customer| customer.data.id)).collect();
     let expected: Vec<Option<CustomerId>> = ids.into_iter().map(|id| (id != absent).then_some(id)).collect();
     assert_eq!(found, expected);
 }

@@ -1,0 +1,248 @@
+//! The access patterns of products.
+
+use super::{
+    Adjustment, CATEGORY_SHARDS, CategoryPath, CategoryPlace, Listed, Product, ProductContent, Stock,
+    category_partition, content_key, in_catalogue, key, partition, stock_key,
+};
+use crate::change::Change;
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, number, value};
+use crate::id::{Born, ProductId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Stored};
+use crate::key::{Index, KeyError};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+
+/// Which part of a product transaction was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The product: exists already, is not there, or is at another version.
+    Product,
+    /// Its stock item.
+    Stock,
+    /// Its content item.
+    Content,
+    /// The idempotency record: the same request was answered before.
+    Idempotency,
+}
+
+patterns! {
+    CREATE = "products.create": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "neither exists", Consistency::Write, "staff", "Create a product with its stock", ["POST /v1/products"];
+    CREATE_MANY = "products.create-many": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products" => "none exists", Consistency::Write, "staff", "Create the new products of an import", ["POST /v1/products/import"];
+    REVIVE = "products.revive": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "the product is retired and at the rev that was seen", Consistency::Write, "staff", "Bring a retired product back under its id", ["POST /v1/products", "POST /v1/products/import"];
+    PAGE = "products.page": Query, "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$" => "summary, review statistics, stock", Consistency::Eventual, "any", "Read a product with stock and statistics, without content", ["GET /v1/products/{id}", "POST /v1/products", "PATCH /v1/products/{id}"];
+    EDIT = "products.edit": GetItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "the product", Consistency::Strong("a refusal is explained by what is stored now"), "staff", "Read a product to revive it, or to say why a change was refused", ["POST /v1/products", "PATCH /v1/products/{id}", "DELETE /v1/products/{id}"];
+    MANY = "products.many": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT, for each id" => "the products", Consistency::Strong("an import decides from it what is new, equal or changed"), "staff", "Read the products that an import names", ["POST /v1/products/import"];
+    UPDATE = "products.update": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "in the catalogue, version = the If-Match", Consistency::Write, "staff", "Change a product, with its category key when the category changes", ["PATCH /v1/products/{id}", "POST /v1/products/import"];
+    RETIRE = "products.retire": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "in the catalogue, version = the If-Match", Consistency::Write, "staff", "Take a product out of the catalogue", ["DELETE /v1/products/{id}"];
+    SET_STOCK = "stock.set": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "sellable", Consistency::Write, "staff", "Set a stock", ["PUT /v1/products/{id}/stock"];
+    ADJUST_STOCK = "stock.adjust": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>" => "sellable, and still what was read; the key is new", Consistency::Write, "staff", "Adjust a stock once", ["POST /v1/products/{id}/stock/adjustments"];
+    READ_STOCK = "stock.get": GetItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the stock", Consistency::Strong("the adjustment is computed from it and conditional on it"), "staff", "Read a stock before adjusting it", ["POST /v1/products/{id}/stock/adjustments"];
+    GET_CONTENT = "content.get": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and CONTENT" => "the product, which may be retired, and the content", Consistency::Eventual, "any", "Read a product's long description", ["GET /v1/products/{id}/content"];
+    PUT_CONTENT = "content.put": TransactWriteItems, "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check)" => "does not exist, or version = the If-Match; the product is in the catalogue", Consistency::Write, "staff", "Write a product's long description", ["PUT /v1/products/{id}/content"];
+    IN_CATEGORY = "categories.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products of a category and all below it, by category and id", Consistency::Eventual, "any", "List the products of a category", ["GET /v1/categories/{path}/products"];
+}
+
+fn stock_of(product: &Stored<Product>, available: u64) -> Stored<Stock> {
+    let stock = Stock { product_id: product.id.clone(), available, sellable: true, last_adjustment: None };
+    Stored::new(stock, product.meta.born.clone(), product.meta.created_at)
+}
+
+/// Creates a product with its stock.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create(product: &Stored<Product>, available: u64) -> Result<Transaction<Part>, EncodeError> {
+    Ok(Transaction::new(&CREATE)
+        .action(Part::Product, Guarded::put(product, Condition::NotExists)?)
+        .action(Part::Stock, Guarded::put(&stock_of(product, available), Condition::NotExists)?))
+}
+
+/// Creates up to 50 products with their stock. Labels are positions in `products`.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create_many<'a>(
+    products: impl IntoIterator<Item = (&'a Stored<Product>, u64)>,
+) -> Result<Transaction<usize>, EncodeError> {
+    let mut transaction = Transaction::new(&CREATE_MANY);
+    for (position, (product, available)) in products.into_iter().enumerate() {
+        transaction = transaction
+            .action(position, Guarded::put(product, Condition::NotExists)?)
+            .action(position, Guarded::put(&stock_of(product, available), Condition::NotExists)?);
+    }
+    Ok(transaction)
+}
+
+/// Brings a retired product back as another incarnation; `version` and `rev` go on where they were.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn revive(
+    retired: &Stored<Product>,
+    product: &Product,
+    available: u64,
+    born: &Born,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let change = Change::<Product>::visible(at)
+        .reborn(born, at)
+        .name(&product.name)?
+        .brand(&product.brand)?
+        .package_size(&product.package_size)?
+        .price(&product.price)?
+        .summary(&product.summary)?
+        .enter(&CategoryPlace { category_path: &product.category_path, id: &product.id })?
+        .set("retired", None::<bool>)?;
+    let seen = Condition::Has("retired").and(Condition::Is("rev", number(retired.meta.rev)));
+    let stock = Change::<Stock>::visible(at)
+        .or_create(born, at)
+        .set("product_id", &product.id)?
+        .set("available", available)?
+        .set("sellable", true)?;
+    Ok(Transaction::new(&REVIVE).action(Part::Product, Guarded::update(key(&product.id)?, change, seen)).action(
+        Part::Stock,
+        Guarded {
+            write: crate::request::Write::Update { key: stock_key(&product.id)?, steps: stock.into_steps() },
+            condition: None,
+        },
+    ))
+}
+
+/// Everything that a product page shows: summary, statistics, stock. A retired product comes back too.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn page(id: &ProductId) -> Result<Query<AnyEntity>, KeyError> {
+    Ok(Query::new(&PAGE, partition(id)?, Range::Between("PRODUCT".into(), "PRODUCT$".into())).limit(3))
+}
+
+/// Reads a product strongly, retired or not.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn edit(id: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
+    Ok(Get::new(&EDIT, key(id)?))
+}
+
+/// Reads many products strongly, retired ones too.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn many<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
+    Ok(BatchGet::new(&MANY, ids.into_iter().map(key).collect::<Result<_, _>>()?))
+}
+
+/// Changes a product of the catalogue that is at `version`; gives it back.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn update(id: &ProductId, change: Change<Product>, version: u64) -> Result<Single<Stored<Product>>, KeyError> {
+    let condition = in_catalogue().and(Condition::version(version));
+    Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, condition)))
+}
+
+/// Takes a product out of the catalogue.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn retire(id: &ProductId, version: u64, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let change = Change::<Product>::visible(at).leave(Index::Gsi2).set("retired", true)?;
+    let stock = Change::<Stock>::visible(at).set("sellable", false)?;
+    Ok(Transaction::new(&RETIRE)
+        .action(Part::Product, Guarded::update(key(id)?, change, in_catalogue().and(Condition::version(version))))
+        .action(Part::Stock, Guarded::update(stock_key(id)?, stock, Condition::Exists)))
+}
+
+/// Sets the stock of a product of the catalogue; gives it back.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<Stored<Stock>>, EncodeError> {
+    let change = Change::<Stock>::visible(at).set("available", available)?;
+    Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
+}
+
+/// Moves the stock that was read to `available`, if it still is what was read: only so is the number that the caller answers the one
+/// that the table holds after this very adjustment. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn adjust_stock(
+    seen: &Stored<Stock>,
+    available: u64,
+    adjustment: Adjustment,
+    claim: Guarded,
+) -> Result<Transaction<Part>, EncodeError> {
+    let unchanged = Condition::Is("sellable", value(true)?).and(Condition::Is("available", number(seen.available)));
+    let change =
+        Change::<Stock>::visible(adjustment.at).set("available", available)?.last_adjustment(&Some(adjustment))?;
+    Ok(Transaction::new(&ADJUST_STOCK)
+        .action(Part::Stock, Guarded::update(stock_key(&seen.product_id)?, change, unchanged))
+        .action(Part::Idempotency, claim))
+}
+
+/// Takes pieces for an order line, or refuses: an action of the order's transaction.
+pub(crate) fn take(id: &ProductId, quantity: u64, at: Instant) -> Result<Guarded, EncodeError> {
+    let quantity = i64::try_from(quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))?;
+    let condition = Condition::Is("sellable", value(true)?).and(Condition::AtLeast("available", number(quantity)));
+    Ok(Guarded::update(stock_key(id)?, Change::<Stock>::visible(at).add("available", -quantity), condition))
+}
+
+/// Returns pieces of a cancelled order line: an action of the order's transaction. A retired product takes them back too.
+pub(crate) fn give_back(id: &ProductId, quantity: u64, at: Instant) -> Result<Guarded, EncodeError> {
+    let quantity = i64::try_from(quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))?;
+    Ok(Guarded::update(stock_key(id)?, Change::<Stock>::visible(at).add("available", quantity), Condition::Exists))
+}
+
+/// Reads a stock strongly.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn stock(id: &ProductId) -> Result<Get<Stored<Stock>>, KeyError> {
+    Ok(Get::new(&READ_STOCK, stock_key(id)?))
+}
+
+/// The product, then its content: what a retired product says is not shown.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn content(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&GET_CONTENT, vec![key(id)?, content_key(id)?]))
+}
+
+/// Creates a product's content.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create_content(content: &Stored<ProductContent>) -> Result<Transaction<Part>, EncodeError> {
+    Ok(Transaction::new(&PUT_CONTENT)
+        .action(Part::Content, Guarded::put(content, Condition::NotExists)?)
+        .action(Part::Product, Guarded::check(key(&content.product_id)?, in_catalogue())))
+}
+
+/// Replaces a product's content that is at `version`.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn replace_content(
+    id: &ProductId,
+    text: &String,
+    version: u64,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let change = Change::<ProductContent>::visible(at).text(text)?;
+    Ok(Transaction::new(&PUT_CONTENT)
+        .action(Part::Content, Guarded::update(content_key(id)?, change, Condition::version(version)))
+        .action(Part::Product, Guarded::check(key(id)?, in_catalogue())))
+}
+
+/// The products of a category and all below it, by category and id.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn in_category(path: &CategoryPath) -> Result<Query<Listed>, KeyError> {
+    let shards = CATEGORY_SHARDS.all().map(|shard| category_partition(path.top(), shard)).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&IN_CATEGORY, shards, Range::under(&path.key_text())))
+}

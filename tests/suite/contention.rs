@@ -1,0 +1,237 @@
+//! Many clients at once: stock stays exact, a key or a reference makes one order, and what is refused leaves nothing behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::StreamExt as _;
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::{Answer, Call};
+use crate::support::shop::{all, customer_call, listed, moved, order_body, order_call, path, products, stock};
+use crate::support::table::entities_naming;
+use crate::support::{drain, with_system};
+
+/// Sends calls at the same time, every one of them.
+async fn at_once(system: &System, calls: impl IntoIterator<Item = Call>) -> Vec<Answer> {
+    let calls: Vec<_> = calls.into_iter().map(|call| call.send(system)).collect();
+    futures::future::join_all(calls).await
+}
+
+async fn customers(system: &System, prefix: &str, count: usize) -> Vec<String> {
+    let ids: Vec<String> = (0..count).map(|n| format!("{prefix}-c{n}")).collect();
+    for answer in all(system, ids.iter().map(|id| customer_call(id))).await {
+        answer.expect(201);
+    }
+    ids
+}
+
+/// How many answers have which status and code.
+fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, &str), usize> {
+    let mut counts = BTreeMap::new();
+    for answer in answers {
+        *counts.entry((answer.status, answer.code())).or_default() += 1;
+    }
+    counts
+}
+
+fn ids<'a>(orders: impl IntoIterator<Item = &'a Json>) -> BTreeSet<&'a str> {
+    orders.into_iter().map(|order| order["id"].as_str().unwrap()).collect()
+}
+
+/// The orders that these customers have in their lists.
+async fn orders_of(system: &System, customers: &[String]) -> Vec<Json> {
+    let lists = customers.iter().map(|id| async move {
+        listed(system, &path(&["customers", id, "orders"]), 100, |path| Call::new("GET", path).customer(id)).await
+    });
+    futures::stream::iter(lists).buffered(4).concat().await
+}
+
+/// What is stored in the end of so many orders with a line and an Idempotency-Key each, beside what was there before them.
+fn stored(before: &BTreeMap<String, usize>, orders: usize) -> BTreeMap<String, usize> {
+    let mut stored = before.clone();
+    for entity in ["Order", "OrderLine", "OrderStatusEvent", "CustomerOrder", "IdempotencyRecord", "Sale"] {
+        stored.insert(entity.to_owned(), orders);
+    }
+    stored
+}
+
+#[test]
+fn of_200_orders_for_a_product_with_50_in_stock_exactly_50_are_placed() {
+    with_system(async |system| {
+        let buyers = customers(system, "rush", 8).await;
+        products(system, &["rush-product"], 50).await;
+        let before = entities_naming(system, "rush-").await;
+        let calls = (0..200).map(|n| {
+            let buyer = &buyers[n % buyers.len()];
+            order_call(&order_body(buyer, &[("rush-product", 1)]), &format!("rush-{n}")).customer(buyer)
+        });
+        let answers = at_once(system, calls).await;
+        assert_eq!(outcomes(&answers), [((201, ""), 50), ((409, "insufficient_stock"), 150)].into());
+        for refused in answers.iter().filter(|answer| answer.status == 409) {
+            assert_eq!(refused.pointers(), ["/lines/0/quantity"], "{}", refused.body);
+        }
+        assert_eq!(stock(system, "rush-product").await, 0);
+
+        let placed = answers.iter().filter(|answer| answer.status == 201).map(|answer| &answer.body);
+        let listed = orders_of(system, &buyers).await;
+        assert_eq!(listed.len(), 50);
+        assert_eq!(ids(&listed), ids(placed));
+        drain(system).await;
+        // Neither a head nor a line, step, copy or key of a refused one.
+        assert_eq!(entities_naming(system, "rush-").await, stored(&before, 50));
+    });
+}
+
+#[test]
+fn a_basket_with_one_line_too_many_takes_nothing_of_the_others() {
+    with_system(async |system| {
+        let buyers = customers(system, "mixed", 4).await;
+        products(system, &["mixed-plenty", "mixed-few", "mixed-none"], 1000).await;
+        for (product, left) in [("mixed-few", 5), ("mixed-none", 0)] {
+            let call = Call::new("PUT", &path(&["products", product, "stock"])).staff();
+            call.json(&json!({ "set": left })).send(system).await.expect(200);
+        }
+        let calls = (0..40).map(|n| {
+            let buyer = &buyers[n % buyers.len()];
+            // The short line comes second or first; in every fourth basket another is short as well.
+            let lines: &[(&str, u64)] = match n % 4 {
+                0 => &[("mixed-plenty", 2), ("mixed-few", 1)],
+                1 => &[("mixed-few", 1), ("mixed-plenty", 2)],
+                2 => &[("mixed-plenty", 2), ("mixed-few", 6)],
+                _ => &[("mixed-few", 6), ("mixed-plenty", 2), ("mixed-none", 1)],
+            };
+            order_call(&order_body(buyer, lines), &format!("mixed-{n}")).customer(buyer)
+        });
+        let answers = at_once(system, calls).await;
+        assert_eq!(outcomes(&answers), [((201, ""), 5), ((409, "insufficient_stock"), 35)].into());
+        for (n, refused) in answers.iter().enumerate().filter(|(_, answer)| answer.status == 409) {
+            let expected: &[&str] = match n % 4 {
+                0 | 2 => &["/lines/1/quantity"],
+                1 => &["/lines/0/quantity"],
+                _ => &["/lines/0/quantity", "/lines/2/quantity"],
+            };
+            assert_eq!(refused.pointers(), expected, "{}", refused.body);
+        }
+        assert_eq!(stock(system, "mixed-few").await, 0);
+        assert_eq!(stock(system, "mixed-plenty").await, 1000 - 2 * 5);
+        assert_eq!(stock(system, "mixed-none").await, 0);
+        assert_eq!(orders_of(system, &buyers).await.len(), 5);
+    });
+}
+
+#[test]
+fn a_key_that_is_sent_20_times_at_once_makes_one_order_and_one_answer() {
+    with_system(async |system| {
+        let buyers = customers(system, "again", 2).await;
+        products(system, &["again-product"], 100).await;
+        let before = entities_naming(system, "again-").await;
+        let [one, other] = [&buyers[0], &buyers[1]];
+        let body = order_body(one, &[("again-product", 2)]);
+        let call = || order_call(&body, "again").customer(one);
+
+        let answers = at_once(system, (0..20).map(|_| call())).await;
+        let placed: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 201).collect();
+        for refused in answers.iter().filter(|answer| answer.status != 201) {
+            assert_eq!((refused.status, refused.code()), (409, "idempotency_in_progress"), "{}", refused.body);
+        }
+        let first = placed[0];
+        for answer in &placed {
+            assert_eq!(answer.raw, first.raw);
+            assert_eq!(
+                (&answer.headers["location"], &answer.headers["etag"]),
+                (&first.headers["location"], &"\"1\"".to_owned())
+            );
+        }
+        let replayed =
+            |answer: &&&Answer| answer.headers.get("idempotency-replayed").is_some_and(|value| value == "true");
+        assert_eq!(placed.iter().filter(replayed).count(), placed.len() - 1, "all but one are the first answer again");
+        assert_eq!(stock(system, "again-product").await, 98);
+        drain(system).await;
+        assert_eq!(entities_naming(system, "again-").await, stored(&before, 1));
+
+        // Whatever has become of the order since, a replay gets the first answer.
+        let paid = moved(system, first.body.clone(), &["paid"]).await;
+        assert_eq!(paid["version"], 2);
+        let replay = call().send(system).await.expect(201);
+        assert_eq!((replay.raw, &replay.headers["idempotency-replayed"]), (first.raw.clone(), &"true".to_owned()));
+
+        let changed = order_call(&order_body(one, &[("again-product", 3)]), "again").customer(one);
+        assert_eq!(changed.send(system).await.expect(422).code(), "idempotency_key_reused");
+        // A key is its caller's own: another customer, and staff for the same customer.
+        let theirs = order_call(&order_body(other, &[("again-product", 3)]), "again").customer(other);
+        let theirs = theirs.send(system).await.expect(201);
+        let staffs = order_call(&body, "again").staff().send(system).await.expect(201);
+        assert!(
+            !theirs.headers.contains_key("idempotency-replayed")
+                && !staffs.headers.contains_key("idempotency-replayed")
+        );
+        assert_eq!(ids([&first.body, &theirs.body, &staffs.body]).len(), 3);
+        assert_eq!(stock(system, "again-product").await, 93);
+        let keyless = Call::new("POST", "/v1/orders").customer(one).json(&body).send(system).await.expect(400);
+        assert_eq!(keyless.code(), "idempotency_key_missing");
+    });
+}
+
+#[test]
+fn of_orders_with_the_same_reference_one_is_placed_and_the_others_are_shown_it() {
+    with_system(async |system| {
+        let buyers = customers(system, "named", 4).await;
+        products(system, &["named-product"], 100).await;
+        let calls = (0..20).map(|n| {
+            let buyer = &buyers[n % buyers.len()];
+            let mut body = order_body(buyer, &[("named-product", 1)]);
+            body["reference"] = json!("named #1/Ä");
+            order_call(&body, &format!("named-{n}")).customer(buyer)
+        });
+        let answers = at_once(system, calls).await;
+        assert_eq!(outcomes(&answers), [((201, ""), 1), ((409, "already_exists"), 19)].into());
+        let placed = answers.iter().find(|answer| answer.status == 201).unwrap();
+        assert!(answers.iter().all(|answer| answer.headers["location"] == placed.headers["location"]));
+        let found = Call::new("GET", &placed.headers["location"]).staff().send(system).await.expect(200);
+        assert_eq!(found.body, placed.body);
+        assert_eq!(stock(system, "named-product").await, 99);
+        assert_eq!(ids(&orders_of(system, &buyers).await), ids([&placed.body]));
+    });
+}
+
+#[test]
+fn a_cart_that_is_checked_out_many_times_at_once_makes_one_order() {
+    with_system(async |system| {
+        let buyers = customers(system, "cart", 2).await;
+        products(system, &["cart-1", "cart-2"], 100).await;
+        // Without a key the repetition finds the cart gone; with one it gets the first answer.
+        for (buyer, key) in buyers.iter().zip([None, Some("cart")]) {
+            for (product, quantity) in [("cart-1", 2), ("cart-2", 1)] {
+                let line = Call::new("PUT", &path(&["customers", buyer, "cart", "items", product])).customer(buyer);
+                line.json(&json!({ "quantity": quantity })).send(system).await.expect(200);
+            }
+            let checkout = || {
+                let call = Call::new("POST", &path(&["customers", buyer, "cart", "checkout"])).customer(buyer);
+                let call = call.json(&json!({}));
+                key.iter().fold(call, |call, key| call.header("idempotency-key", key))
+            };
+            let answers = at_once(system, (0..10).map(|_| checkout())).await;
+            let placed: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 201).collect();
+            for refused in answers.iter().filter(|answer| answer.status != 201) {
+                let known = [(422, "cart_empty"), (409, "conflict"), (409, "idempotency_in_progress")];
+                assert!(known.contains(&(refused.status, refused.code())), "{} {}", refused.status, refused.body);
+            }
+            assert!(placed.iter().all(|answer| answer.raw == placed[0].raw));
+            assert!(key.is_some() || placed.len() == 1, "{}", placed.len());
+            let lines = placed[0].body["lines"].as_array().unwrap();
+            let sold: Vec<_> =
+                lines.iter().map(|line| (line["product_id"].as_str().unwrap(), &line["quantity"])).collect();
+            assert_eq!(sold, [("cart-1", &json!(2)), ("cart-2", &json!(1))]);
+
+            let cart = Call::new("GET", &path(&["customers", buyer, "cart"])).customer(buyer).send(system).await;
+            assert_eq!(cart.body, json!({ "items": [], "expires_at": null }));
+            assert_eq!(ids(&orders_of(system, std::slice::from_ref(buyer)).await), ids([&placed[0].body]));
+            let later = checkout().send(system).await;
+            match key {
+                None => assert_eq!((later.status, later.code()), (422, "cart_empty")),
+                Some(_) => assert_eq!((later.status, &later.raw), (201, &placed[0].raw)),
+            }
+        }
+        assert_eq!([stock(system, "cart-1").await, stock(system, "cart-2").await], [96, 98]);
+    });
+}

@@ -1,0 +1,215 @@
+//! A retail data set small enough to be read, with everything that is wrong with the real one, and what must become of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value as Json, json};
+
+/// The stock that every product begins with.
+pub const STOCK: u64 = 5000;
+/// The first of the products that fill the large baskets.
+const SHELF: u64 = 2001;
+/// Lines that just fit one transaction.
+const FITTING: u64 = 47;
+
+/// A product as it must be in the shop.
+#[derive(Debug)]
+pub struct Product {
+    pub id: u64,
+    pub name: String,
+    pub brand: &'static str,
+    pub package_size: Option<&'static str>,
+    pub category_path: Vec<&'static str>,
+    pub cents: i64,
+}
+
+/// An order as it must be in the shop.
+#[derive(Debug)]
+pub struct Order {
+    pub basket: u64,
+    pub household: u64,
+    pub placed_at: String,
+    /// Product, quantity, cents.
+    pub lines: Vec<(u64, u64, i64)>,
+}
+
+impl Order {
+    pub fn total(&self) -> i64 {
+        self.lines.iter().map(|(_, _, cents)| cents).sum()
+    }
+}
+
+/// What must be in the shop after the import.
+#[derive(Debug)]
+pub struct Expected {
+    pub products: Vec<Product>,
+    pub orders: Vec<Order>,
+    /// Households, those with a row in the file first.
+    pub placed: BTreeSet<u64>,
+    pub bare: BTreeSet<u64>,
+}
+
+impl Expected {
+    /// Pieces sold, by product.
+    pub fn sold(&self) -> BTreeMap<u64, u64> {
+        let mut sold = BTreeMap::new();
+        for (product, quantity, _) in self.orders.iter().flat_map(|order| &order.lines) {
+            *sold.entry(*product).or_default() += quantity;
+        }
+        sold
+    }
+}
+
+/// A folder of files, removed in the end.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("bodega-suite-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// Writes a file; one whose name ends in `.gz` is compressed.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        let bytes = if name.ends_with(".gz") {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(text.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        } else {
+            text.as_bytes().to_vec()
+        };
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What the system does not let go of it clears away itself.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The product file: name, category and size missing in every way, one that the shop refuses.
+pub fn products() -> String {
+    let too_long = "9".repeat(65);
+    let mut rows = vec![
+        "product_id,manufacturer_id,department,brand,product_category,product_type,package_size".to_owned(),
+        "1001,2,GROCERY,National,FRZN ICE,ICE - CRUSHED/CUBED,22 LB".to_owned(),
+        "1002,2,GROCERY,Private,FRZN ICE,ICE - CRUSHED/CUBED,".to_owned(),
+        "1003,69,PRODUCE,National,,POTATOES & ONIONS,5 LB".to_owned(),
+        "1004,69,MISCELLANEOUS,National,,,".to_owned(),
+        "1005,69,PASTRY,Private,BREAD,,10 OZ".to_owned(),
+        "1006,2,KIOSK-GAS,Private,COUPON/MISC ITEMS,GASOLINE-REG UNLEADED,".to_owned(),
+        "1007,2,,,,,".to_owned(),
+        format!("1008,2,GROCERY,National,FRZN ICE,ICE,{too_long}"),
+    ];
+    rows.extend((0..=FITTING).map(|n| format!("{},7,SHELF,National,ROW,Thing,{n} OZ", SHELF + n)));
+    rows.join("\n") + "\n"
+}
+
+/// The household file: one that buys nothing, none for household 77.
+pub fn households() -> String {
+    let header = "household_id,age,income,home_ownership,marital_status,household_size,household_comp,kids_count";
+    let rows = [1, 2, 9].map(|id| format!("{id},65+,35-49K,Homeowner,Married,2,2 Adults No Kids,0\n"));
+    format!("{header}\n{}", rows.concat())
+}
+
+/// The basket file.
+pub fn baskets() -> String {
+    let shelf = |count: u64| -> Vec<(u64, i64, &str)> { (0..count).map(|n| (SHELF + n, 1, "0.5")).collect() };
+    let mut lines = vec![
+        basket(5001, 1, 1, &[(1001, 2, "2.58"), (1002, 1, "0.99")]),
+        // What is given away is a line like another.
+        basket(5002, 1, 2, &[(1001, 0, "0.0"), (1003, 1, "0.0")]),
+        basket(5003, 2, 3, &[(4444, 1, "1.0"), (1001, 1, "1.5"), (4445, 2, "2.0")]),
+        basket(5004, 2, 4, &[(1001, 0, "1.0"), (1002, 0, "0.0")]),
+        basket(5005, 2, 5, &[(4444, 1, "1.0")]),
+        basket(5006, 2, 6, &shelf(FITTING + 1)),
+        basket(5007, 2, 7, &shelf(FITTING)),
+        // Neither divides by its quantity.
+        basket(5008, 77, 8, &[(1006, 14_237, "21.41"), (1004, 3, "1.0")]),
+        r#"{"basket_id": 5009, "household_id": 1, "lines": ["#.to_owned(),
+        String::new(),
+        r#"{"basket_id": 5010, "household_id": 1, "store_id": 1, "placed_at": "2017-01-02T00:00:00Z", "lines": 3}"#
+            .to_owned(),
+        // The same number as an earlier one, and another content.
+        basket(5001, 2, 9, &[(1005, 1, "7.77")]),
+    ];
+    // More than a customer's overview holds, two at the same instant.
+    lines.extend((0..25).map(|n| basket(6000 + n, 1, 10 + n / 2, &[(1005, 1, "3.5"), (1001, 1, "1.29")])));
+    lines.join("\n")
+}
+
+fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> String {
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|(product, quantity, paid)| {
+            format!(
+                r#"{{"product_id": {product}, "quantity": {quantity}, "sales_value": {paid}, "retail_disc": 0.1, "coupon_disc": 0.0}}"#
+            )
+        })
+        .collect();
+    format!(
+        r#"{{"basket_id": {id}, "household_id": {household}, "store_id": 330, "placed_at": "2017-01-01T10:{minute:02}:26Z", "lines": [{}]}}"#,
+        lines.join(", ")
+    )
+}
+
+/// What the rules of the import make of the three files.
+pub fn expected() -> Expected {
+    let product = |id, name: &str, brand, size, category_path: &[&'static str], cents| Product {
+        id,
+        name: name.to_owned(),
+        brand,
+        package_size: size,
+        category_path: category_path.to_vec(),
+        cents,
+    };
+    let ice = ["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"];
+    let mut products = vec![
+        // The price is that of the last line with the product: 1.29.
+        product(1001, "ICE - CRUSHED/CUBED 22 LB", "National", Some("22 LB"), &ice, 129),
+        product(1002, "ICE - CRUSHED/CUBED", "Private", None, &ice, 99),
+        product(1003, "POTATOES & ONIONS 5 LB", "National", Some("5 LB"), &["PRODUCE", "UNKNOWN", "POTATOES & ONIONS"], 0),
+        product(1004, "Product 1004", "National", None, &["MISCELLANEOUS"], 33),
+        product(1005, "Product 1005", "Private", Some("10 OZ"), &["PASTRY", "BREAD"], 350),
+        product(1006, "GASOLINE-REG UNLEADED", "Private", None, &["KIOSK-GAS", "COUPON/MISC ITEMS", "GASOLINE-REG UNLEADED"], 0),
+        product(1007, "Product 1007", "UNKNOWN", None, &["UNKNOWN"], 100),
+    ];
+    products.extend((0..=FITTING).map(|n| {
+        let size: &'static str = Box::leak(format!("{n} OZ").into_boxed_str());
+        product(SHELF + n, &format!("Thing {size}"), "National", Some(size), &["SHELF", "ROW", "Thing"], 50)
+    }));
+    let order = |basket, household, minute: u64, lines: &[(u64, u64, i64)]| Order {
+        basket,
+        household,
+        placed_at: format!("2017-01-01T10:{minute:02}:26.000Z"),
+        lines: lines.to_vec(),
+    };
+    let shelf: Vec<(u64, u64, i64)> = (0..FITTING).map(|n| (SHELF + n, 1, 50)).collect();
+    let mut orders = vec![
+        order(5001, 1, 1, &[(1001, 2, 258), (1002, 1, 99)]),
+        order(5002, 1, 2, &[(1003, 1, 0)]),
+        order(5003, 2, 3, &[(1001, 1, 150)]),
+        order(5007, 2, 7, &shelf),
+        order(5008, 77, 8, &[(1006, 14_237, 2141), (1004, 3, 100)]),
+    ];
+    orders.extend((0..25).map(|n| order(6000 + n, 1, 10 + n / 2, &[(1005, 1, 350), (1001, 1, 129)])));
+    Expected { products, orders, placed: [1, 2, 9].into(), bare: [77].into() }
+}
+
+/// An amount of the shop.
+pub fn money(cents: i64) -> Json {
+    json!({ "amount": cents, "currency": "USD" })
+}

@@ -1,0 +1,285 @@
+//! An order's life over HTTP: each step with all that follows from it, and everything that is no step.
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::Call;
+use crate::support::shop::{
+    customer, listed, moved, order, order_body, order_call, path, products, step, step_with, stock,
+};
+use crate::support::{drain, with_system};
+
+/// Every status with the steps that lead there.
+const WAYS: [(&str, &[&str]); 7] = [
+    ("pending", &[]),
+    ("paid", &["paid"]),
+    ("picking", &["paid", "picking"]),
+    ("shipped", &["paid", "picking", "shipped"]),
+    ("delivered", &["paid", "picking", "shipped", "delivered"]),
+    ("cancelled", &["cancelled"]),
+    ("returned", &["paid", "picking", "shipped", "delivered", "returned"]),
+];
+
+/// The steps that there are.
+const STEPS: [(&str, &str); 8] = [
+    ("pending", "paid"),
+    ("paid", "picking"),
+    ("picking", "shipped"),
+    ("shipped", "delivered"),
+    ("pending", "cancelled"),
+    ("paid", "cancelled"),
+    ("picking", "cancelled"),
+    ("delivered", "returned"),
+];
+
+/// How often a list is asked that follows the table by a moment.
+const LOOKS: usize = 50;
+
+fn staff(path: &str) -> Call {
+    Call::new("GET", path).staff()
+}
+
+async fn read(system: &System, order: &Json) -> Json {
+    staff(&path(&["orders", order["id"].as_str().unwrap()])).send(system).await.expect(200).body
+}
+
+/// The statuses whose lists have the order, which nobody else placed at the same instant.
+async fn statuses(system: &System, order: &Json) -> Vec<&'static str> {
+    let at = order["placed_at"].as_str().unwrap();
+    let mut found = Vec::new();
+    for (status, _) in WAYS {
+        let list = listed(system, &format!("/v1/orders?status={status}&from={at}&to={at}"), 100, staff).await;
+        for listed in list.iter().filter(|listed| listed["id"] == order["id"]) {
+            assert_eq!(listed["status"], status);
+            found.push(status);
+        }
+    }
+    found
+}
+
+/// An index follows the table by a moment: asks until the order is in this list alone.
+async fn is_listed_as(system: &System, order: &Json, status: &str) {
+    let mut found = Vec::new();
+    for _ in 0..LOOKS {
+        found = statuses(system, order).await;
+        if found == [status] {
+            return;
+        }
+    }
+    panic!("the {status} order is in the lists {found:?}");
+}
+
+async fn shipments(system: &System, customer: &str) -> Vec<Json> {
+    listed(system, &path(&["customers", customer, "shipments"]), 100, staff).await
+}
+
+async fn sales(system: &System, product: &str) -> Vec<Json> {
+    drain(system).await;
+    listed(system, &path(&["products", product, "sales"]), 100, staff).await
+}
+
+#[test]
+fn an_order_is_driven_to_its_delivery_and_everything_follows_each_step() {
+    with_system(async |system| {
+        let (buyer, product) = ("life-buyer", "life-product");
+        customer(system, buyer).await;
+        products(system, &[product], 10).await;
+        let mut body = order_body(buyer, &[(product, 3)]);
+        body["placed_at"] = json!("2001-01-01T00:00:00.001Z");
+        let mut order = order_call(&body, "life").staff().send(system).await.expect(201).body;
+        let mut taken = vec!["pending"];
+        is_listed_as(system, &order, "pending").await;
+        for to in ["paid", "picking", "shipped", "delivered"] {
+            assert!(to == "delivered" || shipments(system, buyer).await.is_empty(), "not shipped before it is");
+            let mut wanted = json!({ "to": to, "note": format!("now {to}") });
+            if to == "shipped" {
+                wanted["carrier"] = json!("DHL");
+                wanted["tracking"] = json!("0034");
+            }
+            let moved = step_with(&order, &wanted).staff().send(system).await.expect(200);
+            assert_eq!(moved.headers["etag"], format!("\"{}\"", moved.body["version"]));
+            assert_eq!(moved.body["version"], json!(order["version"].as_u64().unwrap() + 1));
+            assert_eq!(moved.body["lines"], order["lines"]);
+            order = moved.body;
+            taken.push(to);
+
+            let whole = read(system, &order).await;
+            assert_eq!(whole, order, "what a step answers is what is stored");
+            let history = whole["history"].as_array().unwrap();
+            let steps: Vec<&str> = history.iter().map(|step| step["status"].as_str().unwrap()).collect();
+            assert_eq!(steps, taken);
+            assert!(history.iter().all(|step| step["by"] == "staff"), "{history:?}");
+            assert!(history.is_sorted_by_key(|step| step["at"].as_str().unwrap()), "{history:?}");
+            assert_eq!(history.last().unwrap()["note"], format!("now {to}"));
+
+            is_listed_as(system, &order, to).await;
+            let copy = listed(system, &path(&["customers", buyer, "orders"]), 100, staff).await;
+            assert_eq!((copy.len(), &copy[0]["status"]), (1, &json!(to)));
+        }
+        let shipped = shipments(system, buyer).await;
+        assert_eq!(shipped.len(), 1);
+        assert_eq!(shipped[0]["id"], order["id"]);
+        assert_eq!(shipped[0]["status"], "delivered");
+        assert_eq!((&shipped[0]["carrier"], &shipped[0]["tracking"]), (&json!("DHL"), &json!("0034")));
+        assert_eq!(shipped[0]["shipped_at"], order["history"][3]["at"]);
+        assert_eq!(stock(system, product).await, 7);
+    });
+}
+
+#[test]
+fn goods_of_a_cancelled_and_of_a_returned_order_are_in_stock_again_and_not_sold() {
+    with_system(async |system| {
+        let (buyer, ids) = ("back-buyer", ["back-1", "back-2"]);
+        customer(system, buyer).await;
+        products(system, &ids, 10).await;
+        let mut orders = Vec::new();
+        for key in ["kept", "cancelled", "returned"] {
+            orders.push(order(system, buyer, &[(ids[0], 2), (ids[1], 3)], &format!("back-{key}")).await);
+        }
+        let sold = async |product| {
+            let rows = sales(system, product).await;
+            let mut sold: Vec<String> = rows.iter().map(|row| row["order_id"].as_str().unwrap().to_owned()).collect();
+            sold.sort();
+            sold
+        };
+        let ids_of = |orders: &[Json]| {
+            let mut ids: Vec<String> = orders.iter().map(|order| order["id"].as_str().unwrap().to_owned()).collect();
+            ids.sort();
+            ids
+        };
+        assert_eq!(sold(ids[0]).await, ids_of(&orders));
+        assert_eq!([stock(system, ids[0]).await, stock(system, ids[1]).await], [4, 1]);
+
+        moved(system, orders.remove(1), &["paid", "cancelled"]).await;
+        assert_eq!([stock(system, ids[0]).await, stock(system, ids[1]).await], [6, 4]);
+        assert_eq!(sold(ids[1]).await, ids_of(&orders));
+
+        moved(system, orders.remove(1), &["paid", "picking", "shipped", "delivered", "returned"]).await;
+        assert_eq!([stock(system, ids[0]).await, stock(system, ids[1]).await], [8, 7]);
+        for product in ids {
+            assert_eq!(sold(product).await, ids_of(&orders));
+        }
+    });
+}
+
+#[test]
+fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
+    with_system(async |system| {
+        let (buyer, product) = ("pairs-buyer", "pairs-product");
+        customer(system, buyer).await;
+        products(system, &[product], 1000).await;
+        for (from, way) in WAYS {
+            let placed = order(system, buyer, &[(product, 1)], &format!("pairs-{from}")).await;
+            let order = moved(system, placed, way).await;
+            assert_eq!(order["status"], from);
+            let left = stock(system, product).await;
+            for (to, _) in WAYS {
+                if STEPS.contains(&(from, to)) {
+                    continue;
+                }
+                let refused = step(&order, to).staff().send(system).await;
+                // Nobody can ask for an order to become pending: no such step is known at all.
+                let expected = if to == "pending" { (422, "invalid_body") } else { (409, "illegal_transition") };
+                assert_eq!((refused.status, refused.code()), expected, "{from} to {to}: {}", refused.body);
+            }
+            assert_eq!(read(system, &order).await, order, "a refused step leaves no trace");
+            assert_eq!(stock(system, product).await, left);
+        }
+        // And every step that is, is taken.
+        for (from, to) in STEPS {
+            let (_, way) = WAYS.iter().find(|(status, _)| *status == from).unwrap();
+            let placed = order(system, buyer, &[(product, 1)], &format!("pairs-{from}-{to}")).await;
+            let order = moved(system, placed, way).await;
+            step(&order, to).staff().send(system).await.expect(200);
+        }
+    });
+}
+
+#[test]
+fn an_owner_may_cancel_what_is_not_yet_picked_and_take_no_other_step() {
+    with_system(async |system| {
+        let (buyer, product) = ("owner-buyer", "owner-product");
+        customer(system, buyer).await;
+        products(system, &[product], 1000).await;
+        for (from, way) in WAYS {
+            for (to, _) in &WAYS[1..] {
+                let placed = order(system, buyer, &[(product, 1)], &format!("owner-{from}-{to}")).await;
+                let order = moved(system, placed, way).await;
+                let answer = step(&order, to).customer(buyer).send(system).await;
+                let expected = match (STEPS.contains(&(from, to)), *to, from) {
+                    (true, "cancelled", "pending" | "paid") => (200, ""),
+                    (false, "cancelled", _) => (409, "illegal_transition"),
+                    _ => (403, "forbidden"),
+                };
+                assert_eq!((answer.status, answer.code()), expected, "{from} to {to}: {}", answer.body);
+                if answer.status == 200 {
+                    assert_eq!(answer.body["history"].as_array().unwrap().last().unwrap()["by"], buyer);
+                } else {
+                    assert_eq!(read(system, &order).await, order);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_order_is_moved_from_its_current_version_by_those_who_may_see_it() {
+    with_system(async |system| {
+        let (buyer, product) = ("seen-buyer", "seen-product");
+        customer(system, buyer).await;
+        products(system, &[product], 10).await;
+        let first = order(system, buyer, &[(product, 1)], "seen").await;
+        let own = path(&["orders", first["id"].as_str().unwrap()]);
+        let cancel = || Call::new("POST", &format!("{own}/status")).json(&json!({ "to": "cancelled" }));
+
+        let second = moved(system, first.clone(), &["paid"]).await;
+        for (call, status, code) in [
+            (step(&first, "cancelled").staff(), 412, "version_mismatch"),
+            (step(&first, "cancelled").customer(buyer), 412, "version_mismatch"),
+            // Not even legal, but decided on what the client has not seen.
+            (step(&first, "delivered").staff(), 412, "version_mismatch"),
+            (cancel().staff().header("if-match", "\"99\""), 412, "version_mismatch"),
+            (cancel().staff(), 428, "if_match_missing"),
+            (cancel().customer(buyer), 428, "if_match_missing"),
+            (cancel().staff().header("if-match", "*"), 400, "invalid_header"),
+            (cancel().staff().header("if-match", "W/\"2\""), 400, "invalid_header"),
+            (cancel().staff().header("if-match", "2"), 400, "invalid_header"),
+            (step(&second, "cancelled").customer("seen-stranger"), 404, "not_found"),
+            (cancel().customer("seen-stranger"), 404, "not_found"),
+            (Call::new("GET", &own).customer("seen-stranger"), 404, "not_found"),
+            (Call::new("GET", "/v1/orders/no-such-order").staff(), 404, "not_found"),
+            (step(&json!({"id": "no-such-order", "version": 1}), "paid").staff(), 404, "not_found"),
+        ] {
+            let answer = call.clone().send(system).await;
+            assert_eq!((answer.status, answer.code()), (status, code), "{call:?}: {}", answer.body);
+        }
+        for call in [step(&second, "cancelled"), Call::new("GET", &own)] {
+            let answer = call.send(system).await;
+            assert_eq!((answer.status, answer.body), (401, json!({ "message": "Unauthorized" })));
+        }
+        assert_eq!(read(system, &second).await, second);
+        assert_eq!(Call::new("GET", &own).customer(buyer).send(system).await.body, second);
+    });
+}
+
+#[test]
+fn of_two_clients_who_move_an_order_at_once_one_wins_and_one_gets_412() {
+    with_system(async |system| {
+        let (buyer, product) = ("race-buyer", "race-product");
+        customer(system, buyer).await;
+        products(system, &[product], 100).await;
+        for round in 0..20 {
+            let placed = order(system, buyer, &[(product, 1)], &format!("race-{round}")).await;
+            // Both take the same step, or each another one.
+            let other = if round % 2 == 0 { "paid" } else { "cancelled" };
+            let race = (step(&placed, "paid").staff().send(system), step(&placed, other).staff().send(system));
+            let (one, two) = futures::join!(race.0, race.1);
+            let (won, lost) = if one.status == 200 { (one, two) } else { (two, one) };
+            assert_eq!((won.status, lost.status), (200, 412), "{} {}", won.body, lost.body);
+            assert_eq!(lost.code(), "version_mismatch");
+            let whole = read(system, &placed).await;
+            assert_eq!(whole, won.body);
+            assert_eq!((&whole["version"], whole["history"].as_array().unwrap().len()), (&json!(2), 2));
+        }
+    });
+}
