@@ -6,10 +6,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
+mod bad_input;
 mod bounds;
 mod contention;
 mod contract;
 mod events;
+mod import;
 mod order_life;
+mod paging;
 mod support;
 mod template;

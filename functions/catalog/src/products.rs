@@ -1,6 +1,7 @@
 //! Products: create, read, change, retire.
 
 use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
@@ -11,7 +12,7 @@ use table::{TransactError, WriteError};
 use crate::view::{ProductView, Statistics, product_location};
 use crate::{body, tree};
 
-/// POST products. The categories first, then product and stock in one transaction. An id whose product was retired is free to be used again;
+/// POST products. Product, stock and the categories that are missing, in one transaction. An id whose product was retired is free to be used again;
 /// that product's `version` and `rev` go on, and so do its reviews.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
@@ -23,11 +24,11 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     };
     let stock = draft.stock;
     let new = Stored::new(draft.into_product(id), store.born(at)?, at);
-    tree::grow(store, &new.category_path, at).await?;
-    match store.table.transact(&product::create(&new, stock)?).await {
+    let nodes = tree::missing(store, &new.category_path, at).await?;
+    match store.table.transact(&product::create(&new, stock, &nodes)?).await {
         Ok(()) => Ok(created(&new, stock, Statistics::default())),
         Err(TransactError::Refused(_)) => match store.table.get(&product::edit(&new.id)?).await? {
-            Some(retired) if retired.retired => revive(store, &retired, new, stock).await,
+            Some(retired) if retired.retired => revive(store, &retired, new, stock, &nodes).await,
             _ => Err(already_exists(&new.id)),
         },
         Err(TransactError::Table(error)) => Err(error.into()),
@@ -39,9 +40,10 @@ async fn revive(
     retired: &Stored<Product>,
     mut new: Stored<Product>,
     stock: u64,
+    nodes: &[Stored<CategoryNode>],
 ) -> Result<Response, Problem> {
     let statistics = load(store, &new.id).await?.statistics;
-    let revival = product::revive(retired, &new, stock, &new.meta.born, new.meta.created_at)?;
+    let revival = product::revive(retired, &new, stock, nodes)?;
     match store.table.transact(&revival).await {
         Ok(()) => {}
         // Somebody else revived it meanwhile.
@@ -68,11 +70,15 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let version = request.if_match()?;
     let edit = body::edit(request.object()?)?;
     let at = Instant::now();
+    // Read first, so that a change that was made is not answered with the failure of a read. The change itself touches neither.
+    let Loaded { product, stock, statistics } = load(store, &id).await?;
     if let Some(path) = &edit.category_path {
+        // No category comes of a change that will be refused. What was read may be a little old: then the refusal is explained below.
+        if product.is_none_or(|product| product.retired || product.meta.version > version) {
+            return Err(explain(store, &id).await?);
+        }
         tree::grow(store, path, at).await?;
     }
-    // Read first, so that a change that was made is not answered with the failure of a read. The change itself touches neither.
-    let Loaded { stock, statistics, .. } = load(store, &id).await?;
     let change = edit.into_change(&id, at)?;
     match store.table.update(&product::update(&id, change, version)?).await {
         Ok(product) => Ok(current(&product, stock, statistics)),

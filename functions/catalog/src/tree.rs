@@ -10,6 +10,17 @@ use key_schema::product::CategoryPath;
 use key_schema::request::BatchWriteAction;
 use table::TableError;
 
+/// The category of a path and those above it, as far as they are missing: to be written with what stands below them.
+///
+/// # Errors
+/// When the table fails.
+pub async fn missing(store: &Store, path: &CategoryPath, at: Instant) -> Result<Vec<Stored<CategoryNode>>, Problem> {
+    let lineage: Vec<CategoryPath> = path.lineage().collect();
+    let known = store.table.batch_get(&category::known(&lineage)?).await?;
+    let missing = lineage.iter().zip(known).filter(|(_, node)| node.is_none());
+    missing.map(|(path, _)| new_node(store, path, at)).collect()
+}
+
 /// Adds the category of a path and those above it, as far as they are missing.
 ///
 /// # Errors

@@ -17,13 +17,14 @@ pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, 
     let caller = owner.caller();
     let once = request.idempotency_key_optional()?.map(|key| Once::new(request, caller, key)).transpose()?;
     let now = Instant::now();
+    let cart = store.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
+    // The record after the cart: a first attempt that went through in between has taken the cart and left the record, never neither.
     if let Some(once) = &once
         && let Some(record) = store.table.get(&idempotency::get(once.scope())?).await?
         && is_live(&record, now)
     {
         return once.replay(store, &record).await;
     }
-    let cart = store.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
     let Some(cart) = cart.filter(|cart| !cart.lines.is_empty()) else {
         return Err(Problem::new(Code::CartEmpty, "There is nothing in the cart."));
     };

@@ -25,9 +25,10 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
         Err(TransactError::Refused(_)) => return Err(no_such_order()),
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
+    let version = line.meta.version;
     let OrderLog { id, order_id, at, by, text } = line.data;
     let location = http_api::url::location(&["orders", order_id.as_str(), "log"]);
-    Ok(Response::created(location, &LogLine { id, order_id, at, by, text }))
+    Ok(Response::created(location, &LogLine { id, order_id, at, by, text }).etag(version))
 }
 
 /// GET orders/{id}/log, oldest first.

@@ -246,6 +246,7 @@ fn assemble(
 
 fn order_line(order_id: &OrderId, number: u64, line: &WantedLine, product: &Product) -> Result<OrderLine, MoneyError> {
     let total = match line.total {
+        Some(total) if total.currency != product.price.currency => return Err(MoneyError::Mixed),
         // What was really paid counts, also where it does not divide by the quantity.
         Some(total) => total,
         None => product.price.times(line.quantity)?,
@@ -262,8 +263,9 @@ fn order_line(order_id: &OrderId, number: u64, line: &WantedLine, product: &Prod
 }
 
 fn amount_refused(at: u64, error: MoneyError) -> Problem {
+    let field = if error == MoneyError::Mixed { "total/currency" } else { "quantity" };
     Problem::new(Code::InvalidBody, "A line's total cannot be calculated.")
-        .error(format!("/lines/{at}/quantity"), error.to_string())
+        .error(format!("/lines/{at}/{field}"), error.to_string())
 }
 
 fn unknown_products(lines: impl IntoIterator<Item = u64>) -> Problem {

@@ -7,11 +7,10 @@ use key_schema::sales::{self, Listed};
 
 /// How many yearly buckets one request may look into.
 const MAX_YEARS: i32 = 20;
-/// What is listed when the request does not say from when: a year.
-const DEFAULT_SPAN_SECONDS: i64 = 366 * 24 * 60 * 60;
 
 /// GET products/{id}/sales?from=&to=, both included, newest first. The buckets of the years are read from the newest on until the page is
-/// full; `to` is now and `from` a year earlier when they are left out.
+/// full; `to` is now, and `from` the first of January of the year before, when
+/// they are left out: bounds that do not move from page to page, but for what was sold meanwhile.
 pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
@@ -19,7 +18,12 @@ pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response
     let parameters = [("product", product.as_str()), ("from", from), ("to", to)];
     let page = request.page(&store.cursors, sales::OF_PRODUCT.id, &parameters)?;
     let to = request.query_instant("to")?.unwrap_or_else(Instant::now);
-    let from = request.query_instant("from")?.unwrap_or_else(|| to.plus_seconds(-DEFAULT_SPAN_SECONDS));
+    let from = match request.query_instant("from")? {
+        Some(from) => from,
+        None => {
+            format!("{:04}-01-01T00:00:00Z", to.year().saturating_sub(1).max(0)).parse().map_err(Problem::internal)?
+        }
+    };
     if to.year() - from.year() >= MAX_YEARS {
         return Err(Problem::new(
             Code::InvalidParameter,

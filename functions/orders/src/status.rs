@@ -49,7 +49,9 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     if !caller.is_staff() && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("A {from} order can be {to} by staff only.")));
     }
-    let (at, by) = (Instant::now(), caller.id().as_str());
+    // Two clocks may differ; the history is ordered by its instants and never runs backward.
+    let last = whole.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
+    let (at, by) = (Instant::now().max(last.plus_millis(1)), caller.id().as_str());
     let event = order::history(&whole.order, to, at, by, note.clone());
     let step = Step { order: &whole.order, lines: &whole.lines, to, at, by, note, carrier, tracking };
     match store.table.transact(&order::advance(step)?).await {

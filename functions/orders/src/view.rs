@@ -41,7 +41,7 @@ impl Whole {
         self.order.meta.version = 1;
         self.order.data.status = OrderStatus::Pending;
         self.order.data.invoice_number = None;
-        self.history.truncate(1);
+        self.history.retain(|step| step.status == OrderStatus::Pending);
         self
     }
 

@@ -45,6 +45,12 @@ impl Client {
         self.http.get(format!("{}/health", self.base)).send().await.is_ok()
     }
 
+    /// Lets a busy table breathe before something is sent again, and counts that.
+    pub async fn pause(&self) {
+        self.retried.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+
     /// How many calls were made again.
     pub fn retried(&self) -> u64 {
         self.retried.load(Ordering::Relaxed)

@@ -1,6 +1,6 @@
 //! The three phases of an import: products, customers, orders. Each says what it took, what was there, and what was refused and why.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use futures::stream::{self, StreamExt as _};
@@ -13,6 +13,8 @@ use super::source::{self, Basket, HouseholdRow, ProductRow, SourceError, Survey}
 
 /// Products of one call; the API takes as many.
 const PRODUCTS_PER_CALL: usize = 1000;
+/// How often the lines of one call are sent that the table was too busy for.
+const ROUNDS: u32 = 6;
 /// Calls under way at once.
 const CONCURRENCY: usize = 8;
 /// What a product costs that was not sold in the given baskets.
@@ -80,6 +82,16 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// What a call as a whole failed with, whatever the shop called it.
+    fn into_failure(self) -> String {
+        match self {
+            Self::Done(how) => format!("unexpected answer: {how}"),
+            Self::Refused(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
 /// A status that blames the import itself, not the thing: no reason of the shop.
 fn is_ours(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST)
@@ -88,35 +100,55 @@ fn is_ours(status: StatusCode) -> bool {
 /// The products of a file, with the prices that the baskets tell.
 pub async fn products(client: &Client, rows: Vec<ProductRow>, survey: &Survey, stock: u64, bar: &ProgressBar) -> Tally {
     let mut tally = Tally::default();
-    let calls = rows.chunks(PRODUCTS_PER_CALL).map(|rows| {
-        let body: String = rows.iter().map(|row| format!("{}\n", product(row, survey, stock))).collect();
-        async move { (rows, client.post("/v1/products/import", NDJSON, body, None).await) }
-    });
-    let mut answers = stream::iter(calls).buffer_unordered(2);
-    while let Some((rows, answer)) = answers.next().await {
-        bar.inc(u64::try_from(rows.len()).unwrap_or_default());
-        let results = match answer {
-            Ok(Answer { status: StatusCode::OK, body, .. }) => body.get("results").and_then(Value::as_array).cloned(),
-            other => {
-                let (Outcome::Failed(error) | Outcome::Refused(error)) = Outcome::of(other) else { continue };
-                tally.failed.extend(rows.iter().map(|row| (row.product_id.clone(), error.clone())));
-                continue;
-            }
-        };
-        for (row, result) in rows.iter().zip(results.into_iter().flatten().map(Some).chain(std::iter::repeat(None))) {
-            let text = |name| result.as_ref().and_then(|result| result.get(name)).and_then(Value::as_str);
-            let outcome = match text("status") {
-                Some("created") => Outcome::Done("created"),
-                Some("unchanged") => Outcome::Done("already there"),
-                Some("updated") => Outcome::Done("updated"),
-                Some("refused") if text("code") == Some("throttled") => Outcome::Failed("throttled".to_owned()),
-                Some("refused") => Outcome::Refused(text("code").unwrap_or("no reason given").to_owned()),
-                _ => Outcome::Failed("the answer has no result for it".to_owned()),
-            };
-            tally.add(row.product_id.clone(), outcome);
+    let calls = rows.chunks(PRODUCTS_PER_CALL).map(|rows| take(client, rows, survey, stock));
+    let mut taken = stream::iter(calls).buffer_unordered(2);
+    while let Some(outcomes) = taken.next().await {
+        for (id, outcome) in outcomes {
+            bar.inc(1);
+            tally.add(id, outcome);
         }
     }
     tally
+}
+
+/// The products of one call. Lines that the table was too busy for are sent again.
+async fn take(client: &Client, rows: &[ProductRow], survey: &Survey, stock: u64) -> Vec<(String, Outcome)> {
+    let (mut outcomes, mut pending): (Vec<_>, Vec<&ProductRow>) = (Vec::new(), rows.iter().collect());
+    for round in (0..ROUNDS).rev() {
+        let body: String = pending.iter().map(|row| format!("{}\n", product(row, survey, stock))).collect();
+        let results = match client.post("/v1/products/import", NDJSON, body, None).await {
+            Ok(Answer { status: StatusCode::OK, body, .. }) => body.get("results").and_then(Value::as_array).cloned(),
+            other => {
+                let error = Outcome::of(other).into_failure();
+                outcomes.extend(pending.iter().map(|row| (row.product_id.clone(), Outcome::Failed(error.clone()))));
+                return outcomes;
+            }
+        };
+        let results = results.into_iter().flatten().map(Some).chain(std::iter::repeat(None));
+        let mut busy = Vec::new();
+        for (row, result) in pending.into_iter().zip(results) {
+            let text = |name| result.as_ref().and_then(|result| result.get(name)).and_then(Value::as_str);
+            let outcome = match (text("status"), text("code")) {
+                (Some("created"), _) => Outcome::Done("created"),
+                (Some("unchanged"), _) => Outcome::Done("already there"),
+                (Some("updated"), _) => Outcome::Done("updated"),
+                (Some("refused"), Some("throttled")) if round > 0 => {
+                    busy.push(row);
+                    continue;
+                }
+                (Some("refused"), Some("throttled")) => Outcome::Failed("throttled".to_owned()),
+                (Some("refused"), code) => Outcome::Refused(code.unwrap_or("no reason given").to_owned()),
+                _ => Outcome::Failed("the answer has no result for it".to_owned()),
+            };
+            outcomes.push((row.product_id.clone(), outcome));
+        }
+        pending = busy;
+        if pending.is_empty() {
+            break;
+        }
+        client.pause().await;
+    }
+    outcomes
 }
 
 fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
@@ -162,16 +194,19 @@ pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey
 
 /// The baskets as orders with their historical instant.
 pub async fn orders(client: &Client, path: &Path, limit: Option<u64>, bar: &ProgressBar) -> Result<Tally, SourceError> {
-    let mut tally = Tally::default();
-    let calls = source::baskets(path, limit)?.map(|basket| async move {
-        Ok(match basket? {
-            Ok(basket) => place(client, basket).await,
-            Err(line) => Placed {
-                name: format!("line {line}"),
-                outcome: Outcome::Refused("not a basket".into()),
-                left_out: Vec::new(),
-            },
-        })
+    let (mut tally, mut seen) = (Tally::default(), HashSet::new());
+    let calls = source::baskets(path, limit)?.map(|basket| {
+        // The first one counts, whatever the other holds: which of the two the shop took must not depend on a race, nor be told only by a second run.
+        let is_repeated = matches!(&basket, Ok(Ok(basket)) if !seen.insert(basket.basket_id));
+        async move {
+            let refused =
+                |name, reason: &str| Placed { name, outcome: Outcome::Refused(reason.into()), left_out: Vec::new() };
+            Ok(match basket? {
+                Ok(basket) if is_repeated => refused(basket.basket_id.to_string(), "the file has the basket twice"),
+                Ok(basket) => place(client, basket).await,
+                Err(line) => refused(format!("line {line}"), "not a basket"),
+            })
+        }
     });
     let mut answers = stream::iter(calls).buffer_unordered(CONCURRENCY);
     while let Some(placed) = answers.next().await {

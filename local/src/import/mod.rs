@@ -131,6 +131,12 @@ impl Summary {
         self.phases.iter().all(|(_, tally, _)| tally.failed.is_empty())
     }
 
+    /// Whether everything was taken by an earlier run.
+    fn changed_nothing(&self) -> bool {
+        let mut done = self.phases.iter().flat_map(|(_, tally, _)| tally.done.keys()).peekable();
+        self.is_complete() && done.peek().is_some() && done.all(|outcome| outcome == "already there")
+    }
+
     fn print(&self, client: &Client) {
         for (what, tally, took) in &self.phases {
             let seconds = took.as_secs_f64();
@@ -151,7 +157,7 @@ impl Summary {
                 }
             }
         }
-        if self.phases.iter().all(|(_, tally, _)| tally.done.keys().all(|outcome| outcome == "already there")) {
+        if self.changed_nothing() {
             println!("nothing changed: everything was already there");
         }
         if client.retried() > 0 {

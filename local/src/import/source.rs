@@ -181,7 +181,7 @@ pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
         for line in &basket.lines {
             if let (Some(cents), 1..) = (line.cents(), line.quantity) {
                 // To the nearest cent: a catalogue price is a whole number of them, while fuel is sold by thousandths.
-                let price = (cents + line.quantity / 2) / line.quantity;
+                let price = cents.checked_add(line.quantity / 2).map_or(cents, |sum| sum / line.quantity);
                 survey.prices.insert(line.product_id.to_string(), price.max(0));
             }
         }

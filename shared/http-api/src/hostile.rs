@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use std::time::Duration;
+
 use lambda_http::http::StatusCode;
 use lambda_runtime::LambdaEvent;
 use proptest::prelude::*;
@@ -59,10 +61,14 @@ fn answer(event: Option<&str>) -> Value {
     let routes = Routes::new()
         .on("POST /v1/things/{id}", |cursors, request| Box::pin(ask(cursors, request)))
         .on("GET /v1/things", |cursors, request| Box::pin(ask(cursors, request)));
-    let served =
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(routes.serve(&cursors(), event, "r1"));
-    let line = crate::observe::line(&served, std::time::Duration::ZERO, &[], "r1", None)
-        .to_json(std::time::SystemTime::UNIX_EPOCH);
+    let served = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(routes.serve(
+        &cursors(),
+        event,
+        "r1",
+        Duration::from_secs(1),
+    ));
+    let line =
+        crate::observe::line(&served, Duration::ZERO, &[], "r1", None).to_json(std::time::SystemTime::UNIX_EPOCH);
     assert!(!line.contains('\n'));
     let reply = serde_json::to_value(&served.reply).unwrap();
     let status = reply["statusCode"].as_u64().unwrap();
@@ -150,10 +156,10 @@ fn a_failing_answer_is_a_500_that_says_nothing() {
         .on("GET /path", |(), request| {
             Box::pin(async { request.path::<CustomerId>("id").map(|_| Response::no_content()) })
         });
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     for route in ["GET /header", "GET /body", "GET /path"] {
         let event = Call::new(route).event().to_string();
-        let reply = runtime.block_on(routes.serve(&(), Some(&event), "r1")).reply;
+        let reply = runtime.block_on(routes.serve(&(), Some(&event), "r1", Duration::from_secs(1))).reply;
         assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR, "{route}");
         assert!(reply.body.unwrap().contains("\"detail\":\"Something went wrong on our side.\""));
     }

@@ -45,7 +45,7 @@ mod store;
 pub mod url;
 
 use std::convert::Infallible;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Deserializer};
@@ -65,6 +65,9 @@ pub use crate::routes::{Answer, Handler, Routes};
 pub use crate::store::{Store, StoreError};
 pub use lambda_runtime::Error;
 
+/// What is kept back of an invocation's time for answering that it has run out.
+const DEADLINE_MARGIN: Duration = Duration::from_millis(300);
+
 /// Answers the function's events, one after the other, for as long as the runtime lives, and writes a line of log
 /// and metrics for each.
 ///
@@ -79,12 +82,18 @@ pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
         let started = Instant::now();
         let context = &event.context;
         let text = event.payload.0.as_deref().map(RawValue::get);
-        let served = routes.serve(app, text, &context.request_id).await;
+        let served = routes.serve(app, text, &context.request_id, time_left(context.deadline())).await;
         let trace = context.xray_trace_id.as_deref();
         observe::line(&served, started.elapsed(), &app.take(), &context.request_id, trace).print();
         Ok::<_, Infallible>(served.reply)
     }))
     .await
+}
+
+/// How long a handler may take: a little less than Lambda leaves it, so that the client gets an answer of ours, with a code, rather than the
+/// platform's. What was under way then may or may not have happened, as after any answer that is lost.
+fn time_left(deadline: SystemTime) -> Duration {
+    deadline.duration_since(SystemTime::now()).unwrap_or_default().saturating_sub(DEADLINE_MARGIN)
 }
 
 /// An event's text, whatever it holds. Reading it never fails, because the runtime would turn a failure into a

@@ -76,7 +76,7 @@ mod tests {
         let call =
             Call::new("GET /v1/customers/{id}").path("id", "ann").customer("ann").query("email", "ann@example.com");
         let event = call.header("authorization", "Bearer secret").body("ann's body").event().to_string();
-        let served = routes.serve(&(), Some(&event), "lambda-1").await;
+        let served = routes.serve(&(), Some(&event), "lambda-1", Duration::from_secs(1)).await;
         let costs = [
             PatternCost { pattern: "customer.get", requests: 1, read_units: 0.5, write_units: 0.0 },
             PatternCost { pattern: "customer.touch", requests: 2, read_units: 0.0, write_units: 3.0 },

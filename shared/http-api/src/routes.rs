@@ -8,6 +8,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use tracing::{Instrument as _, error, info_span, warn};
@@ -17,6 +18,9 @@ use crate::problem::{Code, Problem};
 use crate::request::{Request, request_id};
 use crate::response::{Reply, Response};
 use crate::url;
+
+/// How long API Gateway waits for an answer.
+const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The route key of a request that no gateway has matched.
 pub(crate) const DEFAULT: &str = "$default";
@@ -68,12 +72,12 @@ impl<S> Routes<S> {
     /// Answers one event, as the deployed function does but for its log line: the way in for tests.
     pub async fn answer(&self, app: &S, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
         let event = serde_json::to_string(&event).ok();
-        self.serve(app, event.as_deref(), "").await.reply.into()
+        self.serve(app, event.as_deref(), "", GATEWAY_TIMEOUT).await.reply.into()
     }
 
     /// Answers the text of an event; none when not even its text could be read. Whatever the text is, there is an
     /// answer.
-    pub(crate) async fn serve(&self, app: &S, event: Option<&str>, runtime_id: &str) -> Served {
+    pub(crate) async fn serve(&self, app: &S, event: Option<&str>, runtime_id: &str, time: Duration) -> Served {
         let Some(mut event) = event.and_then(Event::parse) else {
             let problem =
                 Problem::new(Code::MalformedRequest, "This is not a request of an HTTP API, payload format 2.0.");
@@ -87,7 +91,10 @@ impl<S> Routes<S> {
         let request = Request::new(event, route.key, path, id);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
-            let answer = (route.handler)(app, &request).await.and_then(|response| response.into_reply(&request));
+            let answer = match tokio::time::timeout(time, (route.handler)(app, &request)).await {
+                Ok(answer) => answer.and_then(|response| response.into_reply(&request)),
+                Err(late) => Err(Problem::unavailable(late)),
+            };
             match answer {
                 Ok(reply) => Served { reply, route: route.key, request_id: request.id().to_owned(), code: None },
                 Err(problem) => Served::problem(&problem, route.key, request.id().to_owned()),

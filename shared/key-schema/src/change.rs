@@ -70,7 +70,7 @@ impl<E: Entity> Change<E> {
 
     /// Begins another incarnation of the same key: `born` and `created_at` are new, `version` and `rev` go on.
     #[must_use]
-    pub fn reborn(mut self, born: &Born, at: Instant) -> Self {
+    pub(crate) fn reborn(mut self, born: &Born, at: Instant) -> Self {
         self.steps.push(Step::Set("born", AttributeValue::S(born.to_string())));
         self.steps.push(Step::Set("created_at", AttributeValue::S(at.to_string())));
         self
@@ -92,7 +92,7 @@ impl<E: Entity> Change<E> {
 
     /// Takes the item out of an index.
     #[must_use]
-    pub fn leave(mut self, index: Index) -> Self {
+    pub(crate) fn leave(mut self, index: Index) -> Self {
         self.steps.push(Step::Remove(index.partition_attribute()));
         self.steps.push(Step::Remove(index.sort_attribute()));
         self

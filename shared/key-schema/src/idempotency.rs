@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::entity;
-use crate::expression::{Condition, number};
+use crate::expression::{Condition, first_alive};
 use crate::id::OrderId;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
@@ -92,6 +92,6 @@ pub fn get(scope: &Scope) -> Result<Get<Stored<IdempotencyRecord>>, KeyError> {
 /// # Errors
 /// [`EncodeError`].
 pub fn claim(record: &Stored<IdempotencyRecord>, now: Instant) -> Result<Guarded, EncodeError> {
-    let free = Condition::NotExists.or(Condition::Below("ttl", number(now.as_seconds() + 1)));
+    let free = Condition::NotExists.or(Condition::Below("expires_at", first_alive(now)));
     Guarded::put(record, free)
 }

@@ -76,9 +76,9 @@ pub enum MoneyError {
     #[error("the amount is too large")]
     Overflow,
     /// Two currencies met.
-    #[error("amounts of different currencies cannot be added")]
+    #[error("amounts of different currencies do not go together")]
     Mixed,
-    /// Not three upper-case letters.
+    /// Not three upper-case letters; whether ISO 4217 lists them is not checked.
     #[error("must be an ISO 4217 code of three upper-case letters")]
     Currency,
 }

@@ -351,13 +351,6 @@ impl<L> Transaction<L> {
         self
     }
 
-    /// Adds the actions of another transaction, so that both happen or neither. The pattern stays this one's.
-    #[must_use]
-    pub fn with(mut self, label: L, guarded: Guarded) -> Self {
-        self.actions.push((label, guarded));
-        self
-    }
-
     /// The access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {

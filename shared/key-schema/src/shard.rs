@@ -4,8 +4,9 @@
 //! push every write of the shop through one partition, so its key carries a shard computed from the member's
 //! id. It is computed, not random, so that a later update states the same key again without reading it.
 
-/// How many shards a list has. Readers always visit all of them, so the number may be raised at any time:
-/// members written before stay where they are and are still found, until their next write moves them.
+/// How many shards a list has. Readers visit all of them, so the number may be raised: members written before stay where they are and are
+/// still found, until their next write moves them. While environments of both numbers run, the old ones do not read the new shards, so a
+/// raise is rolled out in two steps: readers first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shards(pub u32);
 

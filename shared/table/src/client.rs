@@ -18,6 +18,8 @@ use aws_smithy_http_client::{Builder, HttpClientError};
 /// Roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem");
 
+/// How long a connection is kept that nobody uses.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// One connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
 /// One attempt of one call.
@@ -52,7 +54,12 @@ pub async fn from_env() -> Result<Client, SetupError> {
     };
     let trust = TrustStore::empty().with_pem_certificate(roots);
     let tls = TlsContext::builder().with_trust_store(trust).build()?;
-    let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls).build_https();
+    // A connection that slept longer, as in a frozen environment, may be gone without our knowing.
+    let http = Builder::new()
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .tls_context(tls)
+        .build_https();
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .operation_attempt_timeout(ATTEMPT_TIMEOUT)

@@ -13,6 +13,7 @@ mod retry;
 mod write;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 
 pub use client::{OPERATION_TIMEOUT, SetupError};
 pub use error::{Refusal, TableError, TransactError, WriteError};
@@ -24,6 +25,8 @@ pub use retry::Backoff;
 #[derive(Debug)]
 pub struct Table {
     client: Client,
+    /// The same, without retries of its own: for writes that must not be sent twice.
+    once: Client,
     name: String,
     meter: Meter,
 }
@@ -41,7 +44,8 @@ impl Table {
     /// Over a client that is already built.
     #[must_use]
     pub fn new(client: Client, name: String) -> Self {
-        Self { client, name, meter: Meter::default() }
+        let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
+        Self { once: Client::from_conf(once), client, name, meter: Meter::default() }
     }
 
     /// What the requests since the last look have consumed.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 const BASE: Duration = Duration::from_millis(25);
 /// No wait is longer.
 const CAP: Duration = Duration::from_millis(800);
-/// All attempts of one call together; shorter than every function's timeout.
-const BUDGET: Duration = Duration::from_secs(6);
+/// No new attempt begins after this; a function's own deadline may come earlier ([`http_api::run`] answers then).
+const BUDGET: Duration = Duration::from_secs(5);
 /// No more attempts than this, however quick they are.
 const MAX_ATTEMPTS: u32 = 30;
 

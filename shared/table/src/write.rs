@@ -40,6 +40,9 @@ impl Table {
         Ok(T::from_item(item).map_err(TableError::from)?)
     }
 
+    /// A conditional write is not repeated after a lost answer: if the first attempt was done, the second would meet it and report a failed
+    /// condition for a change that happened, or undo what came in between. What certainly was not done, a throttled or contended attempt, is
+    /// tried again; everything else is the caller's to tell, as an answer that is not known.
     async fn single(
         &self,
         pattern: &'static Pattern,
@@ -49,7 +52,7 @@ impl Table {
         let mut backoff = Backoff::new();
         loop {
             match self.attempt(pattern, guarded, returns).await {
-                Err(WriteError::Table(TableError::Contended)) if backoff.wait().await => {}
+                Err(WriteError::Table(TableError::Contended | TableError::Throttled)) if backoff.wait().await => {}
                 answer => return answer,
             }
         }
@@ -68,7 +71,7 @@ impl Table {
         let (attributes, consumed): (Option<Attributes>, Option<ConsumedCapacity>) = match &guarded.write {
             Write::Put { item } => {
                 let answer = self
-                    .client
+                    .once
                     .put_item()
                     .table_name(&self.name)
                     .set_item(Some(item.clone().into()))
@@ -89,7 +92,7 @@ impl Table {
             }
             Write::Update { key, .. } => {
                 let answer = self
-                    .client
+                    .once
                     .update_item()
                     .table_name(&self.name)
                     .set_key(Some(key_map(key)))
@@ -112,7 +115,7 @@ impl Table {
             }
             Write::Delete { key } => {
                 let answer = self
-                    .client
+                    .once
                     .delete_item()
                     .table_name(&self.name)
                     .set_key(Some(key_map(key)))
@@ -149,12 +152,14 @@ impl Table {
         let actions =
             transaction.actions().iter().map(|(_, guarded)| self.action(guarded)).collect::<Result<Vec<_>, _>>()?;
         let mut backoff = Backoff::new();
+        let mut token = token();
         loop {
-            // The SDK adds a token of its own to each call and keeps it over its retries, so an attempt whose answer was lost is not done twice.
+            // The token makes an attempt whose answer was lost, by the SDK's retries or ours, the same attempt: DynamoDB does it once.
             let answer = self
                 .client
                 .transact_write_items()
                 .set_transact_items(Some(actions.clone()))
+                .client_request_token(&token)
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await;
@@ -165,11 +170,22 @@ impl Table {
                 }
                 Err(error) => error,
             };
-            let failure = match cancelled(&error) {
-                Some(reasons) => judge(reasons, transaction.actions())?,
-                None => classify(&error),
+            let (failure, again) = match cancelled(&error) {
+                Some(reasons) => {
+                    let failure = judge(reasons, transaction.actions())?;
+                    // Cancelled is done with: the next attempt is another.
+                    token = self::token();
+                    let again = matches!(failure, TableError::Contended | TableError::Throttled);
+                    (failure, again)
+                }
+                None => {
+                    let failure = classify(&error);
+                    // Still in progress, under the same token. Throttling of the whole call was the SDK's to retry.
+                    let again = matches!(failure, TableError::Contended);
+                    (failure, again)
+                }
             };
-            if !matches!(failure, TableError::Contended | TableError::Throttled) || !backoff.wait().await {
+            if !again || !backoff.wait().await {
                 return Err(failure.into());
             }
         }
@@ -230,6 +246,11 @@ impl Table {
         }
         .build())
     }
+}
+
+/// Tells one attempt of a transaction from another; DynamoDB remembers it for ten minutes.
+fn token() -> String {
+    format!("{:032x}", fastrand::u128(..))
 }
 
 fn names_of(names: Vec<(String, String)>) -> Option<HashMap<String, String>> {

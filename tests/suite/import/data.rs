@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
 
 /// The stock that every product begins with.
-pub const STOCK: u64 = 5000;
+pub const STOCK: u64 = 20_000;
 /// The first of the products that fill the large baskets.
 const SHELF: u64 = 2001;
 /// Lines that just fit one transaction.
@@ -47,8 +47,9 @@ impl Order {
 pub struct Expected {
     pub products: Vec<Product>,
     pub orders: Vec<Order>,
-    /// Households, those with a row in the file first.
+    /// Households with a row in the file.
     pub placed: BTreeSet<u64>,
+    /// Households that only a basket names.
     pub bare: BTreeSet<u64>,
 }
 
@@ -132,7 +133,7 @@ pub fn baskets() -> String {
         basket(5001, 1, 1, &[(1001, 2, "2.58"), (1002, 1, "0.99")]),
         // What is given away is a line like another.
         basket(5002, 1, 2, &[(1001, 0, "0.0"), (1003, 1, "0.0")]),
-        basket(5003, 2, 3, &[(4444, 1, "1.0"), (1001, 1, "1.5"), (4445, 2, "2.0")]),
+        basket(5003, 2, 3, &[(4444, 1, "1.0"), (1001, 1, "1.5"), (1008, 2, "2.0")]),
         basket(5004, 2, 4, &[(1001, 0, "1.0"), (1002, 0, "0.0")]),
         basket(5005, 2, 5, &[(4444, 1, "1.0")]),
         basket(5006, 2, 6, &shelf(FITTING + 1)),
@@ -145,9 +146,10 @@ pub fn baskets() -> String {
             .to_owned(),
         // The same number as an earlier one, and another content.
         basket(5001, 2, 9, &[(1005, 1, "7.77")]),
+        basket(5011, 2, 9, &[(1005, 1, "3.5"), (1006, 30_000, "300.0")]),
     ];
     // More than a customer's overview holds, two at the same instant.
-    lines.extend((0..25).map(|n| basket(6000 + n, 1, 10 + n / 2, &[(1005, 1, "3.5"), (1001, 1, "1.29")])));
+    lines.extend((0..26).map(|n| basket(6000 + n, 1, 10 + n / 2, &[(1005, 1, "3.5"), (1001, 1, "1.29")])));
     lines.join("\n")
 }
 
@@ -178,13 +180,27 @@ pub fn expected() -> Expected {
     };
     let ice = ["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"];
     let mut products = vec![
-        // The price is that of the last line with the product: 1.29.
+        // A price is that of the last line with the product, to the nearest cent; without a line it is 1.00.
         product(1001, "ICE - CRUSHED/CUBED 22 LB", "National", Some("22 LB"), &ice, 129),
         product(1002, "ICE - CRUSHED/CUBED", "Private", None, &ice, 99),
-        product(1003, "POTATOES & ONIONS 5 LB", "National", Some("5 LB"), &["PRODUCE", "UNKNOWN", "POTATOES & ONIONS"], 0),
+        product(
+            1003,
+            "POTATOES & ONIONS 5 LB",
+            "National",
+            Some("5 LB"),
+            &["PRODUCE", "UNKNOWN", "POTATOES & ONIONS"],
+            0,
+        ),
         product(1004, "Product 1004", "National", None, &["MISCELLANEOUS"], 33),
         product(1005, "Product 1005", "Private", Some("10 OZ"), &["PASTRY", "BREAD"], 350),
-        product(1006, "GASOLINE-REG UNLEADED", "Private", None, &["KIOSK-GAS", "COUPON/MISC ITEMS", "GASOLINE-REG UNLEADED"], 0),
+        product(
+            1006,
+            "GASOLINE-REG UNLEADED",
+            "Private",
+            None,
+            &["KIOSK-GAS", "COUPON/MISC ITEMS", "GASOLINE-REG UNLEADED"],
+            1,
+        ),
         product(1007, "Product 1007", "UNKNOWN", None, &["UNKNOWN"], 100),
     ];
     products.extend((0..=FITTING).map(|n| {
@@ -205,7 +221,7 @@ pub fn expected() -> Expected {
         order(5007, 2, 7, &shelf),
         order(5008, 77, 8, &[(1006, 14_237, 2141), (1004, 3, 100)]),
     ];
-    orders.extend((0..25).map(|n| order(6000 + n, 1, 10 + n / 2, &[(1005, 1, 350), (1001, 1, 129)])));
+    orders.extend((0..26).map(|n| order(6000 + n, 1, 10 + n / 2, &[(1005, 1, 350), (1001, 1, 129)])));
     Expected { products, orders, placed: [1, 2, 9].into(), bare: [77].into() }
 }
 

@@ -135,7 +135,7 @@ async fn run(store: &Store, job: Job, at: Instant, deadline: Clock) -> Vec<Settl
     }
     match job {
         Job::Create(wanted) => create(store, wanted, deadline).await,
-        Job::Revive(wanted, retired) => vec![revive(store, wanted, &retired, at).await],
+        Job::Revive(wanted, retired) => vec![revive(store, wanted, &retired).await],
         Job::Update(wanted, version) => vec![update(store, wanted, version, at).await],
     }
 }
@@ -180,9 +180,9 @@ async fn create(store: &Store, mut wanted: Vec<Wanted>, deadline: Clock) -> Vec<
     settled
 }
 
-async fn revive(store: &Store, wanted: Wanted, retired: &Stored<Product>, at: Instant) -> Settled {
+async fn revive(store: &Store, wanted: Wanted, retired: &Stored<Product>) -> Settled {
     let new = &wanted.product;
-    let transaction = match product::revive(retired, new, wanted.stock, &new.meta.born, at) {
+    let transaction = match product::revive(retired, new, wanted.stock, &[]) {
         Ok(transaction) => transaction,
         Err(error) => return (wanted, Verdict::Done(Outcome::from(&Problem::from(error)))),
     };

@@ -57,8 +57,10 @@ async fn state(shop: &Shop) -> Vec<Value> {
 async fn nobody_gets_anything_without_a_token() {
     let shop = shop_with_ann().await;
     for route in customers::routes().keys() {
-        let answer = shop.send(valid(route, "ann")).await;
-        assert_eq!((answer.status, answer.code()), (401, Some("unauthenticated")), "{route}");
+        for call in [valid(route, "ann"), valid(route, "not\u{7}an id"), Call::new(route).body("{")] {
+            let answer = shop.send(call).await;
+            assert_eq!((answer.status, answer.code()), (401, Some("unauthenticated")), "{route}");
+        }
     }
 }
 

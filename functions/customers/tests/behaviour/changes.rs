@@ -64,7 +64,9 @@ async fn a_place_is_cleared_with_null_and_merged_member_by_member() {
     assert_eq!(set.status, 200);
     let moved = patch(&shop, 2, &json!({ "place": { "city": "Bonn" } })).await;
     assert_eq!(moved.body["place"], json!({ "country": "DE", "city": "Bonn" }));
-    let cleared = patch(&shop, 3, &json!({ "place": null })).await;
+    let emigrated = patch(&shop, 3, &json!({ "place": { "country": "AT" } })).await;
+    assert_eq!(emigrated.body["place"], json!({ "country": "AT", "city": "Bonn" }));
+    let cleared = patch(&shop, 4, &json!({ "place": null })).await;
     assert_eq!((cleared.status, cleared.body.get("place")), (200, Some(&Value::Null)));
     assert_eq!(shop.read("ann").await.body, cleared.body);
 }

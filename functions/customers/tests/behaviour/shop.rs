@@ -95,7 +95,7 @@ impl Shop {
             summary: None,
         };
         let product = Stored::new(product, born(), Instant::now());
-        self.store.table.transact(&product::create(&product, 1_000_000).unwrap()).await.unwrap();
+        self.store.table.transact(&product::create(&product, 1_000_000, &[]).unwrap()).await.unwrap();
     }
 
     pub async fn retire(&self, product: &str) {

@@ -9,10 +9,10 @@ use crate::change::Change;
 use crate::customer;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, value};
-use crate::id::{CustomerId, OrderId, OrderReference, ProductId, time_ordered_floor};
+use crate::id::{CustomerId, OrderId, ProductId, time_ordered_floor};
 use crate::idempotency;
 use crate::instant::Instant;
-use crate::item::{EncodeError, Entity as _, Stored};
+use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::pattern::{Consistency, patterns};
 use crate::product;
@@ -25,7 +25,6 @@ patterns! {
     EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the step that follows is decided from it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("the rows derived from them are written once"), "system", "Read an order's lines alone", ["stream"];
     HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a record may be older than what is stored"), "staff", "Read an order's head", ["POST /v1/orders/{id}/log", "GET /v1/orders/{id}/log", "stream"];
-    REFERENCED = "orders.referenced": GetItem, "PK = REFERENCE#<reference>, SK = REFERENCE" => "the order that has the reference", Consistency::Strong("the order that took the reference was written a moment ago"), "owner", "Find the order that has a reference", ["POST /v1/orders"];
     MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns" => "version = the If-Match", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock", ["POST /v1/orders/{id}/status"];
     OF_CUSTOMER = "orders.of-customer": Query, "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward" => "order copies, newest first", Consistency::Eventual, "owner", "List a customer's orders by date", ["GET /v1/customers/{id}/orders"];
     BY_STATUS = "orders.by-status": ShardedQuery on Gsi2, "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward" => "order summaries, newest first", Consistency::Eventual, "staff", "List orders by status and date", ["GET /v1/orders"];
@@ -182,15 +181,6 @@ pub fn lines(id: &OrderId) -> Result<Query<Stored<OrderLine>>, KeyError> {
 /// [`KeyError`].
 pub fn head(id: &OrderId) -> Result<Get<Stored<Order>>, KeyError> {
     Ok(Get::new(&HEAD, key(id)?))
-}
-
-/// Which order has a reference.
-///
-/// # Errors
-/// [`KeyError`].
-pub fn referenced(reference: &OrderReference, of: &OrderId) -> Result<Get<Stored<ReferenceClaim>>, KeyError> {
-    let claim = ReferenceClaim { reference: reference.clone(), order_id: of.clone() };
-    Ok(Get::new(&REFERENCED, claim.key()?))
 }
 
 /// One step of an order's life.

@@ -4,15 +4,16 @@ use super::{
     Adjustment, CATEGORY_SHARDS, CategoryPath, CategoryPlace, Listed, Product, ProductContent, Stock,
     category_partition, content_key, in_catalogue, key, partition, stock_key,
 };
+use crate::category::CategoryNode;
 use crate::change::Change;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
-use crate::id::{Born, ProductId};
+use crate::id::ProductId;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::{Index, KeyError};
 use crate::pattern::{Consistency, patterns};
-use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
 /// Which part of a product transaction was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +24,14 @@ pub enum Part {
     Stock,
     /// Its content item.
     Content,
+    /// A node of its category path.
+    Category,
     /// The idempotency record: the same request was answered before.
     Idempotency,
 }
 
 patterns! {
-    CREATE = "products.create": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "neither exists", Consistency::Write, "staff", "Create a product with its stock", ["POST /v1/products"];
+    CREATE = "products.create": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = CHILD#<name>, for each missing node" => "product and stock do not exist", Consistency::Write, "staff", "Create a product with its stock and the missing categories", ["POST /v1/products"];
     CREATE_MANY = "products.create-many": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products" => "none exists", Consistency::Write, "staff", "Create the new products of an import", ["POST /v1/products/import"];
     REVIVE = "products.revive": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "the product is retired and at the rev that was seen", Consistency::Write, "staff", "Bring a retired product back under its id", ["POST /v1/products", "POST /v1/products/import"];
     PAGE = "products.page": Query, "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$" => "summary, review statistics, stock", Consistency::Eventual, "any", "Read a product with stock and statistics, without content", ["GET /v1/products/{id}", "POST /v1/products", "PATCH /v1/products/{id}"];
@@ -49,14 +52,19 @@ fn stock_of(product: &Stored<Product>, available: u64) -> Stored<Stock> {
     Stored::new(stock, product.meta.born.clone(), product.meta.created_at)
 }
 
-/// Creates a product with its stock.
+/// Creates a product with its stock and the missing nodes of its category path.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn create(product: &Stored<Product>, available: u64) -> Result<Transaction<Part>, EncodeError> {
-    Ok(Transaction::new(&CREATE)
+pub fn create(
+    product: &Stored<Product>,
+    available: u64,
+    nodes: &[Stored<CategoryNode>],
+) -> Result<Transaction<Part>, EncodeError> {
+    let transaction = Transaction::new(&CREATE)
         .action(Part::Product, Guarded::put(product, Condition::NotExists)?)
-        .action(Part::Stock, Guarded::put(&stock_of(product, available), Condition::NotExists)?))
+        .action(Part::Stock, Guarded::put(&stock_of(product, available), Condition::NotExists)?);
+    with_nodes(transaction, nodes)
 }
 
 /// Creates up to 50 products with their stock. Labels are positions in `products`.
@@ -75,17 +83,18 @@ pub fn create_many<'a>(
     Ok(transaction)
 }
 
-/// Brings a retired product back as another incarnation; `version` and `rev` go on where they were.
+/// Brings a retired product back as another incarnation, `product`, with the missing nodes of its category path; `version` and `rev` go on
+/// where they were.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn revive(
     retired: &Stored<Product>,
-    product: &Product,
+    product: &Stored<Product>,
     available: u64,
-    born: &Born,
-    at: Instant,
+    nodes: &[Stored<CategoryNode>],
 ) -> Result<Transaction<Part>, EncodeError> {
+    let (born, at) = (&product.meta.born, product.meta.created_at);
     let change = Change::<Product>::visible(at)
         .reborn(born, at)
         .name(&product.name)?
@@ -101,13 +110,23 @@ pub fn revive(
         .set("product_id", &product.id)?
         .set("available", available)?
         .set("sellable", true)?;
-    Ok(Transaction::new(&REVIVE).action(Part::Product, Guarded::update(key(&product.id)?, change, seen)).action(
-        Part::Stock,
-        Guarded {
-            write: crate::request::Write::Update { key: stock_key(&product.id)?, steps: stock.into_steps() },
-            condition: None,
-        },
-    ))
+    let stock = Write::Update { key: stock_key(&product.id)?, steps: stock.into_steps() };
+    let transaction = Transaction::new(&REVIVE)
+        .action(Part::Product, Guarded::update(key(&product.id)?, change, seen))
+        .action(Part::Stock, Guarded { write: stock, condition: None });
+    with_nodes(transaction, nodes)
+}
+
+/// A node is the same whoever writes it, so it has no condition.
+fn with_nodes(
+    mut transaction: Transaction<Part>,
+    nodes: &[Stored<CategoryNode>],
+) -> Result<Transaction<Part>, EncodeError> {
+    for node in nodes {
+        let put = Guarded { write: Write::Put { item: node.to_item()? }, condition: None };
+        transaction = transaction.action(Part::Category, put);
+    }
+    Ok(transaction)
 }
 
 /// Everything that a product page shows: summary, statistics, stock. A retired product comes back too.

@@ -2,7 +2,7 @@
 
 use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier, TierPlace};
-use key_schema::id::{AddressName, Born, ProductId};
+use key_schema::id::{AddressName, ProductId};
 use key_schema::idempotency::Answer;
 use key_schema::order::{OrderStatus, Placement, Step};
 use key_schema::product::{CategoryPlace, Product};
@@ -95,16 +95,15 @@ fn products(world: &World) -> Vec<Shown> {
     let (now, stored, id) = (at(NOW), world.product(), &world.product);
     let mut second = world.product();
     second.data.id = ProductId::new("a/b #1").unwrap();
-    let born = Born::generate(now, [0xD4; 10]);
     let place = CategoryPlace { category_path: &path(&["GROCERY", "ICE"]), id };
     let moved =
         Change::<Product>::visible(now).price(&world.money(99)).unwrap().summary(&None).unwrap().enter(&place).unwrap();
     let claim =
         idempotency::claim(&world.idempotency_record(Answer::Body { status: 200, body: "{}".into() }), now).unwrap();
     vec![
-        product::create(&stored, 100).unwrap().show("product::create"),
+        product::create(&stored, 100, &[world.category_node()]).unwrap().show("product::create"),
         product::create_many([(&stored, 100), (&second, 0)]).unwrap().show("product::create_many"),
-        product::revive(&world.retired_product(), &stored, 100, &born, now).unwrap().show("product::revive"),
+        product::revive(&world.retired_product(), &stored, 100, &[]).unwrap().show("product::revive"),
         product::page(id).unwrap().show("product::page"),
         product::edit(id).unwrap().show("product::edit"),
         product::many([id, &second.data.id]).unwrap().show("product::many"),
@@ -185,7 +184,6 @@ fn orders(world: &World) -> Vec<Shown> {
         order::edit(id).unwrap().show("order::edit"),
         order::lines(id).unwrap().show("order::lines"),
         order::head(id).unwrap().show("order::head"),
-        order::referenced(&world.reference, id).unwrap().show("order::referenced"),
         order::advance(shipped).unwrap().show("order::advance"),
         order::advance(cancelled).unwrap().show("order::advance"),
         order::of_customer(customer, from, to).unwrap().show("order::of_customer"),

@@ -174,8 +174,8 @@ fn spellings_of_one_name_meet() {
     }
 }
 
-/// Some letters fold to sequences that compose or decompose again; one round is not enough for them. Nothing above the planes that are
-/// looked at has a mapping.
+/// A name that is folded again, because it was read from a claim, must meet itself. Nothing above the planes that are looked at has a
+/// mapping.
 #[test]
 fn folding_is_stable_for_every_letter_and_for_those_that_it_changes_with_every_accent() {
     let accents = ["\u{300}", "\u{301}", "\u{308}", "\u{30C}", "\u{323}", "\u{345}", "\u{344}", "\u{F71}", "\u{1DCE}"];

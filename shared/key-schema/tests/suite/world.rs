@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
-use key_schema::id::{AddressName, Born, CustomerId, LogId, OrderId, OrderReference, ProductId, SessionId, StoreId};
+use key_schema::id::{
+    AddressName, Born, CustomerId, LogId, MAX_ID_BYTES, OrderId, OrderReference, ProductId, SessionId, StoreId,
+};
 use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
 use key_schema::item::{Meta, Stored};
 use key_schema::money::{Currency, Money};
@@ -39,6 +41,22 @@ pub struct World {
     pub event_id: String,
 }
 
+/// Names of one character each, as long and as many as a path may have.
+fn longest_path(character: &str) -> CategoryPath {
+    let mut names: Vec<String> = Vec::new();
+    loop {
+        let mut longer = names.clone();
+        match longer.last_mut() {
+            Some(name) if name.len() < MAX_ID_BYTES => name.push_str(character),
+            _ => longer.push(character.to_owned()),
+        }
+        match CategoryPath::new(longer.clone()) {
+            Ok(_) => names = longer,
+            Err(_) => return CategoryPath::new(names).unwrap(),
+        }
+    }
+}
+
 const PLACED: &str = "2017-01-01T11:53:26.000Z";
 
 impl World {
@@ -65,7 +83,6 @@ impl World {
     /// Everything as long as the rules allow, and nearly all of it escaped.
     pub fn longest() -> Self {
         let hashes = |count: usize| "#".repeat(count);
-        let x = "x".repeat(128);
         Self {
             customer: CustomerId::new(hashes(128)).unwrap(),
             product: ProductId::new(hashes(128)).unwrap(),
@@ -77,8 +94,8 @@ impl World {
             order: OrderId::new(hashes(128)).unwrap(),
             email: format!("{}@{}", hashes(200), hashes(53)).parse().unwrap(),
             username: hashes(128).parse().unwrap(),
-            category: path(&[&hashes(128), &hashes(65)]),
-            unescaped_category: path(&[&x, &x, &x, &x, &"x".repeat(64)]),
+            category: longest_path("#"),
+            unescaped_category: longest_path("x"),
             scope: Scope { caller: hashes(128), key: hashes(255) },
             event_id: hashes(64),
         }

@@ -307,7 +307,7 @@ async fn customers(bench: &mut Bench) {
 
 async fn products(bench: &mut Bench) {
     for number in 1..=25 {
-        let create = product::create(&data::product(number), 1000).unwrap();
+        let create = product::create(&data::product(number), 1000, &[]).unwrap();
         if number == 1 {
             bench.transact("one product", create).await;
         } else {
@@ -337,7 +337,7 @@ async fn products(bench: &mut Bench) {
     bench.transact("one product", product::retire(&product_id(150), 1, at(1)).unwrap()).await;
     let retired: Stored<Product> = bench.table.get(&product::edit(&product_id(150)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
-    let revive = product::revive(&retired, &data::product(150).data, 1000, &data::born(9), at(2)).unwrap();
+    let revive = product::revive(&retired, &data::product(150), 1000, &[]).unwrap();
     bench.transact("one product", revive).await;
     bench.update("one stock", product::set_stock(&id, 900, at(1)).unwrap()).await;
     bench.get("one stock", product::stock(&id).unwrap()).await;
@@ -402,7 +402,6 @@ async fn orders(bench: &mut Bench) {
     bench.query("5 lines", 5, order::lines(&order_id(1)).unwrap()).await;
     bench.get("one head", order::head(&order_id(1)).unwrap()).await;
     let (head, lines) = data::order(1, 5);
-    bench.get("one claim", order::referenced(head.reference.as_ref().unwrap(), &head.id).unwrap()).await;
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
     fn step<'a>(order: &'a Stored<order::Order>, lines: &'a [order::OrderLine], to: OrderStatus) -> Step<'a> {
         Step { order, lines, to, at: at(100), by: "staff-7", note: None, carrier: None, tracking: None }

@@ -2,7 +2,8 @@ use std::collections::BTreeSet;
 
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
-use key_schema::customer::{self, Part, Tier};
+use key_schema::change::Change;
+use key_schema::customer::{self, Customer, Part, Tier};
 use key_schema::id::CustomerId;
 use key_schema::item::Stored;
 use key_schema::order::{self, Placement};
@@ -10,7 +11,7 @@ use key_schema::request::MAX_TRANSACTION_ACTIONS;
 use key_schema::{category, product};
 use table::{TableError, TransactError, WriteError};
 
-use crate::data::{self, at, customer_id};
+use crate::data::{self, at, customer_id, product_id};
 
 fn fault(kind: FaultKind, rate: f64, count: Option<u32>) -> Fault {
     Fault { kind, rate, count, seed: 7 }
@@ -163,4 +164,30 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
     let refused = table.transact(&place).await;
     assert!(matches!(refused, Err(TransactError::Table(TableError::TooManyActions(_)))), "{refused:?}");
     assert_eq!(table.meter().take(), []);
+}
+
+/// An answer that is lost says nothing about what was done. A single write is then not sent again, because its own effect would refuse it; a
+/// transaction is, because its token tells DynamoDB that it is the same one.
+#[tokio::test]
+async fn a_lost_answer_neither_doubles_a_write_nor_makes_its_author_the_loser_of_a_race_with_himself() {
+    let lose_one = fault(FaultKind::Timeout, 1.0, Some(1));
+    let single = async {
+        let test = with_customers(1).await;
+        let table = test.table();
+        test.faults().add(lose_one.clone()).unwrap();
+        let change = Change::<Customer>::visible(at(1)).name(&"Augusta".to_owned()).unwrap();
+        let answer = table.update(&customer::update(&customer_id(1), change, 1).unwrap()).await;
+        assert!(matches!(answer, Err(WriteError::Table(TableError::Unavailable(_)))), "{answer:?}");
+        let now = table.get(&customer::edit(&customer_id(1)).unwrap()).await.unwrap().unwrap();
+        assert_eq!((now.meta.version, now.data.name.as_str()), (2, "Augusta"), "done once");
+    };
+    let transaction = async {
+        let test = TestTable::create().await;
+        let table = test.table();
+        test.faults().add(lose_one.clone()).unwrap();
+        table.transact(&product::create(&data::product(1), 10, &[]).unwrap()).await.unwrap();
+        assert_eq!(test.faults().counts()[0].fired, 1);
+        assert_eq!(table.get(&product::stock(&product_id(1)).unwrap()).await.unwrap().unwrap().available, 10);
+    };
+    tokio::join!(single, transaction);
 }

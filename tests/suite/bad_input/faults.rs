@@ -1,0 +1,352 @@
+//! Every single fault that a request can have.
+
+use serde_json::{Value as Json, json};
+
+use super::world::Good;
+use super::{Trial, place};
+use crate::support::client::Call;
+use crate::support::openapi::{Operation, api};
+use crate::support::schema::breaches;
+
+/// Bodies of a route that takes JSON, in bytes.
+const BODY_LIMIT: usize = 256 * 1024;
+/// The import's body, in bytes, and its lines.
+const IMPORT_LIMIT: usize = 2 * 1024 * 1024;
+const IMPORT_LINES: usize = 1000;
+/// A field that no body has.
+const UNKNOWN: &str = "no_such_field";
+/// Percent-encoded ids that hold a control character, and that have 129 bytes.
+const BAD_IDS: [&str; 8] =
+    ["%00", "a%00", "%0A", "a%1Fb", "%7F", "%C2%85", "\t129 of one byte", "\t129 of two and one"];
+const BAD_CATEGORIES: [&str; 14] = [
+    "a~",
+    "~a",
+    "a~~b",
+    "_",
+    "a_2",
+    "_2g",
+    "_2f",
+    "_41",
+    "a%20b",
+    "%C3%A4",
+    "_00",
+    "_FF",
+    "\t9 names",
+    "\ta long name",
+];
+
+/// All the faults of an operation, on its good request.
+pub fn of(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    trials.extend(identities(operation, good));
+    trials.extend(paths(good));
+    trials.extend(queries(operation, good));
+    trials.extend(headers(operation, good));
+    match (operation.body(), &good.body) {
+        (Some(_), Some(body)) if good.content_type == "application/x-ndjson" => trials.extend(import(good, body)),
+        (Some(schema), Some(body)) => {
+            trials.extend(contents(good, body));
+            trials.extend(values(schema, body).into_iter().map(|(body, pointer)| {
+                let spoilt = Good { body: Some(body), ..good.clone() };
+                let shown: String = spoilt.body.as_ref().map(ToString::to_string).unwrap_or_default();
+                Trial::new(spoilt.call(), shown.chars().take(300).collect::<String>(), 422, "invalid_body").at(pointer)
+            }));
+        }
+        _ => {}
+    }
+    trials
+}
+
+fn with_body(good: &Good, call: Call) -> Call {
+    match &good.body {
+        Some(body) => call.header("content-type", good.content_type).body(body.to_string()),
+        None => call,
+    }
+}
+
+/// Nobody, somebody without a right to it, and tokens that are none.
+fn identities(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
+    let who = operation.own["x-who"].as_str().unwrap();
+    if who == "any" {
+        return Vec::new();
+    }
+    let call = || with_body(good, good.bare());
+    let mut trials = vec![Trial::gateway(call(), "no token", 401)];
+    for token in ["Bearer", "Bearer x.y.z", "Basic c3RhZmY6", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJzdGFmZiJ9."] {
+        trials.push(Trial::gateway(call().header("authorization", token), token, 401));
+    }
+    let stranger = call().customer("bad-stranger");
+    let refusal = match (who, operation.own["operationId"].as_str().unwrap()) {
+        ("staff", _) => Trial::new(stranger, "not staff", 403, "forbidden"),
+        // Whether it exists is no secret of one who does not exist yet.
+        (_, "createCustomer") => Trial::new(stranger, "another's id", 403, "forbidden"),
+        (_, "placeOrder") => {
+            // Fields of staff's are unknown to a customer, which would be another fault.
+            let mut plain = good.clone();
+            let body = plain.body.as_mut().unwrap();
+            for (place, name) in [("", "placed_at"), ("", "store_id"), ("/lines/0", "total")] {
+                super::place(body, place).as_object_mut().unwrap().remove(name);
+            }
+            Trial::new(with_body(&plain, plain.bare()).customer("bad-stranger"), "not the owner", 404, "not_found")
+        }
+        _ => Trial::new(stranger, "not the owner", 404, "not_found"),
+    };
+    trials.push(refusal);
+    trials
+}
+
+fn paths(good: &Good) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for (position, (name, _)) in good.parameters.iter().enumerate() {
+        let with = |value: &str| {
+            let mut spoilt = good.clone();
+            value.clone_into(&mut spoilt.parameters[position].1);
+            spoilt.call()
+        };
+        let bad = if name == "path" { &BAD_CATEGORIES[..] } else { &BAD_IDS };
+        for value in bad {
+            let value = match *value {
+                "\t129 of one byte" => "x".repeat(129),
+                "\t129 of two and one" => "%C3%A4".repeat(64) + "x",
+                "\t9 names" => ["x"; 9].join("~"),
+                "\ta long name" => "x".repeat(129),
+                other => other.to_owned(),
+            };
+            trials.push(Trial::new(with(&value), format!("{name} is {value}"), 422, "invalid_id"));
+        }
+        trials.push(Trial::gateway(with("%FF"), format!("{name} is not UTF-8"), 400));
+        trials.push(Trial::gateway(with(""), format!("{name} is empty"), 404));
+    }
+    trials
+}
+
+fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let with = |query: &[(&str, &str)]| {
+        let mut spoilt = good.clone();
+        spoilt.query.retain(|(name, _)| !query.iter().any(|(given, _)| given == name));
+        spoilt.query.extend(query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        spoilt.call()
+    };
+    let invalid = |call: Call, fault: String| Trial::new(call, fault, 400, "invalid_parameter");
+    for parameter in operation.parameters().filter(|parameter| parameter["in"] == "query") {
+        let name = parameter["name"].as_str().unwrap();
+        let schema = api().follow(&parameter["schema"]);
+        let (long, words) = ("x".repeat(513), ["word"; 33].join("+"));
+        let (bad, good_one): (Vec<&str>, &str) = match (name, schema["format"].as_str(), schema.get("enum")) {
+            ("limit", ..) => (vec!["0", "-1", "101", "abc", "1e3", "", "%2B5", "5.0", "99999999999999999999"], "1"),
+            ("cursor", ..) => {
+                for value in ["", "x", "null", "%00", "ä", "eyJhIjoxfQ", &"x".repeat(1025)] {
+                    trials.push(Trial::new(
+                        with(&[(name, value)]),
+                        format!("cursor is {value}"),
+                        400,
+                        "cursor_invalid",
+                    ));
+                }
+                continue;
+            }
+            (_, Some("date-time"), _) => {
+                let bad =
+                    vec!["today", "", "2017-01-01", "2017-13-01T00:00:00Z", "2017-01-01T00:00:00", "1483228800", "%00"];
+                (bad, "2017-01-01T00:00:00Z")
+            }
+            (_, _, Some(values)) => (vec!["neither", "", "PENDING"], values[0].as_str().unwrap()),
+            (_, Some("int64"), _) => (vec!["-1", "abc", "", "1.5", "1e3", "9223372036854775808"], "1"),
+            ("email", ..) => (vec!["x", "", "@", "a%0Ab@c"], "a@b"),
+            ("q", ..) => (vec![&long, &words], "x"),
+            ("brand", ..) => (vec!["", &long, "%00"], "x"),
+            ("category", ..) => (vec!["", "%00", "x+/+"], "x"),
+            other => panic!("{}: what is a bad {other:?}?", operation.key()),
+        };
+        trials.extend(bad.iter().map(|value| invalid(with(&[(name, value)]), format!("{name} is {value}"))));
+        trials.push(invalid(with(&[(name, good_one), (name, good_one)]), format!("{name} is given twice")));
+        if parameter["required"] == true {
+            let mut spoilt = good.clone();
+            spoilt.query.retain(|(given, _)| given != name);
+            trials.push(invalid(spoilt.call(), format!("{name} is missing")));
+        }
+    }
+    if operation.own["operationId"] == "findCustomers" {
+        trials.push(invalid(with(&[("tier", "bronze"), ("email", "a@b")]), "both".to_owned()));
+        trials.push(invalid(Good { query: Vec::new(), ..good.clone() }.call(), "neither".to_owned()));
+    }
+    if operation.own["operationId"] == "searchProducts" {
+        trials.push(invalid(with(&[("min_price", "2"), ("max_price", "1")]), "the prices are crossed".to_owned()));
+    }
+    trials
+}
+
+fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let takes = |name: &str| operation.parameters().find(|parameter| parameter["name"] == name);
+    let with = |headers: &[(&str, &str)]| {
+        let changed = ["if-match", "if-none-match", "idempotency-key"];
+        let mut spoilt = good.clone();
+        spoilt.headers.retain(|(name, _)| !changed.contains(&name.as_str()));
+        spoilt.headers.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        spoilt.call()
+    };
+    if takes("If-Match").is_some() {
+        trials.push(Trial::new(with(&[]), "no If-Match", 428, "if_match_missing"));
+        trials.push(Trial::new(with(&[("if-match", "\"99\"")]), "a stale If-Match", 412, "version_mismatch"));
+        for tag in
+            ["*", "1", "W/\"1\"", "\"01\"", "\"+1\"", "\"1\", \"2\"", "\"\"", "\"x\"", "\"18446744073709551616\""]
+        {
+            trials.push(Trial::new(with(&[("if-match", tag)]), format!("If-Match is {tag}"), 400, "invalid_header"));
+        }
+    }
+    if takes("If-None-Match").is_some() {
+        trials.push(Trial::new(with(&[("if-none-match", "*")]), "it is there", 409, "already_exists"));
+        let both = [("if-none-match", "*"), ("if-match", "\"1\"")];
+        trials.push(Trial::new(with(&both), "both conditions", 400, "invalid_header"));
+        trials.push(Trial::new(with(&[("if-none-match", "\"1\"")]), "a tag", 400, "invalid_header"));
+    }
+    if let Some(parameter) = takes("Idempotency-Key") {
+        if parameter["required"] == true {
+            trials.push(Trial::new(with(&[]), "no key", 400, "idempotency_key_missing"));
+        }
+        for key in ["", "ä", &"x".repeat(256)] {
+            trials.push(Trial::new(
+                with(&[("idempotency-key", key)]),
+                format!("the key is {key}"),
+                400,
+                "invalid_header",
+            ));
+        }
+    }
+    trials
+}
+
+/// Bodies that are no JSON object, or not said to be one, or too large.
+fn contents(good: &Good, body: &Json) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let call =
+        |media_type: &str, content: Vec<u8>| good.bare().staff().header("content-type", media_type).body(content);
+    let json = |content: &str| call("application/json", content.as_bytes().to_vec());
+    let whole = body.to_string();
+    let twice = format!(r#"{{"a":1,{}"a":2}}"#, "");
+    for content in [
+        "",
+        " ",
+        "{",
+        "}",
+        "{]",
+        "nul",
+        "{'a':1}",
+        "{\"a\":1,}",
+        "{\"a\":NaN}",
+        &format!("{whole}x"),
+        &whole[1..],
+        &twice,
+        "\"\\ud800\"",
+    ] {
+        trials.push(Trial::new(json(content), format!("the body is {content}"), 400, "malformed_json"));
+    }
+    trials.push(Trial::new(call("application/json", b"{\"a\":\"\xff\"}".to_vec()), "not UTF-8", 400, "malformed_json"));
+    trials.push(Trial::new(json(&"[".repeat(10_000)), "too deep", 400, "malformed_json"));
+    trials.push(Trial::new(
+        good.bare().staff().header("content-type", "application/json"),
+        "no body",
+        400,
+        "malformed_json",
+    ));
+    for content in ["[]", "null", "true", "1", "1e999", "\"text\"", &format!("[{whole}]")] {
+        trials.push(Trial::new(json(content), format!("the body is {content}"), 422, "invalid_body").at(""));
+    }
+    for media_type in [
+        "text/plain",
+        "application/xml",
+        "application/x-www-form-urlencoded",
+        "application/jsonp",
+        "application/json; charset=latin1",
+    ] {
+        let call = call(media_type, whole.clone().into_bytes());
+        trials.push(Trial::new(call, media_type, 415, "unsupported_media_type"));
+    }
+    let padded = |size: usize| format!("{whole}{}", " ".repeat(size - whole.len()));
+    trials.push(Trial::new(json(&padded(BODY_LIMIT + 1)), "a byte too large", 413, "body_too_large"));
+    // As large as it may be, so something else is found wrong.
+    let unknown = format!(r#"{{"{UNKNOWN}":"{}"}}"#, "x".repeat(BODY_LIMIT - UNKNOWN.len() - 7));
+    assert_eq!(unknown.len(), BODY_LIMIT);
+    trials.push(Trial::new(json(&unknown), "just small enough", 422, "invalid_body").at(""));
+    trials
+}
+
+/// Bodies in which one value is of another type, missing or unknown, with the place of the error.
+fn values(schema: &Json, body: &Json) -> Vec<(Json, String)> {
+    let others = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(1.5),
+        json!(u64::MAX),
+        json!(""),
+        json!("a\u{0}b"),
+        json!("x".repeat(9000)),
+        json!([]),
+        json!({}),
+    ];
+    let mut found = Vec::new();
+    let mut pointers = Vec::new();
+    collect(body, String::new(), &mut pointers);
+    for pointer in pointers {
+        for other in &others {
+            let mut spoilt = body.clone();
+            other.clone_into(place(&mut spoilt, &pointer));
+            found.push((spoilt, pointer.clone()));
+        }
+        if let Json::Object(members) = body.pointer(&pointer).unwrap() {
+            for name in members.keys() {
+                let mut spoilt = body.clone();
+                place(&mut spoilt, &pointer).as_object_mut().unwrap().remove(name);
+                found.push((spoilt, format!("{pointer}/{name}")));
+            }
+            let mut spoilt = body.clone();
+            place(&mut spoilt, &pointer)[UNKNOWN] = json!(1);
+            found.push((spoilt, format!("{pointer}/{UNKNOWN}")));
+        }
+    }
+    // Some of them keep the schema: null and what may be left out.
+    found.retain(|(spoilt, _)| !breaches(api(), schema, spoilt, false).is_empty());
+    found
+}
+
+/// The places of a value and of all in it.
+fn collect(value: &Json, pointer: String, all: &mut Vec<String>) {
+    match value {
+        Json::Object(members) => {
+            members.iter().for_each(|(name, value)| collect(value, format!("{pointer}/{name}"), all))
+        }
+        Json::Array(items) => (0..).zip(items).for_each(|(at, item)| collect(item, format!("{pointer}/{at}"), all)),
+        _ => {}
+    }
+    all.push(pointer);
+}
+
+/// An import of nothing but bad lines.
+pub fn bad_lines(good: &Good) -> (Call, usize) {
+    let schema = api().schema("NewProduct");
+    let line = good.body.as_ref().unwrap();
+    let mut lines: Vec<String> = values(schema, line).into_iter().map(|(line, _)| line.to_string()).collect();
+    let mut nameless = line.clone();
+    nameless.as_object_mut().unwrap().remove("id");
+    lines.extend([nameless.to_string(), "{".to_owned(), "nul".to_owned(), "[]".to_owned(), format!("{line}{line}")]);
+    let call = good.bare().staff().header("content-type", good.content_type);
+    (call.body(lines.join("\n")), lines.len())
+}
+
+/// The import's body as a whole. What is wrong with one line is that line's affair.
+fn import(good: &Good, line: &Json) -> Vec<Trial> {
+    let call = |media_type: &str, content: String| good.bare().staff().header("content-type", media_type).body(content);
+    let lines = |count: usize| format!("{line}\n").repeat(count);
+    let large = lines(1) + &" ".repeat(IMPORT_LIMIT);
+    let not_utf8 = good.bare().staff().header("content-type", good.content_type).body(&b"\xff\n"[..]);
+    vec![
+        Trial::new(call("application/json", lines(1)), "JSON", 415, "unsupported_media_type"),
+        Trial::new(call("text/csv", lines(1)), "CSV", 415, "unsupported_media_type"),
+        Trial::new(call(good.content_type, large), "too large", 413, "body_too_large"),
+        Trial::new(call(good.content_type, lines(IMPORT_LINES + 1)), "too many", 422, "too_many_lines"),
+        Trial::new(not_utf8, "not UTF-8", 400, "malformed_json"),
+    ]
+}

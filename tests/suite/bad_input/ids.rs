@@ -1,0 +1,173 @@
+//! Ids in any script and with every mark that means something elsewhere, from creation to removal.
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::Call;
+use crate::support::shop::{listed, order_body, order_call, path, product_body, stock};
+use crate::support::{drain, with_system};
+
+/// Ids that are none too strange.
+fn ids() -> Vec<String> {
+    let mut ids: Vec<String> = [
+        "a#b",
+        "#",
+        "50%",
+        "%",
+        "%25",
+        "%2F",
+        "a/b",
+        "/",
+        "//",
+        "a b",
+        " a ",
+        "a+b",
+        "a?b=c&d",
+        "a~b_20",
+        "..a",
+        "a\\b",
+        "'\"`",
+        "<b>",
+        "{id}",
+        "$",
+        "CUSTOMER#x",
+        "PROFILE",
+        "import",
+        "Ä",
+        "A\u{308}",
+        "Straße",
+        "Ελλάδα",
+        "Россия",
+        "ישראל",
+        "العربية",
+        "भारत",
+        "商品",
+        "日本語",
+        "한국",
+        "🧊",
+        "👩‍👩‍👧",
+        "\u{200b}",
+        "\u{feff}x",
+        "\u{202e}x",
+        "\u{10ffff}",
+        "null",
+        "0",
+        "-1",
+        "True",
+    ]
+    .map(|id| format!("ids-{id}"))
+    .into();
+    // As long as an id may be, of what takes most room in a key, in UTF-8, and in a URL.
+    ids.extend([
+        format!("ids-{}", "#".repeat(124)),
+        format!("ids-{}", "ä".repeat(62)),
+        format!("ids-{}", "🧊".repeat(31)),
+    ]);
+    ids
+}
+
+fn staff(path: &str) -> Call {
+    Call::new("GET", path).staff()
+}
+
+async fn read(system: &System, path: &str) -> Json {
+    staff(path).send(system).await.expect(200).body
+}
+
+/// Whether a list names this id, in a field of this name.
+async fn is_listed(system: &System, path: &str, field: &str, id: &str) -> bool {
+    listed(system, path, 100, staff).await.iter().any(|entry| entry[field] == id)
+}
+
+async fn delete(system: &System, path: &str) {
+    let thing = staff(path).send(system).await;
+    let tag = thing.headers.get("etag").cloned().unwrap_or_default();
+    let call = Call::new("DELETE", path).staff();
+    let call = if tag.is_empty() { call } else { call.header("if-match", &tag) };
+    call.send(system).await.expect(204);
+    let gone = staff(path).send(system).await;
+    assert!([404, 403].contains(&gone.status), "{path} is still there: {}", gone.status);
+}
+
+/// One id as customer, address, product, reviewer, reference and store, each through its whole life.
+async fn live(system: &System, id: &str, n: usize) {
+    // Ids are never folded, while addresses and names are: those differ by number.
+    let body =
+        json!({ "id": id, "email": format!("ids-{n}@example.com"), "username": format!("ids {n}"), "name": "N" });
+    let created = Call::new("POST", "/v1/customers").staff().json(&body).send(system).await.expect(201);
+    let own = path(&["customers", id]);
+    assert_eq!((&created.body["id"], &created.headers["location"]), (&json!(id), &own));
+    assert_eq!(read(system, &own).await, created.body);
+    // The customer's own token names the same id.
+    Call::new("GET", &own).customer(id).send(system).await.expect(200);
+
+    let product = product_body(id, &["ids", id], 10);
+    let created = Call::new("POST", "/v1/products").staff().json(&product).send(system).await.expect(201);
+    let shelf = path(&["products", id]);
+    assert_eq!((&created.body["id"], &created.headers["location"]), (&json!(id), &shelf));
+    assert_eq!(read(system, &shelf).await, created.body);
+    assert!(is_listed(system, "/v1/categories/ids/products", "id", id).await);
+    let leaf = listed(system, "/v1/categories/ids/children", 100, staff).await;
+    let leaf = leaf.iter().find(|category| category["name"] == id).unwrap()["id"].as_str().unwrap().to_owned();
+    assert!(is_listed(system, &format!("/v1/categories/{leaf}/products"), "id", id).await);
+
+    let put = |segments: &[&str], body: Json| Call::new("PUT", &path(segments)).staff().json(&body);
+    let address = json!({ "street": "S", "city": "C", "country": "DE" });
+    let found = put(&["customers", id, "addresses", id], address).send(system).await.expect(200);
+    assert_eq!(found.body["addresses"][id]["city"], "C");
+    put(&["customers", id, "cart", "items", id], json!({ "quantity": 2 })).send(system).await.expect(200);
+    assert_eq!(read(system, &path(&["customers", id, "cart", "items", id])).await["product_id"], id);
+    assert_eq!(read(system, &path(&["customers", id, "cart"])).await["items"][0]["product_id"], id);
+    let review = put(&["products", id, "reviews", id], json!({ "rating": 3, "title": "T", "text": "T" }));
+    review.header("if-none-match", "*").send(system).await.expect(201);
+    assert!(is_listed(system, &path(&["products", id, "reviews"]), "customer_id", id).await);
+    assert!(is_listed(system, &path(&["customers", id, "reviews"]), "product_id", id).await);
+    put(&["products", id, "content"], json!({ "text": id }))
+        .header("if-none-match", "*")
+        .send(system)
+        .await
+        .expect(201);
+    assert_eq!(read(system, &path(&["products", id, "content"])).await["product_id"], id);
+    let session = Call::new("POST", &path(&["customers", id, "sessions"])).customer(id).json(&json!({ "device": id }));
+    let session = session.send(system).await.expect(201).body;
+    assert!(is_listed(system, &path(&["customers", id, "sessions"]), "device", id).await);
+
+    let mut body = order_body(id, &[(id, 3)]);
+    body["reference"] = json!(id);
+    body["store_id"] = json!(id);
+    let order = order_call(&body, &format!("ids {n}")).staff().send(system).await.expect(201);
+    let basket = order.headers["location"].clone();
+    assert_eq!(read(system, &basket).await, order.body);
+    assert_eq!((&order.body["reference"], &order.body["store_id"]), (&json!(id), &json!(id)));
+    assert_eq!(order.body["lines"][0]["product_id"], id);
+    assert!(is_listed(system, &path(&["customers", id, "orders"]), "reference", id).await);
+    assert_eq!(stock(system, id).await, 7);
+    let found = read(system, &path(&["customers", id, "overview"])).await;
+    assert_eq!((&found["customer"]["id"], &found["orders"][0]["reference"]), (&json!(id), &json!(id)));
+    let checkout = Call::new("POST", &path(&["customers", id, "cart", "checkout"])).customer(id).json(&json!({}));
+    checkout.send(system).await.expect(201);
+    assert_eq!(stock(system, id).await, 5);
+
+    drain(system).await;
+    let sold = listed(system, &path(&["products", id, "sales"]), 100, staff).await;
+    assert_eq!(sold.len(), 2);
+    assert!(is_listed(system, "/v1/search/products?category=ids&sort=newest", "id", id).await);
+
+    delete(system, &path(&["products", id, "reviews", id])).await;
+    delete(system, &shelf).await;
+    assert!(!is_listed(system, "/v1/categories/ids/products", "id", id).await);
+    let address = path(&["customers", id, "addresses", id]);
+    Call::new("DELETE", &address).staff().send(system).await.expect(204);
+    let ended = path(&["sessions", session["id"].as_str().unwrap()]);
+    Call::new("DELETE", &ended).customer(id).send(system).await.expect(204);
+    assert_eq!(read(system, &own).await["addresses"], json!({}));
+    delete(system, &own).await;
+}
+
+#[test]
+fn an_id_in_any_script_and_with_any_mark_works_from_creation_to_removal() {
+    with_system(async |system| {
+        let ids = ids();
+        futures::future::join_all(ids.iter().enumerate().map(|(n, id)| live(system, id, n))).await;
+    });
+}

@@ -1,0 +1,190 @@
+//! A shop in which every route has something to act on, and a good request for each.
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::Call;
+use crate::support::openapi::Operation;
+use crate::support::shop::{customer, import, moved, order, path, product_body};
+
+/// The shop's ids.
+pub struct World {
+    /// In `picking`.
+    order: String,
+    session: String,
+}
+
+/// A good request of staff, in parts that can be spoilt one by one.
+#[derive(Debug, Clone)]
+pub struct Good {
+    pub method: &'static str,
+    /// Name and value of each parameter in the path.
+    pub parameters: Vec<(String, String)>,
+    pub template: String,
+    pub query: Vec<(String, String)>,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Json>,
+    pub content_type: &'static str,
+}
+
+impl Good {
+    /// The path with its parameters, percent-encoded as they are given here.
+    pub fn url(&self) -> String {
+        let path = self
+            .parameters
+            .iter()
+            .fold(self.template.clone(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value));
+        let query: Vec<String> = self.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
+    }
+
+    /// The request without a token and without its body.
+    pub fn bare(&self) -> Call {
+        self.headers.iter().fold(Call::new(self.method, &self.url()), |call, (name, value)| call.header(name, value))
+    }
+
+    /// The request.
+    pub fn call(&self) -> Call {
+        let call = self.bare().staff();
+        match &self.body {
+            Some(body) => call.header("content-type", self.content_type).body(body.to_string()),
+            None => call,
+        }
+    }
+}
+
+impl World {
+    /// Creates it. Every list has at least two entries.
+    pub async fn create(system: &System) -> Self {
+        for id in ["bad-ann", "bad-bob"] {
+            customer(system, id).await;
+        }
+        let categories = [["bad", "x"], ["bad", "y"]];
+        let products = ["bad-1", "bad-2"];
+        let bodies: Vec<Json> =
+            products.iter().zip(&categories).map(|(id, path)| product_body(id, path, 1000)).collect();
+        import(system, &bodies).await;
+
+        let own = |segments: &[&str]| path(&[&["customers", "bad-ann"], segments].concat());
+        let mut orders = Vec::new();
+        for (key, way) in [
+            ("pending-1", &[][..]),
+            ("pending-2", &[]),
+            ("shipped-1", &["paid", "picking", "shipped"]),
+            ("shipped-2", &["paid", "picking", "shipped"]),
+            ("picking", &["paid", "picking"]),
+        ] {
+            let placed = order(system, "bad-ann", &[("bad-1", 1)], &format!("bad-{key}")).await;
+            orders.push(moved(system, placed, way).await["id"].as_str().unwrap().to_owned());
+        }
+        let order = orders.pop().unwrap();
+        let put = |path: String, body: Json| Call::new("PUT", &path).staff().json(&body);
+        let post = |path: String, body: Json| Call::new("POST", &path).staff().json(&body);
+        let review = json!({ "rating": 4, "title": "T", "text": "T" });
+        let new = |call: Call| call.header("if-none-match", "*");
+        let log = path(&["orders", &order, "log"]);
+        for call in [
+            put(own(&["addresses", "home"]), address()),
+            put(own(&["cart", "items", "bad-1"]), json!({ "quantity": 1 })),
+            new(put(path(&["products", "bad-1", "content"]), json!({ "text": "#" }))),
+            new(put(path(&["products", "bad-1", "reviews", "bad-ann"]), review.clone())),
+            new(put(path(&["products", "bad-2", "reviews", "bad-ann"]), review.clone())),
+            new(put(path(&["products", "bad-1", "reviews", "bad-bob"]), review)),
+            post(log.clone(), json!({ "text": "one" })),
+            post(log, json!({ "text": "two" })),
+            post(own(&["sessions"]), json!({ "device": "one" })),
+        ] {
+            let answer = call.send(system).await;
+            assert!((200..300).contains(&answer.status), "{}", answer.body);
+        }
+        let session = post(own(&["sessions"]), json!({ "device": "two" })).send(system).await.expect(201);
+        Self { order, session: session.body["id"].as_str().unwrap().to_owned() }
+    }
+
+    /// A good request for an operation, in what its thing is now.
+    pub async fn good(&self, system: &System, operation: Operation<'_>) -> Good {
+        let owner = operation.path.split('/').nth(2).unwrap();
+        let parameters = operation.parameters().filter(|parameter| parameter["in"] == "path").map(|parameter| {
+            let name = parameter["name"].as_str().unwrap();
+            let value = match (owner, name) {
+                ("customers", "id") | (_, "customer") => "bad-ann",
+                ("products", "id") | (_, "product") => "bad-1",
+                ("orders", "id") => &self.order,
+                ("sessions", "id") => &self.session,
+                (_, "name") => "home",
+                (_, "path") => "bad",
+                other => panic!("{}: what is {other:?}?", operation.key()),
+            };
+            (name.to_owned(), value.to_owned())
+        });
+        let id = operation.own["operationId"].as_str().unwrap();
+        let query: &[(&str, &str)] = match id {
+            "findCustomers" => &[("tier", "bronze")],
+            "listOrders" => &[("status", "pending")],
+            _ => &[],
+        };
+        let mut good = Good {
+            method: operation.method,
+            template: operation.path.to_owned(),
+            parameters: parameters.collect(),
+            query: query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            headers: Vec::new(),
+            body: operation.body().map(|_| body(id)),
+            content_type: if id == "importProducts" { "application/x-ndjson" } else { "application/json" },
+        };
+        for parameter in operation.parameters().filter(|parameter| parameter["in"] == "header") {
+            match parameter["name"].as_str().unwrap() {
+                "If-Match" => {
+                    let thing = good.url().trim_end_matches("/status").to_owned();
+                    let found = Call::new("GET", &thing).staff().send(system).await.expect(200);
+                    good.headers.push(("if-match".to_owned(), found.headers["etag"].clone()));
+                }
+                "Idempotency-Key" => good.headers.push(("idempotency-key".to_owned(), format!("bad {id}"))),
+                // The thing is there already.
+                "If-None-Match" => {}
+                other => panic!("{}: what is {other}?", operation.key()),
+            }
+        }
+        good
+    }
+}
+
+fn address() -> Json {
+    json!({ "street": "Münsterplatz 1", "city": "Ulm", "postal_code": "89073", "region": "BW", "country": "DE" })
+}
+
+/// A body with every field that the route knows.
+fn body(operation: &str) -> Json {
+    let product = json!({
+        "name": "Ice", "brand": "Private", "package_size": "22 LB", "category_path": ["bad", "x"],
+        "price": { "amount": 129, "currency": "USD" }, "summary": "Cold.",
+    });
+    let with = |mut body: Json, more: Json| {
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let customer = json!({ "email": "new@example.com", "username": "new", "name": "N", "place": { "country": "DE", "city": "Ulm" } });
+    match operation {
+        "createCustomer" => with(customer, json!({ "id": "bad-new" })),
+        "changeCustomer" => with(customer, json!({ "email": "ann@example.com", "username": "ann", "tier": "gold" })),
+        "putAddress" => address(),
+        "createSession" | "putSession" => json!({ "device": "phone", "ttl_seconds": 3600 }),
+        "putCartLine" => json!({ "quantity": 2 }),
+        "createProduct" => with(product, json!({ "id": "bad-new", "stock": 5 })),
+        "importProducts" => with(product, json!({ "id": "bad-imported", "stock": 5 })),
+        "changeProduct" => product,
+        "putContent" => json!({ "text": "# Ice" }),
+        "putStock" => json!({ "set": 500 }),
+        "adjustStock" => json!({ "adjust": -3, "reason": "broken" }),
+        "putReview" => json!({ "rating": 5, "title": "Cold", "text": "As ice should be." }),
+        "putCategory" => json!({ "title": "Ice", "description": "All that is cold." }),
+        "checkoutCart" => json!({}),
+        "placeOrder" => json!({
+            "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z", "store_id": "330",
+            "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],
+        }),
+        "moveOrder" => json!({ "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034" }),
+        "addLogLine" => json!({ "text": "The customer called." }),
+        other => panic!("{other} has a body that nobody thought of"),
+    }
+}

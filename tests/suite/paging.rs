@@ -1,0 +1,156 @@
+//! Long lists read page by page: every entry once, in order, while others come in between.
+
+use std::collections::BTreeSet;
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::Call;
+use crate::support::shop::{
+    Pages, all, customer, customer_call, import, order_body, order_call, path, product_body, products,
+};
+use crate::support::{drain, with_system};
+
+/// Entries that every list begins with.
+const COUNT: usize = 1000;
+/// While a list is read, something new is put into it before every so manieth page.
+const DISTURBED: usize = 3;
+
+fn staff(path: &str) -> Call {
+    Call::new("GET", path).staff()
+}
+
+/// Reads a list to its end and checks that it has all that was there from the beginning, nothing twice, in its order. `key` is what orders and tells apart the entries;
+/// `disturb` is called with a number and puts something new into the list.
+async fn is_read_whole(
+    system: &System,
+    path: &str,
+    limit: usize,
+    wanted: &BTreeSet<String>,
+    newest_first: bool,
+    key: impl Fn(&Json) -> String,
+    disturb: Option<&dyn Fn(usize) -> Call>,
+) {
+    let mut pages = Pages::new(path, limit);
+    let (mut keys, mut count) = (Vec::<String>::new(), 0);
+    while let Some(page) = pages.next(system, staff).await {
+        count += 1;
+        keys.extend(page.iter().map(&key));
+        if let (Some(disturb), 0) = (disturb, count % DISTURBED) {
+            let answer = disturb(count).send(system).await;
+            assert!([200, 201].contains(&answer.status), "{}", answer.body);
+        }
+    }
+    if newest_first {
+        keys.reverse();
+    }
+    assert!(keys.is_sorted_by(|one, other| one < other), "{path}: an entry is out of order, or comes twice");
+    let found: BTreeSet<String> = keys.into_iter().collect();
+    let lost: Vec<&String> = wanted.difference(&found).take(5).collect();
+    assert!(lost.is_empty(), "{path}: these are lost: {lost:?}");
+    let added = found.len() - wanted.len();
+    assert!(if disturb.is_some() { added > 0 } else { added == 0 }, "{path}: {added} more than there were");
+    assert!(count >= wanted.len().div_ceil(limit), "{path}: {count} pages");
+}
+
+fn text(entry: &Json, member: &str) -> String {
+    entry[member].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_products_of_a_category_are_read_page_by_page() {
+    with_system(async |system| {
+        // Two levels, and below them a third of the products in one category, the rest in another.
+        let category = |n: usize| if n.is_multiple_of(3) { ["pages", "b", "c"] } else { ["pages", "b", "Ä/~#"] };
+        let bodies: Vec<Json> =
+            (0..COUNT).map(|n| product_body(&format!("pages-{:04}", n * 10), &category(n), 0)).collect();
+        import(system, &bodies).await;
+        let key = |product: &Json| product["category_path"].to_string() + &text(product, "id");
+        let keys: BTreeSet<String> = bodies.iter().map(key).collect();
+        for limit in [100, 7] {
+            is_read_whole(system, "/v1/categories/pages/products", limit, &keys, false, key, None).await;
+        }
+        let create = |n: usize| {
+            let body = product_body(&format!("pages-{:04}x", n * 7919 % (COUNT * 10)), &category(n), 0);
+            Call::new("POST", "/v1/products").staff().json(&body)
+        };
+        is_read_whole(system, "/v1/categories/pages~b/products", 17, &keys, false, key, Some(&create)).await;
+    });
+}
+
+/// Orders of one customer and one product, at instants that no other test uses; some share one.
+async fn orders(system: &System, buyer: &str, product: &str) -> Vec<Json> {
+    customer(system, buyer).await;
+    products(system, &[product], 1_000_000).await;
+    let calls = (0..COUNT).map(|n| placed(buyer, product, n / 2 * 2));
+    let calls = calls.enumerate().map(|(n, body)| order_call(&body, &format!("{buyer}-{n}")).staff());
+    all(system, calls).await.into_iter().map(|answer| answer.expect(201).body).collect()
+}
+
+fn placed(buyer: &str, product: &str, second: usize) -> Json {
+    let mut body = order_body(buyer, &[(product, 1)]);
+    body["placed_at"] =
+        json!(format!("1999-07-01T{:02}:{:02}:{:02}.000Z", second / 3600, second / 60 % 60, second % 60));
+    body
+}
+
+#[test]
+fn the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page() {
+    with_system(async |system| {
+        let (buyer, product) = ("pages-buyer", "pages-sold");
+        let placed_orders = orders(system, buyer, product).await;
+        drain(system).await;
+        // An order's id begins with its instant.
+        let id = |order: &Json| text(order, "id");
+        let ids: BTreeSet<String> = placed_orders.iter().map(id).collect();
+        assert_eq!(ids.len(), COUNT);
+        let of_customer = path(&["customers", buyer, "orders"]);
+        let by_status = "/v1/orders?status=pending&from=1999-07-01T00:00:00Z&to=1999-07-01T23:59:59Z";
+        let sales = path(&["products", product, "sales"]) + "?from=1999-07-01T00:00:00Z&to=1999-07-01T23:59:59Z";
+        for limit in [100, 7] {
+            is_read_whole(system, &of_customer, limit, &ids, true, id, None).await;
+            is_read_whole(system, by_status, limit, &ids, true, id, None).await;
+            is_read_whole(system, &sales, limit, &ids, true, |sale| text(sale, "order_id"), None).await;
+        }
+        let place = |list: &'static str| {
+            move |n: usize| {
+                let body = placed(buyer, product, n * 37 % COUNT / 2 * 2 + 1);
+                order_call(&body, &format!("{buyer}-{list}-{n}")).staff()
+            }
+        };
+        is_read_whole(system, &of_customer, 17, &ids, true, id, Some(&place("of-customer"))).await;
+        is_read_whole(system, by_status, 17, &ids, true, id, Some(&place("by-status"))).await;
+    });
+}
+
+#[test]
+fn the_reviews_of_a_product_are_read_page_by_page_by_time_and_by_rating() {
+    with_system(async |system| {
+        products(system, &["pages-reviewed"], 0).await;
+        let reviewers: Vec<String> = (0..60).map(|n| format!("pages-reviewer-{n:02}")).collect();
+        for answer in all(system, reviewers.iter().map(|id| customer_call(id))).await {
+            answer.expect(201);
+        }
+        let review = |(n, reviewer): (usize, &String)| {
+            let path = path(&["products", "pages-reviewed", "reviews", reviewer]);
+            let call = Call::new("PUT", &path).customer(reviewer).header("if-none-match", "*");
+            call.json(&json!({ "rating": n % 5 + 1, "title": "T", "text": "T" }))
+        };
+        for answer in all(system, reviewers.iter().enumerate().map(review)).await {
+            answer.expect(201);
+        }
+        let list = "/v1/products/pages-reviewed/reviews";
+        for (path, rated) in [(list.to_owned(), false), (format!("{list}?sort=best"), true)] {
+            let mut pages = Pages::new(&path, 7);
+            let mut found: Vec<Json> = Vec::new();
+            while let Some(page) = pages.next(system, |path| Call::new("GET", path)).await {
+                found.extend(page);
+            }
+            let order = |review: &Json| (rated.then(|| review["rating"].as_u64()), text(review, "created_at"));
+            assert!(found.is_sorted_by(|one, other| order(one) >= order(other)), "{path}");
+            let mut by: Vec<String> = found.iter().map(|review| text(review, "customer_id")).collect();
+            by.sort();
+            assert_eq!(by, reviewers, "{path}");
+        }
+    });
+}
