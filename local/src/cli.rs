@@ -14,6 +14,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use key_schema::id::CustomerId;
+
 use crate::import::{self, ImportArgs};
 use crate::token::SigningKey;
 use crate::{Log, Options, System, functions};
@@ -130,6 +132,13 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn token(args: &TokenArgs) -> ExitCode {
+    if let Err(error) = CustomerId::new(args.sub.as_str()) {
+        return refuse(&format_args!("--sub {error}"));
+    }
+    // The authorizer hands groups on as `[one two]`: a name with one of these characters could be read as several.
+    if args.groups.iter().any(|group| group.is_empty() || group.contains([' ', ',', '[', ']'])) {
+        return refuse(&"--group must be a name without spaces, commas and brackets");
+    }
     let now = OffsetDateTime::now_utc().unix_timestamp();
     match SigningKey::open(args.data.as_deref()) {
         Ok(key) => {

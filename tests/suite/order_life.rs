@@ -242,7 +242,7 @@ fn an_order_is_moved_from_its_current_version_by_those_who_may_see_it() {
             (cancel().staff(), 428, "if_match_missing"),
             (cancel().customer(buyer), 428, "if_match_missing"),
             (cancel().staff().header("if-match", "*"), 400, "invalid_header"),
-            (cancel().staff().header("if-match", "W/\"2\""), 400, "invalid_header"),
+            (cancel().staff().header("if-match", "W/\"2\""), 412, "version_mismatch"),
             (cancel().staff().header("if-match", "2"), 400, "invalid_header"),
             (step(&second, "cancelled").customer("seen-stranger"), 404, "not_found"),
             (cancel().customer("seen-stranger"), 404, "not_found"),

@@ -41,8 +41,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     let about = CategoryAbout { path, title, description };
     match precondition {
         Precondition::Absent => create(store, about, at).await,
-        Precondition::Version(1) => describe(store, about, at).await,
-        Precondition::Version(version) => redescribe(store, &about, version, at).await,
+        Precondition::Version(version) => redescribe(store, about, version, at).await,
     }
 }
 
@@ -108,9 +107,10 @@ async fn create(store: &Store, about: CategoryAbout, at: Instant) -> Result<Resp
     }
 }
 
-/// Says the first thing about a category that is at version 1: it exists, and that is all.
+/// Says the first thing about a category that is at version 1: it exists, and that is all. So this is its second version.
 async fn describe(store: &Store, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
-    let about = Stored::new(about, store.born(at)?, at);
+    let mut about = Stored::new(about, store.born(at)?, at);
+    about.meta.version = 2;
     match store.table.transact(&category::describe(&about)?).await {
         Ok(()) => Ok(described(&about.path, Some(&about))),
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Node) => {
@@ -121,11 +121,12 @@ async fn describe(store: &Store, about: CategoryAbout, at: Instant) -> Result<Re
     }
 }
 
-/// Replaces what is said about a category. Its version counts the node as 1, so the description's own is one less.
-async fn redescribe(store: &Store, about: &CategoryAbout, version: u64, at: Instant) -> Result<Response, Problem> {
-    let update = category::redescribe(&about.path, &about.title, &about.description, version.saturating_sub(1), at)?;
+/// Replaces what is said about a category.
+async fn redescribe(store: &Store, about: CategoryAbout, version: u64, at: Instant) -> Result<Response, Problem> {
+    let update = category::redescribe(&about.path, &about.title, &about.description, version, at)?;
     match store.table.update(&update).await {
         Ok(about) => Ok(described(&about.path, Some(&about))),
+        Err(WriteError::Refused(None)) if version == 1 => describe(store, about, at).await,
         Err(WriteError::Refused(_)) => {
             find(store, &about.path).await?.ok_or_else(no_such_category)?;
             Err(Problem::version_mismatch())

@@ -164,9 +164,9 @@ impl<'a> CategoryView<'a> {
     }
 }
 
-/// A category's version: 1 as long as nobody has described it, one more with each time that somebody did.
+/// A category's version: 1 when it is created, described or not, one more with each description after that.
 pub fn category_version(about: Option<&Stored<CategoryAbout>>) -> u64 {
-    about.map_or(1, |about| about.meta.version.saturating_add(1))
+    about.map_or(1, |about| about.meta.version)
 }
 
 /// A category in a list.

@@ -64,13 +64,22 @@ impl RouteTable {
         let mut parameters = Vec::new();
         for (segment, given) in entry.segments.iter().zip(given) {
             if let Segment::Parameter(name) = segment {
-                let value = percent_decode_str(given).decode_utf8();
-                let value = value.map(Cow::into_owned);
-                parameters.push((name.as_str(), value.map_err(|_| NoMatch::BadRequest)?));
+                let value = decoded(given).ok_or(NoMatch::BadRequest)?;
+                parameters.push((name.as_str(), value));
             }
         }
         Ok(Match { route: &entry.route, parameters })
     }
+}
+
+/// A segment, percent-decoded once; `None` for a percent sign without its two digits, or what is not UTF-8.
+fn decoded(segment: &str) -> Option<String> {
+    let mut rest = segment.split('%');
+    let whole = |part: &str| part.len() >= 2 && part.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    if !rest.by_ref().skip(1).all(whole) {
+        return None;
+    }
+    percent_decode_str(segment).decode_utf8().ok().map(Cow::into_owned)
 }
 
 impl Entry {

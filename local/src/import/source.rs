@@ -20,6 +20,12 @@ pub enum SourceError {
         /// Why.
         source: std::io::Error,
     },
+    /// It has no rows.
+    #[error("{path}: no rows")]
+    Empty {
+        /// Which file.
+        path: PathBuf,
+    },
     /// It is not a CSV file with the columns that are needed.
     #[error("{path}: {source}")]
     Csv {
@@ -149,10 +155,11 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, SourceError> {
 pub fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, SourceError> {
     let mut text = Vec::new();
     open(path)?.read_to_end(&mut text).map_err(|source| SourceError::Read { path: path.to_owned(), source })?;
-    csv::Reader::from_reader(text.as_slice())
+    let rows: Vec<T> = csv::Reader::from_reader(text.as_slice())
         .deserialize()
         .collect::<Result<_, _>>()
-        .map_err(|source| SourceError::Csv { path: path.to_owned(), source })
+        .map_err(|source| SourceError::Csv { path: path.to_owned(), source })?;
+    if rows.is_empty() { Err(SourceError::Empty { path: path.to_owned() }) } else { Ok(rows) }
 }
 
 /// The lines of a basket file, in order; a line that is no basket comes as its number, so that none is lost silently.

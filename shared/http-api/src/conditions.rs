@@ -21,22 +21,22 @@ pub enum Precondition {
 }
 
 impl Request<'_> {
-    /// The version that the client has seen, from `If-Match: "3"`.
+    /// The version that the client has seen, from `If-Match: "3"`. An entity tag that was never an answer of ours is version 0, which nothing
+    /// ever has: it does not match (RFC 9110, section 13.1.1), and neither does a weak one.
     ///
     /// # Errors
-    /// 428 `if_match_missing`; 400 `invalid_header` for everything but one strong entity tag of ours. A list of tags
-    /// and `*` are valid HTTP, but a change that any version may undergo is what If-Match is asked for to prevent.
+    /// 428 `if_match_missing`; 400 `invalid_header` for what is not one entity tag. A list of tags and `*` are valid HTTP, but a change that
+    /// any version may undergo is what If-Match is asked for to prevent.
     pub fn if_match(&self) -> Result<u64, Problem> {
         match self.header("if-match") {
             None => {
                 Err(Problem::new(Code::IfMatchMissing, "This change needs If-Match with the ETag of the last answer."))
             }
-            Some(tag) => version(tag).ok_or_else(|| {
-                Problem::new(
-                    Code::InvalidHeader,
-                    "If-Match must be one strong ETag as given in an answer, such as \"3\".",
-                )
-            }),
+            Some(tag) if is_entity_tag(tag) => Ok(version(tag).unwrap_or(0)),
+            Some(_) => Err(Problem::new(
+                Code::InvalidHeader,
+                "If-Match must be one strong ETag as given in an answer, such as \"3\".",
+            )),
         }
     }
 
@@ -109,6 +109,13 @@ impl Request<'_> {
             hex
         }))
     }
+}
+
+/// Whether a text is one entity tag (RFC 9110, section 8.8.3).
+fn is_entity_tag(text: &str) -> bool {
+    let strong = text.strip_prefix("W/").unwrap_or(text);
+    let inside = strong.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.is_some_and(|inside| inside.bytes().all(|byte| byte == b'!' || byte >= b'#'))
 }
 
 /// The version in a strong entity tag that an answer of ours could have carried.

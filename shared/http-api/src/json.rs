@@ -45,7 +45,7 @@ pub enum ParseError {
         column: usize,
     },
     /// An object names a member twice (RFC 8259 leaves open which of them counts; so nobody may rely on one).
-    #[error("a member is named twice in one object, at line {line}, column {column}")]
+    #[error("not usable: a member is named twice in one object, at line {line}, column {column}")]
     DuplicateName {
         /// From 1.
         line: usize,

@@ -263,7 +263,11 @@ async fn a_change_needs_one_strong_tag() {
     let patch = || Call::new("PATCH /v1/things/{id}").path("id", "x").body("{}");
     is(&send(patch()).await, 428, "if_match_missing");
     assert_eq!(send(patch().header("if-match", "\"3\"")).await.header("etag"), Some("\"3\""));
-    for bad in ["", "3", "*", "W/\"3\"", "\"3\", \"4\"", "\"x\""] {
+    for foreign in ["W/\"3\"", "\"x\"", "\"03\"", "\"\""] {
+        let answer = send(patch().header("if-match", foreign)).await;
+        assert_eq!(answer.header("etag"), Some("\"0\""), "{foreign} matches no version");
+    }
+    for bad in ["", "3", "*", "\"3\", \"4\"", "\"", "W/3"] {
         is(&send(patch().header("if-match", bad)).await, 400, "invalid_header");
     }
 }

@@ -190,9 +190,7 @@ fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
     if takes("If-Match").is_some() {
         trials.push(Trial::new(with(&[]), "no If-Match", 428, "if_match_missing"));
         trials.push(Trial::new(with(&[("if-match", "\"99\"")]), "a stale If-Match", 412, "version_mismatch"));
-        for tag in
-            ["*", "1", "W/\"1\"", "\"01\"", "\"+1\"", "\"1\", \"2\"", "\"\"", "\"x\"", "\"18446744073709551616\""]
-        {
+        for tag in ["*", "1", "\"1\", \"2\"", "\"", "W/1"] {
             trials.push(Trial::new(with(&[("if-match", tag)]), format!("If-Match is {tag}"), 400, "invalid_header"));
         }
     }

@@ -59,8 +59,10 @@ async fn a_product_brings_its_categories_into_being() {
 async fn a_category_is_created_with_those_above_it_and_described_at_its_version() {
     let shop = Shop::open().await;
     let created = shop.staff(put("A~B~C", &json!({"title": "See"})).header("if-none-match", "*")).await;
-    assert_eq!((created.status, created.version(), &created.body["title"]), (201, Some(2), &json!("See")));
+    assert_eq!((created.status, created.version(), &created.body["title"]), (201, Some(1), &json!("See")));
     assert_eq!(created.header("location"), Some("/v1/categories/A~B~C"));
+    let described = shop.staff(put("A~B~C", &json!({"title": "Sea"})).header("if-match", "\"1\"")).await;
+    assert_eq!((described.status, described.version(), &described.body["title"]), (200, Some(2), &json!("Sea")));
     let again = shop.staff(put("A~B~C", &json!({})).header("if-none-match", "*")).await;
     assert_eq!((again.status, again.code()), (409, Some("already_exists")));
     let above = shop.send(get("GET /v1/categories/{path}", "A~B")).await;

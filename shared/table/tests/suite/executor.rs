@@ -126,7 +126,7 @@ async fn a_cancelled_transaction_names_every_action_that_was_refused_with_the_it
 #[tokio::test]
 async fn a_refused_write_gives_back_the_item_as_it_is() {
     let test = with_customers(1).await;
-    let change = key_schema::change::Change::visible(at(1));
+    let change = Change::visible(at(1));
     let refused = test.table().update(&customer::update(&customer_id(1), change, 7).unwrap()).await;
     let Err(WriteError::Refused(Some(item))) = refused else { panic!("{refused:?}") };
     assert_eq!(item.get("version"), Some(&serde_dynamo::AttributeValue::N("1".to_owned())));
