@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::client::Call;
 use crate::support::shop::{
-    Pages, all, customer, customer_call, import, order_body, order_call, path, product_body, products,
+    Pages, all, customer, customer_call, import, listed, order_body, order_call, path, product_body, products,
 };
 use crate::support::{drain, with_system};
 
@@ -120,6 +120,44 @@ fn the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page
         };
         is_read_whole(system, &of_customer, 17, &ids, true, id, Some(&place("of-customer"))).await;
         is_read_whole(system, by_status, 17, &ids, true, id, Some(&place("by-status"))).await;
+    });
+}
+
+#[test]
+fn the_sales_of_several_years_are_one_list() {
+    with_system(async |system| {
+        let (buyer, product) = ("years-buyer", "years-sold");
+        customer(system, buyer).await;
+        products(system, &[product], 100).await;
+        // A year without a sale, sales at both ends of a year, two at the same instant.
+        let instants = [
+            "1990-12-31T23:59:59.999Z",
+            "1991-01-01T00:00:00.000Z",
+            "1991-12-31T23:59:59.999Z",
+            "1993-06-01T12:00:00.000Z",
+            "1993-06-01T12:00:00.000Z",
+            "1994-01-01T00:00:00.000Z",
+        ];
+        let calls = instants.iter().enumerate().map(|(n, at)| {
+            let mut body = order_body(buyer, &[(product, 1)]);
+            body["placed_at"] = json!(at);
+            order_call(&body, &format!("{buyer}-{n}")).staff()
+        });
+        for answer in all(system, calls).await {
+            answer.expect(201);
+        }
+        drain(system).await;
+        for (from, to) in [(0, 5), (1, 4), (2, 2), (0, 1)] {
+            let list = format!("/v1/products/{product}/sales?from={}&to={}", instants[from], instants[to]);
+            let wanted: Vec<&str> = instants[from..=to].iter().rev().copied().collect();
+            for limit in [1, 2, 3, 100] {
+                let found = listed(system, &list, limit, staff).await;
+                let orders: BTreeSet<String> = found.iter().map(|sale| text(sale, "order_id")).collect();
+                assert_eq!(orders.len(), wanted.len(), "{list}");
+                let found: Vec<String> = found.iter().map(|sale| text(sale, "placed_at")).collect();
+                assert_eq!(found, wanted, "{list} by {limit}");
+            }
+        }
     });
 }
 

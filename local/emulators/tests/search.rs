@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use emulators::search::SearchServer;
 use search_index::{
-    BulkOperation, BulkOutcome, Collection, Facet, OrderDocument, OrderQuery, ProductDocument, ProductQuery,
+    BulkOperation, BulkOutcome, Collection, Facet, Limits, OrderDocument, OrderQuery, ProductDocument, ProductQuery,
     ProductSort, SearchClient, SearchConfig, SearchError, SearchPage, SearchText, category_prefixes, document_id,
 };
 
@@ -35,7 +35,9 @@ impl Engine {
                 (server.url().to_owned(), Some(server))
             }
         };
-        let config = SearchConfig::new(&endpoint, &unique_prefix()).unwrap();
+        // How quick a real engine is on this machine is not what is tested.
+        let limits = Limits { attempt: Duration::from_secs(30), total: Duration::from_secs(60), ..Limits::default() };
+        let config = SearchConfig::new(&endpoint, &unique_prefix()).unwrap().with_limits(limits);
         Self { client: SearchClient::new(&config), _server: server }
     }
 

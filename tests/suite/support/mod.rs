@@ -72,6 +72,7 @@ pub fn read_json(path: &Path) -> Json {
 
 /// Waits until everything that was written so far has passed the stream's consumers and can be found.
 pub async fn drain(system: &System) {
-    let drained = client::Call::new("POST", "/_local/drain").send(system).await;
+    // The other tests' records come first, and some of those write thousands.
+    let drained = client::Call::new("POST", "/_local/drain?timeout_s=300").send(system).await;
     assert_eq!(drained.status, 200, "{}", drained.body);
 }
