@@ -61,7 +61,7 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
 async fn a_batch_of_reads_keeps_the_order_of_its_keys_over_the_limit_of_one_request_and_through_unprocessed_keys() {
     let test = with_customers(10).await;
     let table = test.table();
-    test.faults().add(fault(FaultKind::Partial, 0.7, Some(20))).unwrap();
+    test.faults().add(fault(FaultKind::Partial, 0.7, Some(8))).unwrap();
     let absent = CustomerId::new("nobody").unwrap();
     let ids: Vec<CustomerId> =
         (0..250)
@@ -80,8 +80,8 @@ async fn a_batch_of_reads_keeps_the_order_of_its_keys_over_the_limit_of_one_requ
 async fn a_batch_of_writes_loses_nothing_when_the_table_leaves_parts_unprocessed() {
     let test = TestTable::create().await;
     let table = test.table();
-    test.faults().add(fault(FaultKind::Partial, 1.0, Some(30))).unwrap();
-    test.faults().add(fault(FaultKind::Throttle, 0.3, Some(5))).unwrap();
+    test.faults().add(fault(FaultKind::Partial, 1.0, Some(10))).unwrap();
+    test.faults().add(fault(FaultKind::Throttle, 0.3, Some(1))).unwrap();
     let nodes: Vec<_> = (0..120)
         .map(|number| {
             let path = product::CategoryPath::new(vec!["TOP".to_owned(), format!("child {number:03}")]).unwrap();
