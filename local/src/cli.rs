@@ -1,7 +1,7 @@
 //! The command line of `bodega`.
 
 use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -165,6 +165,10 @@ fn import(args: ImportArgs) -> ExitCode {
 
 /// A function has one thread, as its deployed program has.
 fn function(logical_id: &str) -> ExitCode {
+    // Without a Runtime API nobody has started it but somebody who is about to read why it does not run.
+    if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
+        end_with_parent();
+    }
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return refuse(&error),
@@ -177,6 +181,16 @@ fn function(logical_id: &str) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ends this process when the local system is gone, however that ended: it holds the other end of the standard input.
+fn end_with_parent() {
+    // A thread, for reading standard input blocks. It ends with the process.
+    std::thread::spawn(|| {
+        let mut nothing = [0_u8; 64];
+        while matches!(io::stdin().lock().read(&mut nothing), Ok(read) if read > 0) {}
+        std::process::exit(0);
+    });
 }
 
 fn run(args: RunArgs) -> ExitCode {

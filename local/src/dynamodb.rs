@@ -98,23 +98,6 @@ impl DynamoDb {
         self.call("DeleteTable", &request).await.map(drop)
     }
 
-    /// The first items of a partition, at most 1 MB of them.
-    ///
-    /// # Errors
-    /// [`DynamoDbError`].
-    pub async fn partition(&self, table: &str, key: &str) -> Result<Vec<Json>, DynamoDbError> {
-        let request = json!({
-            "TableName": table,
-            "KeyConditionExpression": "PK = :pk",
-            "ExpressionAttributeValues": {":pk": {"S": key}},
-        });
-        let mut answer = self.call("Query", &request).await?;
-        match answer.get_mut("Items").map(Json::take) {
-            Some(Json::Array(items)) => Ok(items),
-            _ => Ok(Vec::new()),
-        }
-    }
-
     async fn wait_until_active(&self, name: &str) -> Result<(), DynamoDbError> {
         for _ in 0..LOOKS {
             let table = self.call("DescribeTable", &json!({"TableName": name})).await?;
@@ -219,7 +202,6 @@ mod tests {
         let definition = definition();
         dynamodb.ensure_table(&definition, "shop").await.unwrap();
         dynamodb.ensure_table(&definition, "shop").await.unwrap();
-        assert!(dynamodb.partition("shop", "X").await.unwrap().is_empty());
 
         let mut other = definition.clone();
         other.indexes.pop();

@@ -1,7 +1,7 @@
 //! The local system: everything that template.yaml describes, on one machine, with nothing to install.
 //!
 //! [`System::start`] creates the table, runs every function as processes of its own behind a Lambda
-//! Runtime API, feeds them from the table's stream, and serves the routes of the template. The
+//! Runtime API, feeds them from the table's stream and from the event bus, and serves the routes of the template. The
 //! functions are the deployed code; only the addresses that they find in their environment differ.
 //! `bodega`, the program of this crate, is a thin command line around it ([`cli`]), and starts itself
 //! again as each function ([`functions`]).
@@ -11,18 +11,22 @@
 //!             routes,    one process   (or DynamoDB Local)  │ stream
 //!             tokens     each          ┌────────────────────┘
 //!                          ▲           ▼
-//!                          └─────── poller          search engine (or OpenSearch)
+//!                          ├─────── poller          search engine (or OpenSearch)
+//!                          └─────── subscribers ◀── event bus     buckets     mail
 //! ```
 
+mod backends;
 pub mod cli;
 mod control;
+mod crash;
 mod docs;
 mod dynamodb;
 pub mod functions;
 mod gateway;
-mod import;
+pub mod import;
 mod options;
 mod streams;
+mod subscribers;
 mod system;
 pub mod token;
 

@@ -29,6 +29,8 @@ pub struct Options {
     pub log: Log,
     /// Most processes of one function at once.
     pub environments: usize,
+    /// Whether the embedded table's stream is kept whole, for whoever reads it later, instead of being trimmed behind its consumers.
+    pub keeps_stream: bool,
 }
 
 impl Options {
@@ -49,6 +51,7 @@ impl Options {
             search_endpoint: variable("SEARCH_ENDPOINT"),
             log: Log::default(),
             environments: 2,
+            keeps_stream: false,
         }
     }
 

@@ -1,7 +1,6 @@
 //! The stream mappings of the template, fed to the functions by the poller.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,12 +12,13 @@ use stream_poller::{
     Destination, DestinationError, DiscardedBatch, FunctionError, Invoke, Mapping, MappingSettings, Poller,
     SettingsError, StartingPosition,
 };
-use template::StreamMapping;
+use template::{Bucket, StreamMapping, Template};
+use time::OffsetDateTime;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Batches that are kept; what is given up beyond is refused, and the poller counts it as lost.
-const MAX_DISCARDED: usize = 1000;
+use crate::backends::Backends;
+
 /// Bound of one invocation with its wait for a free environment; the function's own timeout is less.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
@@ -27,16 +27,23 @@ const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 /// # Errors
 /// [`SettingsError`] names a setting that AWS would refuse.
 pub fn mappings(
-    streams: &[StreamMapping],
+    template: &Template,
     functions: &Arc<Functions>,
-    discarded: &Arc<Discarded>,
+    backends: &Arc<Backends>,
 ) -> Result<Vec<Mapping>, SettingsError> {
     let mapping = |stream: &StreamMapping| {
         let function = Arc::new(Function { functions: Arc::clone(functions), name: stream.function.clone() });
-        let destination = stream.on_failure.as_ref().map(|_| Arc::clone(discarded) as Arc<dyn Destination>);
+        let destination = stream.on_failure.as_ref().and_then(|target| {
+            let is_target = |bucket: &&Bucket| bucket.arn == target.arn;
+            let bucket = template.buckets.iter().find(is_target)?.name.clone();
+            let mapping = mapping_id(&stream.function);
+            let kept: Arc<dyn Destination> =
+                Arc::new(FailedRecords { backends: Arc::clone(backends), bucket, mapping });
+            Some(kept)
+        });
         Mapping::new(settings(stream), function, destination)
     };
-    streams.iter().map(mapping).collect()
+    template.streams.iter().map(mapping).collect()
 }
 
 /// Deletes from the embedded stream what every mapping has passed, for its cost grows with what lies
@@ -91,37 +98,73 @@ impl Invoke for Function {
                 InvokeError::Function(error) => FunctionError::Failed(error.to_string()),
                 // A smaller batch may fit, so this is an attempt, which bisection follows.
                 InvokeError::PayloadTooLarge(_) => FunctionError::Failed(error.to_string()),
-                InvokeError::UnknownFunction(_) | InvokeError::Deadline | InvokeError::Stopped => {
-                    FunctionError::NotCalled(error.to_string())
-                }
+                InvokeError::UnknownFunction(_)
+                | InvokeError::Deadline
+                | InvokeError::Throttled
+                | InvokeError::Stopped => FunctionError::NotCalled(error.to_string()),
             })
         }
         .boxed()
     }
 }
 
-/// The destination of failed records: what the bucket is in a deployment.
-#[derive(Debug, Default)]
-pub struct Discarded(Mutex<VecDeque<Json>>);
+/// The destination of failed records of one mapping: a bucket, in which objects are named as Lambda names
+/// them, `aws/lambda/<mapping>/<shard>/<day>/<instant>-<id>`.
+struct FailedRecords {
+    backends: Arc<Backends>,
+    bucket: String,
+    mapping: String,
+}
 
-impl Discarded {
-    /// Everything that was given up, oldest first, as Lambda writes it to a bucket.
-    #[must_use]
-    pub fn list(&self) -> Vec<Json> {
-        let batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        batches.iter().cloned().collect()
+impl Destination for FailedRecords {
+    fn discard(&self, batch: DiscardedBatch) -> BoxFuture<'_, Result<(), DestinationError>> {
+        let id = uuid(fastrand::u128(..));
+        let name = object_name(&self.mapping, &batch.shard_id, batch.at.into(), &id);
+        let body = batch.to_json().to_string().into();
+        let put = self.backends.objects.put(&self.bucket, &name, body);
+        futures::future::ready(put.map_err(|error| DestinationError(error.to_string()))).boxed()
     }
 }
 
-impl Destination for Discarded {
-    fn discard(&self, batch: DiscardedBatch) -> BoxFuture<'_, Result<(), DestinationError>> {
-        let mut batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = if batches.len() < MAX_DISCARDED {
-            batches.push_back(batch.to_json());
-            Ok(())
-        } else {
-            Err(DestinationError(format!("{MAX_DISCARDED} batches are kept already")))
-        };
-        futures::future::ready(result).boxed()
+fn object_name(mapping: &str, shard: &str, at: OffsetDateTime, id: &str) -> String {
+    let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
+    let (hour, minute, second) = (at.hour(), at.minute(), at.second());
+    format!(
+        "aws/lambda/{mapping}/{shard}/{year:04}/{month:02}/{day:02}/\
+         {year:04}-{month:02}-{day:02}T{hour:02}.{minute:02}.{second:02}-{id}"
+    )
+}
+
+/// An id for the mapping of a function, the same at every start.
+fn mapping_id(function: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, function.as_bytes());
+    let bytes = digest.as_ref().iter().take(16);
+    uuid(bytes.fold(0, |number, byte| (number << 8) | u128::from(*byte)))
+}
+
+fn uuid(bits: u128) -> String {
+    // Version 4, as Lambda's are.
+    let hex = format!("{:032x}", (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62));
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    parts.map(|part| hex.get(part).unwrap_or_default().to_owned()).join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_a_mapping_gives_up_is_named_as_lambda_names_it() {
+        let at = OffsetDateTime::from_unix_timestamp(1_700_000_060).unwrap();
+        assert_eq!(object_name("m", "shard-1", at, "i"), "aws/lambda/m/shard-1/2023/11/14/2023-11-14T22.14.20-i");
+    }
+
+    #[test]
+    fn a_mapping_keeps_its_id_and_no_two_share_one() {
+        let id = mapping_id("StreamEvents");
+        assert_eq!(id, mapping_id("StreamEvents"));
+        assert_ne!(id, mapping_id("StreamSearch"));
+        assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12], "{id}");
     }
 }

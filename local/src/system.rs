@@ -1,34 +1,33 @@
 //! The whole system: everything that template.yaml describes, on one machine.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use emulators::search::SearchServer;
-use emulators::table::{EmbeddedTable, FaultProxy};
+use emulators::table::EmbeddedTable;
+use event_pattern::PatternError;
 use runtime_api::{FunctionSpec, Functions};
 use search_index::{ConfigError, SearchClient, SearchConfig, SearchError};
-use stream_poller::{Endpoint, HttpStream, Pace, Poller, SettingsError, SourceError};
-use template::{Deployment, Template, TemplateError};
+use stream_poller::{HttpStream, Pace, Poller, SettingsError, SourceError};
+use template::{Template, TemplateError};
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::backends::{ACCOUNT, Backends};
 use crate::control::{self, Control};
-use crate::dynamodb::{ACCESS_KEY, DynamoDb, DynamoDbError, REGION};
+use crate::crash::CrashPoints;
+use crate::dynamodb::{DynamoDb, DynamoDbError, REGION};
 use crate::gateway::Gateway;
-use crate::streams::{self, Discarded};
+use crate::streams;
+use crate::subscribers::Subscribers;
 use crate::token::{KeyError, SigningKey};
 use crate::{Options, docs};
 
-const ACCOUNT: &str = "000000000000";
-/// Name of the embedded table, which is its own database.
-const TABLE: &str = "bodega";
 /// How often the embedded table is swept for expired items. AWS promises days.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// Longest that open connections are waited for at the end.
@@ -48,7 +47,7 @@ pub struct System {
     server: JoinHandle<()>,
     background: Vec<JoinHandle<()>>,
     // What the functions talk to. It outlives them.
-    _control: Arc<Control>,
+    control: Arc<Control>,
 }
 
 /// Why a system does not start. Reads as one line.
@@ -83,6 +82,15 @@ pub enum StartError {
     /// The indexes cannot be created.
     #[error("the search indexes cannot be created: {0}")]
     SearchIndex(#[from] SearchError),
+    /// The event bus or the mail service does not start.
+    #[error("cannot serve: {0}")]
+    Endpoint(#[source] io::Error),
+    /// The object store does not start.
+    #[error("the buckets cannot be used: {0}")]
+    Objects(#[from] emulators::objects::Error),
+    /// The pattern of a rule cannot be used.
+    #[error("a rule of the event bus cannot be used: {0}")]
+    Rule(#[from] PatternError),
     /// A stream mapping has a setting that AWS would refuse.
     #[error(transparent)]
     Mapping(#[from] SettingsError),
@@ -107,7 +115,7 @@ impl System {
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let template_path = options.template_path();
         // Read before anything starts, so that a broken template or a taken port is said at once.
-        Template::read(&template_path)?;
+        let template = Template::read(&template_path)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await;
         let port_error = |source| StartError::Port { port: options.port, source };
         let listener = listener.map_err(port_error)?;
@@ -118,30 +126,42 @@ impl System {
         }
         let key = SigningKey::open(data)?;
 
-        let backends = Backends::start(&options).await?;
+        let backends = Arc::new(Backends::start(&options, &template).await?);
         let template = Template::read_for(&template_path, &backends.deployment(&key))?;
         let dynamodb = DynamoDb::new(&backends.upstream)?;
         dynamodb.ensure_table(&template.table, &backends.table).await?;
         let index = SearchClient::new(&SearchConfig::new(&backends.search_url, &backends.index_prefix())?);
         index.ensure_indices().await?;
 
-        let specs = specs(&template, &options, backends.proxy.url());
+        let crash_points = CrashPoints::new();
+        let specs = specs(&template, &options, &backends, &crash_points);
         let functions = Arc::new(Functions::start(specs, options.log).await);
-        let discarded = Arc::new(Discarded::default());
-        let mappings = streams::mappings(&template.streams, &functions, &discarded)?;
+        let subscribers = Subscribers::start(&template, &backends.events, &functions)?;
+        let mappings = streams::mappings(&template, &functions, &backends)?;
         let stream = HttpStream::of_table(backends.stream_endpoint(), &backends.table).await?;
         let poller = Poller::start(stream, mappings, Pace::default()).await?;
 
         let mut background = Vec::new();
         if let Some(embedded) = &backends.embedded {
-            let name = backends.table.clone();
-            background.push(streams::trim(Arc::clone(embedded), name, &poller));
+            if !options.keeps_stream {
+                let name = backends.table.clone();
+                background.push(streams::trim(Arc::clone(embedded), name, &poller));
+            }
             background.push(tokio::spawn(sweep(Arc::clone(embedded))));
         }
         let fresh_table = backends.is_fresh.then(|| dynamodb.clone());
         let (table, table_url) = (backends.table.clone(), backends.proxy.url().to_owned());
         let search_url = backends.search_url.clone();
-        let control = Arc::new(Control { poller, index, discarded, dynamodb, backends });
+        let environment = environment(&template, &backends);
+        let control = Arc::new(Control {
+            poller,
+            subscribers,
+            index,
+            functions: Arc::clone(&functions),
+            crash_points,
+            environment,
+            backends,
+        });
         let gateway = Arc::new(Gateway::new(template.routes, Arc::clone(&functions), key.clone(), address));
         let router = control::router(Arc::clone(&control))
             .merge(docs::router(&template_path))
@@ -169,7 +189,7 @@ impl System {
             stop,
             server,
             background,
-            _control: control,
+            control,
         })
     }
 
@@ -228,6 +248,7 @@ impl System {
 
 impl Drop for System {
     fn drop(&mut self) {
+        self.control.crash_points.remove();
         self.server.abort();
         for task in &self.background {
             task.abort();
@@ -235,90 +256,11 @@ impl Drop for System {
     }
 }
 
-/// The table and the search engine behind the functions.
-pub(crate) struct Backends {
-    pub(crate) embedded: Option<Arc<EmbeddedTable>>,
-    pub(crate) proxy: FaultProxy,
-    /// The DynamoDB behind the proxy.
-    upstream: String,
-    streams_url: String,
-    pub(crate) table: String,
-    is_fresh: bool,
-    pub(crate) search: Option<SearchServer>,
-    search_url: String,
-}
-
-impl Backends {
-    async fn start(options: &Options) -> Result<Self, StartError> {
-        let data = options.data.as_deref();
-        let embedded = match &options.table_endpoint {
-            Some(_) => None,
-            None => Some(Arc::new(EmbeddedTable::start(data)?)),
-        };
-        let upstream = match (&embedded, &options.table_endpoint) {
-            (Some(table), _) => table.url().to_owned(),
-            (None, endpoint) => endpoint.clone().unwrap_or_default(),
-        };
-        let proxy = FaultProxy::start(&upstream).await?;
-        let streams_url = match (&options.streams_endpoint, &options.table_endpoint) {
-            (Some(streams), Some(_)) => streams.clone(),
-            _ => proxy.url().to_owned(),
-        };
-        let is_fresh = embedded.is_none() && options.table.is_none();
-        let table = match &options.table {
-            Some(name) => name.clone(),
-            None if is_fresh => format!("{TABLE}-{:08x}", fastrand::u32(..)),
-            None => TABLE.to_owned(),
-        };
-        let search = match &options.search_endpoint {
-            Some(_) => None,
-            None => Some(SearchServer::start(search_folder(data).as_deref()).await?),
-        };
-        let search_url = match (&search, &options.search_endpoint) {
-            (Some(search), _) => search.url().to_owned(),
-            (None, endpoint) => endpoint.clone().unwrap_or_default(),
-        };
-        Ok(Self { embedded, proxy, upstream, streams_url, table, is_fresh, search, search_url })
-    }
-
-    /// Indexes are named for the table, so that a fresh table has fresh ones.
-    fn index_prefix(&self) -> String {
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let name = self.table.to_ascii_lowercase();
-        let name = name.replace(|c| !fits(c), "-");
-        name.trim_start_matches('-').chars().take(40).collect()
-    }
-
-    fn deployment(&self, key: &SigningKey) -> Deployment {
-        let cursor_key = STANDARD.encode(key.derive("page cursors"));
-        Deployment::new(REGION, ACCOUNT)
-            .parameter("SearchEndpoint", &self.search_url)
-            .parameter("SearchArn", format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local"))
-            .parameter("SearchIndexPrefix", self.index_prefix())
-            .parameter("CursorKeys", format!("local:{cursor_key}"))
-            .name("Table", &self.table)
-    }
-
-    fn stream_endpoint(&self) -> Endpoint {
-        Endpoint {
-            table_url: self.proxy.url().to_owned(),
-            stream_url: self.streams_url.clone(),
-            access_key_id: ACCESS_KEY.to_owned(),
-            region: REGION.to_owned(),
-        }
-    }
-}
-
-fn search_folder(data: Option<&Path>) -> Option<PathBuf> {
-    data.map(|folder| folder.join("search"))
-}
-
-fn specs(template: &Template, options: &Options, table_url: &str) -> Vec<FunctionSpec> {
+fn specs(template: &Template, options: &Options, backends: &Backends, crash_points: &CrashPoints) -> Vec<FunctionSpec> {
     let spec = |function: &template::Function| {
         let mut environment = function.environment.clone();
-        let url = table_url.to_owned();
-        environment.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url);
-        environment.insert("AWS_ACCESS_KEY_ID".to_owned(), ACCESS_KEY.to_owned());
+        environment.extend(backends.sdk_variables());
+        environment.extend([crash_points.variable(&function.logical_id)]);
         if let Some(level) = &function.log_level {
             environment.insert("AWS_LAMBDA_LOG_LEVEL".to_owned(), level.clone());
         }
@@ -343,6 +285,28 @@ fn specs(template: &Template, options: &Options, table_url: &str) -> Vec<Functio
         }
     };
     template.functions.iter().map(spec).collect()
+}
+
+/// The variables with which another program reaches this system as the functions do: what the template
+/// gives any of them, and the SDK's own.
+fn environment(template: &Template, backends: &Backends) -> BTreeMap<String, String> {
+    const WANTED: [&str; 8] = [
+        "TABLE_NAME",
+        "SEARCH_ENDPOINT",
+        "SEARCH_SERVICE",
+        "SEARCH_INDEX_PREFIX",
+        "BUS_NAME",
+        "ARCHIVE_BUCKET",
+        "FAILED_RECORDS_BUCKET",
+        "CURSOR_KEYS",
+    ];
+    let mut environment = backends.sdk_variables();
+    for (name, value) in template.functions.iter().flat_map(|function| &function.environment) {
+        if WANTED.contains(&name.as_str()) {
+            environment.insert(name.clone(), value.clone());
+        }
+    }
+    environment
 }
 
 /// Deletes expired items from time to time, which the embedded engine never does by itself.

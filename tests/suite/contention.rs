@@ -53,12 +53,14 @@ async fn orders_of(system: &System, customers: &[String]) -> Vec<Json> {
     futures::stream::iter(lists).buffered(4).concat().await
 }
 
-/// What is stored in the end of so many orders with a line and an Idempotency-Key each, beside what was there before them.
+/// What is stored in the end of so many orders of one product, with a line and an Idempotency-Key each, beside what was there before them.
 fn stored(before: &BTreeMap<String, usize>, orders: usize) -> BTreeMap<String, usize> {
     let mut stored = before.clone();
     for entity in ["Order", "OrderLine", "OrderStatusEvent", "CustomerOrder", "IdempotencyRecord", "Sale"] {
         stored.insert(entity.to_owned(), orders);
     }
+    // What was sold of their one product.
+    stored.insert("ProductSales".to_owned(), 1);
     stored
 }
 

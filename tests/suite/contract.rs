@@ -14,6 +14,7 @@ fn keys_of_functions() -> BTreeMap<String, &'static str> {
         ("Customers", customers::routes().keys().collect::<Vec<_>>()),
         ("Catalog", catalog::routes().keys().collect()),
         ("Orders", orders::routes().keys().collect()),
+        ("Insights", insights::routes().keys().collect()),
         ("Search", search::routes().keys().collect()),
     ];
     let mut all = BTreeMap::new();

@@ -2,7 +2,7 @@
 //!
 //! Beside `X.json` lies `X.expected.json`: the function by its logical id; `seed`, calls of the API and items of the
 //! table that come before; and what must come back: `status`, `headers` and `body` of an answer (given members must be
-//! equal, `"<any>"` is anything), `batch_item_failures` of a batch, or an `error` of the function. `then` are calls
+//! equal, `"<any>"` is anything), `batch_item_failures` of a batch, the `mail` that was sent, or an `error` of the function. `then` are calls
 //! that show what the event has done.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 
+use crate::control::all;
 use crate::support::client::{Answer, Call};
 use crate::support::openapi::api;
 use crate::support::{drain, put_item, read_json, root, schema, subset, template, with_system};
@@ -43,8 +44,19 @@ struct Expected {
     batch_item_failures: Option<Vec<String>>,
     /// The `errorType` of a function that fails.
     error: Option<String>,
+    /// What somebody was sent; the function itself answers nothing.
+    mail: Option<Mail>,
     #[serde(default)]
     then: Vec<Check>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mail {
+    /// Whose address.
+    to: String,
+    /// Every message to it, in order.
+    messages: Json,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +131,11 @@ async fn run(system: &'static System, case: &Case) -> Vec<String> {
         (Ok(answer), Some(_)) => vec![format!("the invocation does not fail: {}", String::from_utf8_lossy(&answer))],
         (Ok(answer), None) => judge(case, &serde_json::from_slice(&answer).unwrap()),
     };
+    if let Some(Mail { to, messages }) = &expected.mail {
+        let mut sent = all(system, "/_local/mail").await;
+        sent.retain(|mail| mail["to"] == json!([to]));
+        differences.extend(subset::differences(messages, &Json::Array(sent)));
+    }
     if !expected.then.is_empty() {
         drain(system).await;
     }
@@ -158,6 +175,9 @@ fn judge(case: &Case, answer: &Json) -> Vec<String> {
         let failures: Vec<Json> = failures.iter().map(|sequence| json!({ "itemIdentifier": sequence })).collect();
         let wanted = json!({ "batchItemFailures": failures });
         return if *answer == wanted { Vec::new() } else { vec![format!("{answer} is not {wanted}")] };
+    }
+    if expected.mail.is_some() {
+        return subset::differences(&Json::Null, answer);
     }
     let body: Json =
         answer["body"].as_str().map(|body| serde_json::from_str(body).unwrap_or_default()).unwrap_or_default();
@@ -298,7 +318,8 @@ fn decode(segment: &str) -> String {
 }
 
 /// The families of routes, by the beginnings of their paths; a route belongs to the longest that fits.
-const FAMILIES: [&str; 22] = [
+const FAMILIES: [&str; 27] = [
+    "/v1/audit",
     "/v1/categories",
     "/v1/customers",
     "/v1/customers/{id}/addresses",
@@ -312,15 +333,19 @@ const FAMILIES: [&str; 22] = [
     "/v1/orders",
     "/v1/orders/{id}/log",
     "/v1/orders/{id}/status",
+    "/v1/picking",
     "/v1/products",
     "/v1/products/import",
     "/v1/products/{id}/content",
     "/v1/products/{id}/reviews",
+    "/v1/products/{id}/categories",
     "/v1/products/{id}/sales",
     "/v1/products/{id}/stock",
+    "/v1/sales",
     "/v1/search/orders",
     "/v1/search/products",
     "/v1/sessions",
+    "/v1/stores",
 ];
 
 #[test]
@@ -368,14 +393,18 @@ fn every_item_in_a_sample_is_what_the_schema_stores() {
 
 fn encode(entity: AnyEntity) -> Item {
     let item = match entity {
+        AnyEntity::Customer(entity) => entity.to_item(),
         AnyEntity::CustomerOrder(entity) => entity.to_item(),
+        AnyEntity::Expiration(entity) => entity.to_item(),
         AnyEntity::Order(entity) => entity.to_item(),
         AnyEntity::OrderLine(entity) => entity.to_item(),
         AnyEntity::OrderLog(entity) => entity.to_item(),
         AnyEntity::OrderStatusEvent(entity) => entity.to_item(),
+        AnyEntity::PlaceSales(entity) => entity.to_item(),
         AnyEntity::Product(entity) => entity.to_item(),
         AnyEntity::Sale(entity) => entity.to_item(),
         AnyEntity::Session(entity) => entity.to_item(),
+        AnyEntity::Stock(entity) => entity.to_item(),
         other => panic!("no sample holds such an item: {other:?}"),
     };
     item.unwrap()

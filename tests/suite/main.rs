@@ -6,12 +6,18 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
+mod audit;
 mod bad_input;
 mod bounds;
+mod children;
 mod contention;
 mod contract;
+mod control;
+mod crash_points;
 mod events;
+mod fulfilment;
 mod import;
+mod notifications;
 mod order_life;
 mod paging;
 mod support;

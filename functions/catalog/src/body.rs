@@ -7,7 +7,7 @@ use key_schema::id::{MAX_ID_BYTES, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::money::Money;
-use key_schema::product::{CategoryPath, CategoryPlace, MAX_CATEGORY_DEPTH, MAX_STOCK, Product};
+use key_schema::product::{CategoryPath, CategoryPlace, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product};
 
 /// Limits in bytes of UTF-8. They keep a page of a hundred products far below what one Query reads.
 const MAX_NAME: usize = 200;
@@ -32,7 +32,8 @@ impl Draft {
     /// The product under an id.
     pub fn into_product(self, id: ProductId) -> Product {
         let Self { name, brand, package_size, category_path, price, summary, stock: _ } = self;
-        Product { id, category_path, retired: false, name, brand, package_size, price, summary }
+        let copied = Copied::default();
+        Product { id, category_path, retired: false, copied, name, brand, package_size, price, summary }
     }
 }
 

@@ -11,8 +11,8 @@ use key_schema::item::Stored;
 use key_schema::product::{self, CategoryPath};
 use table::{TransactError, WriteError};
 
-use crate::tree;
 use crate::view::{CategoryView, ListedView, NodeView, category_location, category_version};
+use crate::{memberships, tree};
 
 /// Limits in bytes of UTF-8.
 const MAX_TITLE: usize = 200;
@@ -45,7 +45,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// GET categories/{path}/products: those of the category and all below it, by category and id.
+/// GET categories/{path}/products: those that stand in the category or below it, and those that are in it as a further one, by category and id.
+/// A page may hold fewer than its limit: each product is listed once ([`memberships::once`]).
 pub async fn products(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -56,7 +57,8 @@ pub async fn products(store: &Store, request: &Request<'_>) -> Result<Response, 
     if found.items.is_empty() {
         must_exist(store, &path).await?;
     }
-    let items: Vec<ListedView<'_>> = found.items.iter().map(ListedView::from).collect();
+    let listed = memberships::once(store, &path, found.items).await?;
+    let items: Vec<ListedView<'_>> = listed.iter().map(ListedView::from).collect();
     Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
 }
 

@@ -1,12 +1,13 @@
 //! The catalogue: products with their content and stock, the category tree, reviews, and the import of many products.
 //!
 //! Anybody may read it; staff write it, but for reviews, which belong to the customers who write them. What changes at another pace lies on
-//! another item, so each area is a module of its own: products, content, stock, categories, reviews, import.
+//! another item, so each area is a module of its own: products, content, stock, categories, memberships, reviews, import.
 
 mod body;
 mod categories;
 mod content;
 mod import;
+mod memberships;
 mod products;
 mod reviews;
 mod stock;
@@ -28,6 +29,10 @@ pub fn routes() -> Routes<Store> {
         .on("PUT /v1/products/{id}/content", |store, request| Box::pin(content::put(store, request)))
         .on("PUT /v1/products/{id}/stock", |store, request| Box::pin(stock::set(store, request)))
         .on("POST /v1/products/{id}/stock/adjustments", |store, request| Box::pin(stock::adjust(store, request)))
+        .on("PUT /v1/products/{id}/categories/{path}", |store, request| Box::pin(memberships::put(store, request)))
+        .on("DELETE /v1/products/{id}/categories/{path}", |store, request| {
+            Box::pin(memberships::remove(store, request))
+        })
         .on("GET /v1/products/{id}/reviews", |store, request| Box::pin(reviews::of_product(store, request)))
         .on("GET /v1/products/{id}/reviews/{customer}", |store, request| Box::pin(reviews::read(store, request)))
         .on("PUT /v1/products/{id}/reviews/{customer}", |store, request| Box::pin(reviews::put(store, request)))

@@ -9,7 +9,7 @@ use key_schema::item::Stored;
 use key_schema::product::{self, Product};
 use table::{TransactError, WriteError};
 
-use crate::view::{ProductView, Statistics, product_location};
+use crate::view::{Beside, ProductView, Sold, Statistics, product_location};
 use crate::{body, tree};
 
 /// POST products. Product, stock and the categories that are missing, in one transaction. An id whose product was retired is free to be used again;
@@ -26,7 +26,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let new = Stored::new(draft.into_product(id), store.born(at)?, at);
     let nodes = tree::missing(store, &new.category_path, at).await?;
     match store.table.transact(&product::create(&new, stock, &nodes)?).await {
-        Ok(()) => Ok(created(&new, stock, Statistics::default())),
+        Ok(()) => Ok(created(&new, &Beside::new(stock))),
         Err(TransactError::Refused(_)) => match store.table.get(&product::edit(&new.id)?).await? {
             Some(retired) if retired.retired => revive(store, &retired, new, stock, &nodes).await,
             _ => Err(already_exists(&new.id)),
@@ -42,7 +42,7 @@ async fn revive(
     stock: u64,
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Response, Problem> {
-    let statistics = load(store, &new.id).await?.statistics;
+    let beside = Beside { stock, ..load(store, &new.id).await?.1 };
     let revival = product::revive(retired, &new, stock, nodes)?;
     match store.table.transact(&revival).await {
         Ok(()) => {}
@@ -52,15 +52,15 @@ async fn revive(
     }
     new.meta.version = retired.meta.version + 1;
     new.meta.rev = retired.meta.rev + 1;
-    Ok(created(&new, stock, statistics))
+    Ok(created(&new, &beside))
 }
 
-/// GET products/{id}: summary, stock and what the reviews add up to, in one Query.
+/// GET products/{id}: summary, stock, categories, what was sold and what the reviews add up to, in one Query.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
-    let Loaded { product, stock, statistics } = load(store, &id).await?;
+    let (product, beside) = load(store, &id).await?;
     let product = product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
-    Ok(current(&product, stock, statistics))
+    Ok(current(&product, &beside))
 }
 
 /// PATCH products/{id}. A change of category moves the product in the lists, and adds the categories that are missing.
@@ -71,7 +71,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let edit = body::edit(request.object()?)?;
     let at = Instant::now();
     // Read first, so that a change that was made is not answered with the failure of a read. The change itself touches neither.
-    let Loaded { product, stock, statistics } = load(store, &id).await?;
+    let (product, beside) = load(store, &id).await?;
     if let Some(path) = &edit.category_path {
         // No category comes of a change that will be refused. What was read may be a little old: then the refusal is explained below.
         if product.is_none_or(|product| product.retired || product.meta.version > version) {
@@ -81,7 +81,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
     let change = edit.into_change(&id, at)?;
     match store.table.update(&product::update(&id, change, version)?).await {
-        Ok(product) => Ok(current(&product, stock, statistics)),
+        Ok(product) => Ok(current(&product, &beside)),
         Err(WriteError::Refused(_)) => Err(explain(store, &id).await?),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
@@ -105,24 +105,19 @@ pub fn no_such_product() -> Problem {
 }
 
 /// A product, retired or not, with what lies beside it.
-#[derive(Default)]
-struct Loaded {
-    product: Option<Stored<Product>>,
-    stock: u64,
-    statistics: Statistics,
-}
-
-async fn load(store: &Store, id: &ProductId) -> Result<Loaded, Problem> {
-    let mut loaded = Loaded::default();
+async fn load(store: &Store, id: &ProductId) -> Result<(Option<Stored<Product>>, Beside), Problem> {
+    let (mut found, mut beside) = (None, Beside::default());
     for item in store.table.query(&product::page(id)?).await?.items {
         match item {
-            AnyEntity::Product(product) => loaded.product = Some(product),
-            AnyEntity::Stock(stock) => loaded.stock = stock.available,
-            AnyEntity::ReviewStats(stats) => loaded.statistics = Statistics::from(&stats.data),
+            AnyEntity::Product(product) => found = Some(product),
+            AnyEntity::Stock(stock) => beside.stock = stock.available,
+            AnyEntity::ProductSales(sales) => beside.sold = Sold::from(&sales.data),
+            AnyEntity::ReviewStats(stats) => beside.statistics = Statistics::from(&stats.data),
+            AnyEntity::ProductCategories(further) => beside.categories = further.data.paths,
             _ => {}
         }
     }
-    Ok(loaded)
+    Ok((found, beside))
 }
 
 /// Why a change of a product was refused, by what is stored now.
@@ -133,12 +128,12 @@ async fn explain(store: &Store, id: &ProductId) -> Result<Problem, Problem> {
     })
 }
 
-fn current(product: &Stored<Product>, stock: u64, statistics: Statistics) -> Response {
-    Response::ok(&ProductView::new(product, stock, statistics)).etag(product.meta.version)
+fn current(product: &Stored<Product>, beside: &Beside) -> Response {
+    Response::ok(&ProductView::new(product, beside)).etag(product.meta.version)
 }
 
-fn created(product: &Stored<Product>, stock: u64, statistics: Statistics) -> Response {
-    let view = ProductView::new(product, stock, statistics);
+fn created(product: &Stored<Product>, beside: &Beside) -> Response {
+    let view = ProductView::new(product, beside);
     Response::created(product_location(&product.id), &view).etag(product.meta.version)
 }
 

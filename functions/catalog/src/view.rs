@@ -6,11 +6,11 @@ use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::product::{self, CategoryPath, Product, ProductContent, ReviewStats};
+use key_schema::product::{self, CategoryPath, Product, ProductContent, ProductSales, ReviewStats};
 use key_schema::review::{self, Review};
 use serde::Serialize;
 
-/// A product with its stock and what its reviews add up to.
+/// A product with what lies beside it.
 #[derive(Debug, Serialize)]
 pub struct ProductView<'a> {
     id: &'a ProductId,
@@ -18,9 +18,11 @@ pub struct ProductView<'a> {
     brand: &'a str,
     package_size: Option<&'a str>,
     category_path: &'a CategoryPath,
+    categories: Vec<&'a CategoryPath>,
     price: Money,
     summary: Option<&'a str>,
     stock: u64,
+    sold: Sold,
     average_rating: Option<f64>,
     review_count: u64,
     version: u64,
@@ -29,24 +31,72 @@ pub struct ProductView<'a> {
 }
 
 impl<'a> ProductView<'a> {
-    /// The view of a product.
-    pub fn new(product: &'a Stored<Product>, stock: u64, statistics: Statistics) -> Self {
+    /// The view of a product. Its categories are the one in which it stands and then the further ones.
+    pub fn new(product: &'a Stored<Product>, beside: &'a Beside) -> Self {
+        let own = &product.category_path;
+        let further = beside.categories.iter().filter(|further| *further != own);
         Self {
             id: &product.id,
             name: &product.name,
             brand: &product.brand,
             package_size: product.package_size.as_deref(),
-            category_path: &product.category_path,
+            category_path: own,
+            categories: std::iter::once(own).chain(further).collect(),
             price: product.price,
             summary: product.summary.as_deref(),
-            stock,
-            average_rating: statistics.average(),
-            review_count: statistics.count,
+            stock: beside.stock,
+            sold: beside.sold,
+            average_rating: beside.statistics.average(),
+            review_count: beside.statistics.count,
             version: product.meta.version,
             created_at: product.meta.created_at,
             updated_at: product.meta.updated_at,
         }
     }
+}
+
+/// What lies beside a product.
+#[derive(Debug, Default)]
+pub struct Beside {
+    /// Pieces in stock.
+    pub stock: u64,
+    /// What was sold of it.
+    pub sold: Sold,
+    /// What its reviews add up to.
+    pub statistics: Statistics,
+    /// The further categories that it is in.
+    pub categories: Vec<CategoryPath>,
+}
+
+impl Beside {
+    /// What lies beside a new product.
+    pub fn new(stock: u64) -> Self {
+        Self { stock, ..Self::default() }
+    }
+}
+
+/// What was sold of a product, all in all; cancelled and returned orders are not counted.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Sold {
+    /// Pieces.
+    quantity: u64,
+    /// In so many orders.
+    orders: u64,
+}
+
+impl From<&ProductSales> for Sold {
+    fn from(sales: &ProductSales) -> Self {
+        Self { quantity: sales.quantity, orders: sales.orders }
+    }
+}
+
+/// A product in a further category.
+#[derive(Debug, Serialize)]
+pub struct MembershipView<'a> {
+    /// The product.
+    pub product_id: &'a ProductId,
+    /// The further category.
+    pub category_path: &'a CategoryPath,
 }
 
 /// What the reviews of a product add up to.
@@ -240,6 +290,11 @@ pub fn product_location(id: &ProductId) -> String {
 /// Where a product's content is.
 pub fn content_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str(), "content"])
+}
+
+/// Where a product's place in a further category is.
+pub fn membership_location(product: &ProductId, category: &CategoryPath) -> String {
+    url::location(&["products", product.as_str(), "categories", &category.to_segment()])
 }
 
 /// Where a category is.

@@ -11,7 +11,7 @@ use key_schema::customer::{self, Customer, Part, Place, Tier};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Entity as _, Stored};
 use key_schema::order::Summary;
 use table::{Refusal, TransactError};
 
@@ -57,11 +57,13 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 pub async fn overview(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let found = store.table.query(&customer::overview(owner.customer())?).await?;
+    let now = Instant::now();
     let mut profile = None;
     let mut orders = Vec::new();
     for item in found.items {
         match item {
             AnyEntity::Customer(customer) => profile = Some(customer),
+            AnyEntity::CustomerOrder(order) if order.is_expired(now) => {}
             AnyEntity::CustomerOrder(order) => orders.push(Summary::from(order.data)),
             // The range holds nothing else; what a later version puts there is not this route's.
             _ => {}

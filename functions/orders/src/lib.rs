@@ -3,6 +3,7 @@
 mod checkout;
 mod list;
 mod log;
+mod picking;
 mod place;
 mod sales;
 mod status;
@@ -21,6 +22,7 @@ pub fn routes() -> Routes<Store> {
         .on("POST /v1/orders/{id}/log", |store, request| Box::pin(log::add(store, request)))
         .on("GET /v1/orders/{id}/log", |store, request| Box::pin(log::list(store, request)))
         .on("POST /v1/customers/{id}/cart/checkout", |store, request| Box::pin(checkout::checkout(store, request)))
+        .on("GET /v1/picking", |store, request| Box::pin(picking::queue(store, request)))
         .on("GET /v1/customers/{id}/orders", |store, request| Box::pin(list::of_customer(store, request)))
         .on("GET /v1/customers/{id}/shipments", |store, request| Box::pin(list::shipments(store, request)))
         .on("GET /v1/products/{id}/sales", |store, request| Box::pin(sales::of_product(store, request)))

@@ -2,6 +2,8 @@
 
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::id::{CustomerId, OrderId};
+use key_schema::instant::Instant;
+use key_schema::item::Entity as _;
 use key_schema::order::{self, OrderStatus, Summary};
 
 use crate::view::{Whole, no_such_order};
@@ -11,10 +13,13 @@ pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let items = store.table.query(&order::get(&id)?).await?.items;
-    let whole = Whole::assemble(items).ok_or_else(no_such_order)?;
+    let whole = Whole::visible(items, Instant::now()).ok_or_else(no_such_order)?;
     request.owner(&whole.order.customer_id).map_err(|_| no_such_order())?;
     Ok(Response::ok(&whole.view()).etag(whole.order.meta.version))
 }
+
+/// How often a page is filled up at most whose orders have expired and are not removed yet; then it is short.
+const MAX_REFILLS: usize = 4;
 
 /// GET customers/{id}/orders?from=&to=, newest first.
 pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
@@ -23,10 +28,17 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     let (from, to) = (request.query_instant("from")?, request.query_instant("to")?);
     let parameters = [("customer", customer.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
     let page = request.page(&store.cursors, order::OF_CUSTOMER.id, &parameters)?;
-    let query = order::of_customer(&customer, from, to)?.limit(page.limit()).after(page.after());
-    let found = store.table.query(&query).await?;
-    let items: Vec<Summary> = found.items.into_iter().map(|copy| copy.data.into()).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    let (now, mut items, mut end) = (Instant::now(), Vec::<Summary>::new(), page.after());
+    for _ in 0..=MAX_REFILLS {
+        let query = order::of_customer(&customer, from, to)?.limit(page.limit() - items.len()).after(end);
+        let found = store.table.query(&query).await?;
+        items.extend(found.items.into_iter().filter(|copy| !copy.is_expired(now)).map(|copy| copy.data.into()));
+        end = found.next;
+        if end.is_none() || items.len() >= page.limit() {
+            break;
+        }
+    }
+    Ok(Response::page(&items, page.next_cursor(end.as_deref())?))
 }
 
 /// GET orders?status=&from=&to=, newest first: staff's work queue.

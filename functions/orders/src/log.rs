@@ -4,7 +4,7 @@ use http_api::read::long_text;
 use http_api::{Problem, Request, Response, Store};
 use key_schema::id::{LogId, OrderId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{self, LogLine, OrderLog};
 use table::TransactError;
 
@@ -37,7 +37,8 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let order_id: OrderId = request.path("id")?;
     let parameters = [("order", order_id.as_str())];
     let page = request.page(&store.cursors, order::LOG.id, &parameters)?;
-    if store.table.get(&order::head(&order_id)?).await?.is_none() {
+    let head = store.table.get(&order::head(&order_id)?).await?;
+    if head.is_none_or(|head| head.is_expired(Instant::now())) {
         return Err(no_such_order());
     }
     let query = order::log(&order_id)?.limit(page.limit()).after(page.after());

@@ -198,7 +198,10 @@ pub async fn place(
     let by = caller.id().as_str();
     let transaction = order::place(Placement { order: &whole.order, lines: &lines, by, claim, cart })?;
     match store.table.transact(&transaction).await {
-        Ok(()) => Ok(created(&whole)),
+        Ok(()) => {
+            telemetry::crash_point("orders.placed");
+            Ok(created(&whole))
+        }
         Err(TransactError::Refused(refusals)) => refused(store, once, refusals, now).await,
         Err(TransactError::Table(error)) => Err(error.into()),
     }
@@ -238,6 +241,7 @@ fn assemble(
         store_id: wanted.store_id.clone(),
         total,
         line_count: u64::try_from(lines.len()).map_err(Problem::internal)?,
+        expires_at: None,
         invoice_number: None,
     };
     let first = order::history(&order, order.status, order.placed_at, caller.id().as_str(), None);
@@ -259,6 +263,7 @@ fn order_line(order_id: &OrderId, number: u64, line: &WantedLine, product: &Prod
         quantity: line.quantity,
         unit_price: product.price,
         total,
+        expires_at: None,
     })
 }
 

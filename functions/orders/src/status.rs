@@ -32,7 +32,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
     let (to, note, carrier, tracking) = body.finish((to, note, carrier, tracking))?;
     let items = store.table.query(&order::edit(&id)?).await?.items;
-    let mut whole = Whole::assemble(items).ok_or_else(no_such_order)?;
+    let mut whole = Whole::visible(items, Instant::now()).ok_or_else(no_such_order)?;
     // Somebody else's order is not there, whatever the version.
     request.owner(&whole.order.customer_id).map_err(|_| no_such_order())?;
     let version = request.if_match()?;
@@ -42,6 +42,9 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let from = whole.order.status;
     if !caller.is_staff() && to != OrderStatus::Cancelled {
         return Err(Problem::new(Code::Forbidden, "This step is for staff only."));
+    }
+    if whole.order.expires_at.is_some() {
+        return Err(Problem::new(Code::IllegalTransition, "The order is retired and stays as it is."));
     }
     if !from.may_become(to) {
         return Err(Problem::new(Code::IllegalTransition, format!("A {from} order cannot become {to}.")));

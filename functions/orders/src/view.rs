@@ -4,7 +4,7 @@ use http_api::Problem;
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Entity as _, Stored};
 use key_schema::money::Money;
 use key_schema::order::{Order, OrderLine, OrderStatus, OrderStatusEvent};
 use serde::Serialize;
@@ -21,6 +21,11 @@ pub struct Whole {
 }
 
 impl Whole {
+    /// An order that somebody may see `now`: one that is retired is gone when it expires, also while its items are still there.
+    pub fn visible(items: Vec<AnyEntity>, now: Instant) -> Option<Self> {
+        Self::assemble(items).filter(|whole| !whole.order.is_expired(now))
+    }
+
     /// Sorts the items of an order's partition. An order that is still being placed is nobody's to see.
     pub fn assemble(items: Vec<AnyEntity>) -> Option<Self> {
         let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());

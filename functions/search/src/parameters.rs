@@ -24,9 +24,19 @@ pub fn text(request: &Request<'_>) -> Result<SearchText, Problem> {
     Ok(read(request, "q", SearchText::parse)?.unwrap_or_default())
 }
 
-/// `category` as the index has it: names from the top, joined by ` / `.
+/// `category` as the index has it: in the form of its URL.
 pub fn category(request: &Request<'_>) -> Result<Option<String>, Problem> {
-    read(request, "category", |text| path(text).map(|path| path.to_string()))
+    read(request, "category", |text| path(text).map(|path| path.to_segment()))
+}
+
+/// A category of the index as a facet shows it: its names joined by ` / `, which people can read. One that would be taken for another if it
+/// came back as a parameter (a name holds ` / `, or looks like a URL) is shown in the form of its URL.
+pub fn shown_category(segment: &str) -> String {
+    CategoryPath::from_segment(segment)
+        .ok()
+        .map(|category| (category.to_string(), category))
+        .filter(|(text, category)| path(text).as_ref() == Ok(category))
+        .map_or_else(|| segment.to_owned(), |(text, _)| text)
 }
 
 /// Takes the form that category URLs have, `GROCERY~FRZN_20ICE`, and the one that the facets of an answer have, `GROCERY / FRZN ICE`, so that
@@ -105,6 +115,23 @@ mod tests {
         for bad in ["", "GROCERY / ", "a\u{0}b", &"x / ".repeat(9)] {
             assert!(path(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_a_facet_shows_is_taken_for_the_category_that_it_counts() {
+        let shown = |names: &[&str]| {
+            let category = CategoryPath::new(names.iter().map(|name| (*name).to_owned()).collect()).unwrap();
+            let shown = shown_category(&category.to_segment());
+            assert_eq!(path(&shown).unwrap(), category, "{shown}");
+            shown
+        };
+        assert_eq!(shown(&["GROCERY"]), "GROCERY");
+        assert_eq!(shown(&["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"]), "GROCERY / FRZN ICE / ICE - CRUSHED/CUBED");
+        assert_eq!(shown(&["A / B", "C"]), "A_20_2F_20B~C");
+        assert_eq!(shown(&["A / B"]), "A_20_2F_20B");
+        assert_eq!(shown(&["A~B"]), "A_7EB");
+        assert_eq!(shown(&["A_20B"]), "A_5F20B");
+        assert_eq!(shown_category("an old / form"), "an old / form");
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! GET /v1/search/products
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http_api::{Problem, Request, Response};
-use search_index::{Facet, Hit, ProductDocument, ProductQuery};
+use search_index::{Hit, ProductDocument, ProductQuery};
 use serde::Serialize;
 
 use crate::App;
 use crate::list;
-use crate::parameters::{Sort, brand, category, prices, text};
+use crate::parameters::{Sort, brand, category, prices, shown_category, text};
 
 /// Finds products. Every filter that is given must hold.
 pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
@@ -38,8 +39,11 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let mut found = list::found(app.client.search_products(&query).await)?;
     let next_cursor = list::cut(&mut found, &page)?;
     let items: Vec<_> = found.hits.iter().map(ProductHit::from).collect();
-    let facets = |name: &str| found.facets.get(name).into_iter().flatten().map(Count::from).collect();
-    let more = Found { facets: Facets { category: facets("category"), brand: facets("brand") }, total: found.total };
+    let facets = |name: &str| found.facets.get(name).into_iter().flatten();
+    let category = facets("category").map(|facet| Count::new(shown_category(&facet.value), facet.count));
+    let brand = facets("brand").map(|facet| Count::new(facet.value.as_str(), facet.count));
+    let facets = Facets { category: category.collect(), brand: brand.collect() };
+    let more = Found { facets, total: found.total };
     Ok(Response::page_with(&items, next_cursor, &more))
 }
 
@@ -61,13 +65,13 @@ struct Facets<'a> {
 
 #[derive(Serialize)]
 struct Count<'a> {
-    value: &'a str,
+    value: Cow<'a, str>,
     count: u64,
 }
 
-impl<'a> From<&'a Facet> for Count<'a> {
-    fn from(facet: &'a Facet) -> Self {
-        Self { value: &facet.value, count: facet.count }
+impl<'a> Count<'a> {
+    fn new(value: impl Into<Cow<'a, str>>, count: u64) -> Self {
+        Self { value: value.into(), count }
     }
 }
 
@@ -80,10 +84,31 @@ struct ProductHit<'a> {
     category_path: &'a [String],
     price: Price<'a>,
     summary: Option<&'a str>,
+    in_stock: bool,
+    rating: Rating,
     /// How well it matches; null unless sorted by it.
     score: Option<f64>,
     /// By field, HTML with the words that matched in `<em>`.
     highlights: BTreeMap<&'a str, [&'a str; 1]>,
+}
+
+/// What the reviews of a product add up to, as `products/{id}/reviews` shows it.
+#[derive(Serialize)]
+struct Rating {
+    average: Option<f64>,
+    count: u64,
+}
+
+impl Rating {
+    fn new(count: u64, sum: u64) -> Self {
+        Self { average: average(count, sum), count }
+    }
+}
+
+/// Two decimals, halves rounded up; none without ratings. Computed in whole hundredths: only the finished number becomes a float.
+fn average(count: u64, sum: u64) -> Option<f64> {
+    let hundredths = sum.checked_mul(200)?.checked_add(count)?.checked_div(count.checked_mul(2)?)?;
+    Some(f64::from(u32::try_from(hundredths).ok()?) / 100.0)
 }
 
 /// Money as the index has it.
@@ -106,8 +131,25 @@ impl<'a> From<&'a Hit<ProductDocument>> for ProductHit<'a> {
             category_path: &product.category_path,
             price: Price { amount: product.price_amount, currency: &product.price_currency },
             summary: Some(product.summary.as_str()).filter(|summary| !summary.is_empty()),
+            in_stock: product.in_stock,
+            rating: Rating::new(product.rating_count, product.rating_sum),
             score: hit.score,
             highlights: hit.highlights.iter().map(|(field, html)| (field.as_str(), [html.as_str()])).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::average;
+
+    #[test]
+    fn an_average_has_two_decimals_and_none_without_ratings() {
+        for (count, sum, shown) in
+            [(0, 0, None), (1, 5, Some(5.0)), (3, 13, Some(4.33)), (3, 14, Some(4.67)), (8, 33, Some(4.13))]
+        {
+            assert_eq!(average(count, sum), shown, "{sum} of {count}");
+        }
+        assert_eq!(average(u64::MAX, u64::MAX), None, "no number is better than a wrong one");
     }
 }

@@ -9,8 +9,6 @@
 //! - an item of an entity that this program does not know: ignored. It belongs to a newer version of the shop, whose consumer takes it;
 //! - everything else (no `entity`, keys that are not our PK and SK, a malformed image, an unknown event name): quarantined, alone.
 
-use std::borrow::Cow;
-
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::{DecodeError, FromItem, Item, key_of};
@@ -54,19 +52,58 @@ pub struct Record<'e> {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum Change {
-    /// It was created or changed.
-    Written {
+    /// It was created.
+    Created {
+        /// What it is.
+        new: AnyEntity,
+    },
+    /// It was changed.
+    Changed {
         /// What it is now.
         new: AnyEntity,
-        /// What it was; `None` for a new item, and where the old image cannot be read: an item that was malformed and is repaired must not
-        /// be stuck on what it was.
+        /// What it was; `None` where the old image cannot be read: an item that was malformed and is repaired must not be stuck on what it
+        /// was.
         old: Option<AnyEntity>,
     },
     /// It was removed.
     Removed {
         /// What it was.
         old: AnyEntity,
+        /// By whom.
+        by: Remover,
     },
+}
+
+impl Change {
+    /// What the item is now, if it is there.
+    #[must_use]
+    pub const fn after(&self) -> Option<&AnyEntity> {
+        match self {
+            Self::Created { new } | Self::Changed { new, .. } => Some(new),
+            Self::Removed { .. } => None,
+        }
+    }
+
+    /// What the item was, if it was there and can be read.
+    #[must_use]
+    pub const fn before(&self) -> Option<&AnyEntity> {
+        match self {
+            Self::Created { .. } => None,
+            Self::Changed { old, .. } => old.as_ref(),
+            Self::Removed { old, .. } => Some(old),
+        }
+    }
+}
+
+/// Who removed an item, by the record's `userIdentity` (Developer Guide, "DynamoDB Streams and Time to Live").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remover {
+    /// DynamoDB, because its time to live was over: type `Service`, principal `dynamodb.amazonaws.com`.
+    Expiry,
+    /// A caller: the record has no identity.
+    Caller,
+    /// An identity that is neither.
+    Unknown,
 }
 
 /// A record that cannot be read.
@@ -129,28 +166,6 @@ impl<'e> Batch<'e> {
     }
 }
 
-impl Origin<'_> {
-    /// The record as text of at most `limit` bytes: whole, or its key and place with a mark that the rest is missing.
-    #[must_use]
-    pub fn excerpt(&self, limit: usize) -> Cow<'_, str> {
-        if self.text.len() <= limit {
-            return self.text.into();
-        }
-        // A key has at most 3 KB; what claims to be one and is longer is left out too.
-        let short = |raw: Option<&RawValue>| {
-            raw.map(RawValue::get).filter(|raw| raw.len() <= 8 * 1024).unwrap_or("null").to_owned()
-        };
-        let header = serde_json::from_str::<Header<'_>>(self.text).ok();
-        let name = short(header.as_ref().and_then(|header| header.event_name));
-        let keys = short(header.as_ref().and_then(|header| header.dynamodb.keys));
-        let (bytes, sequence) = (self.text.len(), &self.sequence);
-        format!(
-            r#"{{"truncated":true,"bytes":{bytes},"eventName":{name},"dynamodb":{{"SequenceNumber":"{sequence}","Keys":{keys}}}}}"#
-        )
-        .into()
-    }
-}
-
 /// The parts of a record, none of them looked into: so one that is odd does not hide the others.
 #[derive(Deserialize)]
 struct Header<'e> {
@@ -158,6 +173,8 @@ struct Header<'e> {
     event_id: Option<&'e RawValue>,
     #[serde(rename = "eventName", borrow)]
     event_name: Option<&'e RawValue>,
+    #[serde(rename = "userIdentity", borrow)]
+    user_identity: Option<&'e RawValue>,
     #[serde(borrow)]
     dynamodb: StreamRecord<'e>,
 }
@@ -184,9 +201,11 @@ impl Header<'_> {
         let key = item(record.keys, "Keys")?;
         let key = key_of(&key).ok_or_else(|| Reason::new("foreign_key", "the item's key is not our PK and SK"))?;
         let change = match text(self.event_name).as_deref() {
-            Some("INSERT" | "MODIFY") => entity(record.new_image, "NewImage")?
-                .map(|new| Change::Written { new, old: entity(record.old_image, "OldImage").ok().flatten() }),
-            Some("REMOVE") => entity(record.old_image, "OldImage")?.map(|old| Change::Removed { old }),
+            Some("INSERT") => entity(record.new_image, "NewImage")?.map(|new| Change::Created { new }),
+            Some("MODIFY") => entity(record.new_image, "NewImage")?
+                .map(|new| Change::Changed { new, old: entity(record.old_image, "OldImage").ok().flatten() }),
+            Some("REMOVE") => entity(record.old_image, "OldImage")?
+                .map(|old| Change::Removed { old, by: remover(self.user_identity) }),
             _ => return Err(Reason::new("malformed_record", "eventName is none of INSERT, MODIFY and REMOVE")),
         };
         Ok(change.map(|change| (key, change)))
@@ -203,6 +222,24 @@ impl StreamRecord<'_> {
         let seconds: f64 = serde_json::from_str(self.approximate_creation_date_time?.get()).ok()?;
         #[allow(clippy::cast_possible_truncation)] // Saturates; what is no instant is refused by `from_millis`.
         Instant::from_millis((seconds * 1000.0) as i64)
+    }
+}
+
+/// DynamoDB writes the names of the identity's members with a capital, Lambda with a small letter.
+fn remover(identity: Option<&RawValue>) -> Remover {
+    #[derive(Deserialize)]
+    struct Identity {
+        #[serde(rename = "type", alias = "Type")]
+        kind: String,
+        #[serde(rename = "principalId", alias = "PrincipalId")]
+        principal: String,
+    }
+    match identity.map(|identity| serde_json::from_str::<Option<Identity>>(identity.get())) {
+        None | Some(Ok(None)) => Remover::Caller,
+        Some(Ok(Some(Identity { kind, principal }))) if kind == "Service" && principal == "dynamodb.amazonaws.com" => {
+            Remover::Expiry
+        }
+        Some(_) => Remover::Unknown,
     }
 }
 

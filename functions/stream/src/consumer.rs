@@ -5,16 +5,20 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::{join, join_all};
 use futures::stream;
+use objects::ObjectStore;
 use table::Table;
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::Answer;
 use crate::batch::{Batch, BatchError, Event, Origin};
 use crate::ledger::{Ledger, Verdict};
-use crate::quarantine::{Entry, InTable, Quarantine};
+use crate::quarantine::{Entry, InStore, Quarantine};
 use crate::report::Report;
 use crate::settings::{self, Settings, StartError};
-use crate::sink::{self, Sink};
+use crate::sink::{self, Shared, Sink};
+
+/// The stream view that the consumer needs: transitions, audits and removals are read off the old image.
+const BOTH_IMAGES: &str = "NEW_AND_OLD_IMAGES";
 
 /// The sinks of this deployment, and what they share.
 pub struct Consumer {
@@ -44,11 +48,17 @@ impl Consumer {
         let names = settings::sinks(names.as_deref())?;
         let settings = Settings::from_env()?;
         let table = Arc::new(Table::from_env().await?);
+        let view = table.stream_view().await?;
+        if view.as_deref() != Some(BOTH_IMAGES) {
+            return Err(StartError::StreamView(view.unwrap_or_else(|| "none".to_owned())));
+        }
+        let shared = Shared { table: table.clone(), settings };
         let mut sinks = Vec::with_capacity(names.len());
         for name in names {
-            sinks.push(sink::open(name, &table, settings).await?);
+            sinks.push(sink::open(name, &shared).await?);
         }
-        let consumer = Self::new(sinks, Box::new(InTable(table.clone())), settings);
+        let failed = ObjectStore::from_env("FAILED_RECORDS_BUCKET").await.map_err(StartError::Objects)?;
+        let consumer = Self::new(sinks, Box::new(InStore(Arc::new(failed))), settings);
         Ok(Self { table: Some(table), ..consumer })
     }
 

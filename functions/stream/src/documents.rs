@@ -6,9 +6,7 @@ use key_schema::item::Stored;
 use key_schema::key::Key;
 use key_schema::order::{Order, OrderStatus};
 use key_schema::product::Product;
-use search_index::{
-    BulkOperation, Collection, OrderDocument, ProductDocument, SearchError, category_prefixes, document_id,
-};
+use search_index::{BulkOperation, Collection, OrderDocument, ProductDocument, SearchError, document_id};
 
 use crate::batch::{Change, Record};
 
@@ -16,26 +14,35 @@ use crate::batch::{Change, Record};
 pub(crate) fn operation(record: &Record<'_>) -> Option<Result<BulkOperation, SearchError>> {
     let id = id(&record.key);
     match &record.change {
-        Change::Written { new: AnyEntity::Product(new), .. } if new.retired => {
+        Change::Created { new } | Change::Changed { new, .. } => written(id, new),
+        Change::Removed { old, .. } => removed(id, old, record),
+    }
+}
+
+/// What the index shall hold for an item that is there; `None` if it is not searched for.
+pub fn written(id: String, new: &AnyEntity) -> Option<Result<BulkOperation, SearchError>> {
+    match new {
+        AnyEntity::Product(new) if new.retired => {
             Some(tombstone(Collection::Products, id, new.meta.rev, new.meta.updated_at))
         }
-        Change::Written { new: AnyEntity::Product(new), .. } => {
-            Some(BulkOperation::index(id, new.meta.rev, &product(new)))
-        }
-        // Nobody can see it yet. The tombstone costs a write that comes to nothing, and keeps the rule without exception: the document
+        AnyEntity::Product(new) => Some(BulkOperation::index(id, new.meta.rev, &product(new))),
+        // Nobody can see it yet, or it is retired and in no list any more. The tombstone costs a write that comes to nothing, and keeps the rule without exception: the document
         // always says what the item of its rev says.
-        Change::Written { new: AnyEntity::Order(new), .. } if new.status == OrderStatus::Placing => {
+        AnyEntity::Order(new) if new.status == OrderStatus::Placing || new.expires_at.is_some() => {
             Some(tombstone(Collection::Orders, id, new.meta.rev, new.meta.updated_at))
         }
-        Change::Written { new: AnyEntity::Order(new), .. } => Some(BulkOperation::index(id, new.meta.rev, &order(new))),
-        Change::Removed { old: AnyEntity::Product(old) } => {
-            Some(tombstone(Collection::Products, id, after(old.meta.rev), removed_at(record, old.meta.updated_at)))
-        }
-        Change::Removed { old: AnyEntity::Order(old) } => {
-            Some(tombstone(Collection::Orders, id, after(old.meta.rev), removed_at(record, old.meta.updated_at)))
-        }
-        Change::Written { .. } | Change::Removed { .. } => None,
+        AnyEntity::Order(new) => Some(BulkOperation::index(id, new.meta.rev, &order(new))),
+        _ => None,
     }
+}
+
+fn removed(id: String, old: &AnyEntity, record: &Record<'_>) -> Option<Result<BulkOperation, SearchError>> {
+    let (collection, meta) = match old {
+        AnyEntity::Product(old) => (Collection::Products, &old.meta),
+        AnyEntity::Order(old) => (Collection::Orders, &old.meta),
+        _ => return None,
+    };
+    Some(tombstone(collection, id, after(meta.rev), removed_at(record, meta.updated_at)))
 }
 
 fn id(key: &Key) -> String {
@@ -65,10 +72,13 @@ fn product(product: &Stored<Product>) -> ProductDocument {
         brand: product.brand.clone(),
         package_size: product.package_size.clone(),
         category_path: product.category_path.names().to_vec(),
-        category: category_prefixes(product.category_path.names()),
+        category: product.category_path.lineage().map(|category| category.to_segment()).collect(),
         price_amount: product.price.amount,
         price_currency: product.price.currency.to_string(),
         summary: product.summary.clone().unwrap_or_default(),
+        in_stock: product.copied.in_stock,
+        rating_sum: product.copied.rating_sum,
+        rating_count: product.copied.rating_count,
         created_at: product.meta.created_at.to_string(),
         version: product.meta.version,
         deleted: false,

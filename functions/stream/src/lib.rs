@@ -23,23 +23,29 @@
 //!
 //! Lambda delivers at least once, in order inside an item, and after a failure again from the failed record on; bisecting and redriving replay records
 //! long after newer ones. So no sink trusts the order of arrival: the search index orders documents by the item's `rev` ([`search`]), and
-//! derived rows are a function of the newest order head, which is read when they are written ([`sales`]).
+//! derived data is either a copy ordered in the same way, or written in one transaction with the proof that it was ([`derived`]), and an event has an
+//! id that is a function of its change ([`transitions`], [`mod@bus`]).
 //!
 //! A new sink is one file with an implementation of [`sink::Sink`] and one line in [`sink::open`].
 
 pub mod answer;
+pub mod archive;
+pub mod audit;
 pub mod batch;
+pub mod bus;
 pub mod consumer;
-mod documents;
+pub mod derived;
+pub mod documents;
 pub mod lane;
 pub mod ledger;
+pub mod ports;
 pub mod quarantine;
 pub mod report;
-pub mod sales;
 pub mod search;
 pub mod sequence;
 mod settings;
 pub mod sink;
+pub mod transitions;
 
 use lambda_runtime::{LambdaEvent, service_fn};
 
@@ -48,14 +54,16 @@ pub use settings::{Settings, StartError};
 
 /// Takes batches for as long as the runtime lives.
 ///
-/// Environment: `SINKS`, `TABLE_NAME`, for the search sink `SEARCH_ENDPOINT` and `SEARCH_INDEX_PREFIX`, the SDK's own variables, and the optional
-/// ones of [`Settings::from_env`].
+/// Environment: `SINKS`, `TABLE_NAME`, `FAILED_RECORDS_BUCKET`; for the search sink `SEARCH_ENDPOINT` and `SEARCH_INDEX_PREFIX`, for the bus
+/// `BUS_NAME`, for the audit `ARCHIVE_BUCKET`; the SDK's own variables, and the optional ones of [`Settings::from_env`].
 ///
 /// # Errors
 /// [`StartError`] for an environment that cannot work, and when the Lambda Runtime API cannot be reached.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("stream");
-    let consumer = &Consumer::from_env().await?;
+    let consumer = Consumer::from_env().await;
+    // What ends a process is shown by its runtime as code would, and this one is for people.
+    let consumer = &consumer.inspect_err(|error| tracing::error!(cause = %error, "the consumer cannot start"))?;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<batch::Event>| async move {
         let stop = consumer.settings().stop(event.context.deadline());
         let taken = consumer.take(&event.payload, stop).await?;

@@ -12,12 +12,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::BoxFuture;
-use search_index::{BulkOperation, BulkOutcome, SearchClient, SearchError};
+use search_index::{BulkOperation, BulkOutcome, SearchError};
 
 use crate::batch::Record;
 use crate::documents::operation;
 use crate::lane::lanes;
 use crate::ledger::{Ledger, Reason, Verdict};
+use crate::ports::Index;
 use crate::sink::Sink;
 
 /// The statuses of an item in a bulk answer that are about the document, not about the call or the index.
@@ -27,8 +28,8 @@ const NO_INDEX: u16 = 404;
 
 /// The index sink.
 #[derive(Debug)]
-pub struct Search {
-    client: SearchClient,
+pub struct Search<I> {
+    index: I,
     /// Whether indices, mappings and aliases were seen to be there.
     ready: AtomicBool,
 }
@@ -42,10 +43,16 @@ struct Folded {
     older: Vec<usize>,
 }
 
-impl Search {
-    /// A sink over this client. Creates what is missing of the indices; while the engine is away that is put off to the first batch.
-    pub async fn open(client: SearchClient) -> Self {
-        let sink = Self { client, ready: AtomicBool::new(false) };
+impl<I: Index> Search<I> {
+    /// A sink over this engine, which makes sure of the indices with its first batch.
+    #[must_use]
+    pub const fn new(index: I) -> Self {
+        Self { index, ready: AtomicBool::new(false) }
+    }
+
+    /// A sink over this engine. Creates what is missing of the indices; while the engine is away that is put off to the first batch.
+    pub async fn open(index: I) -> Self {
+        let sink = Self::new(index);
         if let Err(error) = sink.ensure().await {
             tracing::warn!(cause = %error, "the indices are not ready yet");
         }
@@ -54,7 +61,7 @@ impl Search {
 
     async fn ensure(&self) -> Result<(), SearchError> {
         if !self.ready.load(Ordering::Relaxed) {
-            self.client.ensure_indices().await?;
+            self.index.ensure().await?;
             self.ready.store(true, Ordering::Relaxed);
         }
         Ok(())
@@ -63,7 +70,9 @@ impl Search {
     async fn write(&self, folded: &[Folded]) -> Result<Vec<BulkOutcome>, SearchError> {
         self.ensure().await?;
         let operations: Vec<BulkOperation> = folded.iter().map(|folded| folded.operation.clone()).collect();
-        self.client.bulk(&operations).await
+        let outcomes = self.index.bulk(&operations).await;
+        telemetry::crash_point("stream.search.written");
+        outcomes
     }
 
     fn verdict(&self, outcome: BulkOutcome) -> Verdict {
@@ -84,7 +93,7 @@ impl Search {
     }
 }
 
-impl Sink for Search {
+impl<I: Index> Sink for Search<I> {
     fn name(&self) -> &'static str {
         "search"
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use key_schema::product::MAX_STOCK;
 use tokio::time::Instant;
 
 /// How the consumer works.
@@ -11,6 +12,8 @@ pub struct Settings {
     pub concurrency: usize,
     /// How long before its deadline the consumer stops, so that the answer still gets out.
     pub margin: Duration,
+    /// A stock below this is low ([`crate::transitions`]).
+    pub stock_low: u64,
 }
 
 /// Why the consumer cannot start.
@@ -38,19 +41,32 @@ pub enum StartError {
     /// There is no way to the table.
     #[error(transparent)]
     Table(#[from] table::SetupError),
+    /// The table cannot be described.
+    #[error("the table's stream cannot be looked up: {0}")]
+    Describe(#[from] table::TableError),
+    /// The stream lacks images that the sinks read.
+    #[error("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {0}: set StreamViewType and start again")]
+    StreamView(String),
     /// There is no way to the search engine.
     #[error(transparent)]
     Search(#[from] search_index::ConfigError),
+    /// There is no way to the event bus: `BUS_NAME` is missing, or the TLS client cannot be built.
+    #[error(transparent)]
+    Bus(bus::SetupError),
+    /// There is no way to a bucket: the variable that names it is missing, or the TLS client cannot be built.
+    #[error(transparent)]
+    Objects(objects::SetupError),
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { concurrency: 8, margin: Duration::from_millis(1000) }
+        Self { concurrency: 8, margin: Duration::from_millis(1000), stock_low: 10 }
     }
 }
 
 impl Settings {
-    /// From `STREAM_CONCURRENCY` (1 to 64, default 8) and `STREAM_DEADLINE_MARGIN_MS` (50 to 60,000, default 1,000).
+    /// From `STREAM_CONCURRENCY` (1 to 64, default 8) and `STREAM_DEADLINE_MARGIN_MS` (50 to 60,000, default 1,000) and
+    /// `STOCK_LOW_THRESHOLD` (0 to 1,000,000,000,000, default 10).
     ///
     /// # Errors
     /// [`StartError::Number`].
@@ -69,9 +85,11 @@ impl Settings {
         let default = Self::default();
         let concurrency = number("STREAM_CONCURRENCY", 1, 64)?;
         let margin = number("STREAM_DEADLINE_MARGIN_MS", 50, 60_000)?;
+        let stock_low = number("STOCK_LOW_THRESHOLD", 0, MAX_STOCK)?;
         Ok(Self {
             concurrency: concurrency.and_then(|number| usize::try_from(number).ok()).unwrap_or(default.concurrency),
             margin: margin.map_or(default.margin, Duration::from_millis),
+            stock_low: stock_low.unwrap_or(default.stock_low),
         })
     }
 
@@ -107,6 +125,7 @@ mod tests {
         assert_eq!(with("").unwrap().concurrency, 8);
         assert_eq!(with("60").unwrap().concurrency, 60);
         assert_eq!(with("60").unwrap().margin, Duration::from_millis(60));
+        assert_eq!((with("").unwrap().stock_low, with("60").unwrap().stock_low), (10, 60));
         for bad in ["0", "-1", "65", "many", "1e3", "99999999999999999999"] {
             assert!(matches!(with(bad), Err(StartError::Number { name: "STREAM_CONCURRENCY", .. })), "{bad}");
         }

@@ -1,4 +1,13 @@
-//! What stands in for AWS on one machine: the table and the search engine.
+//! What stands in for AWS on one machine: the table, the search engine, the event bus, the object store, mail.
 
+pub mod events;
+pub mod faults;
+pub mod mail;
+pub mod objects;
 pub mod search;
 pub mod table;
+
+mod endpoint;
+mod log;
+
+pub use log::Page;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use tokio::process::Child;
+use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -18,6 +18,8 @@ const INIT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Job {
     pub(crate) payload: Bytes,
     pub(crate) reply: oneshot::Sender<Result<Bytes, InvokeError>>,
+    /// Whether the process is killed when it has been handed the payload.
+    pub(crate) crash: bool,
 }
 
 /// The invocations of one function that no environment has taken yet.
@@ -32,6 +34,8 @@ pub(crate) struct Environment {
 /// A process that was started, and the Runtime API that it talks to.
 struct Runtime {
     child: Child,
+    /// The process may watch its standard input, which ends with this process, however that does.
+    _alive: Option<ChildStdin>,
     api: RuntimeApi,
 }
 
@@ -76,7 +80,7 @@ impl Environment {
                 None => self.begin(slot).await,
             };
             let outcome = match (begun, slot.as_mut()) {
-                (Ok(()), Some(runtime)) => self.serve(runtime, &request_id, job.payload).await,
+                (Ok(()), Some(runtime)) => self.serve(runtime, &request_id, job.payload, job.crash).await,
                 (Err(failure), _) => Outcome::Lost(failure),
                 (Ok(()), None) => Outcome::Lost(exited(&request_id, "Runtime is gone")),
             };
@@ -101,8 +105,9 @@ impl Environment {
         let api = RuntimeApi::listen().await.map_err(failed)?;
         let stream = format!("{:016x}", fastrand::u64(..));
         let variables = self.spec.variables(&api.address.to_string(), &stream);
-        let child = process::spawn(&self.spec, variables, self.log).map_err(failed)?;
-        let runtime = slot.insert(Runtime { child, api });
+        let mut child = process::spawn(&self.spec, variables, self.log).map_err(failed)?;
+        let alive = child.stdin.take();
+        let runtime = slot.insert(Runtime { child, _alive: alive, api });
 
         let deadline = Instant::now() + INIT_TIMEOUT.max(self.spec.timeout);
         let ready = timeout_at(deadline, runtime.until_waiting()).await;
@@ -116,7 +121,7 @@ impl Environment {
     }
 
     /// Hands the invocation to the runtime and waits for its end, the process's, or the timeout's.
-    async fn serve(&self, runtime: &mut Runtime, request_id: &str, payload: Bytes) -> Outcome {
+    async fn serve(&self, runtime: &mut Runtime, request_id: &str, payload: Bytes, crash: bool) -> Outcome {
         let timeout = self.spec.timeout;
         let deadline = Instant::now() + timeout;
         let work = Work {
@@ -126,10 +131,11 @@ impl Environment {
             trace_id: trace_id(),
             payload,
         };
+        let mut handed_over = crash.then(|| runtime.api.handed_over.subscribe());
         if runtime.api.work.send(work).await.is_err() {
             return Outcome::Lost(exited(request_id, "Runtime API is gone"));
         }
-        let Runtime { child, api } = runtime;
+        let Runtime { child, api, .. } = runtime;
         loop {
             tokio::select! {
                 // An answer counts even if the process ended right after it.
@@ -140,6 +146,11 @@ impl Environment {
                     Some(Call::Waiting) => {}
                     None => return Outcome::Lost(exited(request_id, "Runtime API is gone")),
                 },
+                () = until_handed_over(&mut handed_over) => {
+                    // Only fails when the process is gone already; its end is seen below.
+                    let _ = child.start_kill();
+                    handed_over = None;
+                }
                 status = child.wait() => {
                     return Outcome::Lost(exited(request_id, &process::describe(status)));
                 }
@@ -178,7 +189,7 @@ enum Outcome {
 
 impl Runtime {
     async fn until_waiting(&mut self) -> Result<(), FunctionError> {
-        let Self { child, api } = self;
+        let Self { child, api, .. } = self;
         loop {
             tokio::select! {
                 biased;
@@ -203,6 +214,17 @@ async fn lost(slot: &mut Option<Runtime>) -> String {
         Some(runtime) => process::describe(runtime.child.wait().await),
         None => std::future::pending().await,
     }
+}
+
+/// Waits until the runtime has the invocation; for ever when nobody wants to know.
+async fn until_handed_over(handed_over: &mut Option<watch::Receiver<u64>>) {
+    if let Some(changes) = handed_over
+        // Only fails when the Runtime API is gone, which is seen elsewhere.
+        && changes.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 fn exited(request_id: &str, reason: &str) -> FunctionError {

@@ -19,6 +19,9 @@ pub enum InvokeError {
     /// The caller's deadline passed; the function may still be at work.
     #[error("no answer came before the deadline")]
     Deadline,
+    /// There are too many invocations; the function was not invoked.
+    #[error("the function is throttled")]
+    Throttled,
     /// The functions are being shut down.
     #[error("the functions are shutting down")]
     Stopped,

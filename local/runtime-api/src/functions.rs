@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::environment::{Environment, Job, Queue};
-use crate::{FunctionSpec, InvokeError, Log, MAX_PAYLOAD};
+use crate::faults::{FaultKind, Faults};
+use crate::{FunctionError, FunctionSpec, InvokeError, Log, MAX_PAYLOAD};
 
 /// Invocations of one function that wait at once. Beyond it, callers wait to be let in.
 const QUEUE: usize = 1024;
+/// How late an invocation is that a fault makes slow.
+const SLOW: Duration = Duration::from_millis(300);
 
 /// A set of running functions. [`Functions::shutdown`] ends their processes in order; dropping it
 /// kills them.
@@ -29,6 +33,7 @@ struct Pool {
     jobs: mpsc::Sender<Job>,
     queue: Queue,
     load: Arc<StdMutex<Load>>,
+    faults: Faults,
 }
 
 #[derive(Default)]
@@ -46,7 +51,13 @@ impl Functions {
         let mut pools = HashMap::with_capacity(specs.len());
         for spec in specs {
             let (jobs, queue) = mpsc::channel(QUEUE);
-            let pool = Pool { spec: Arc::new(spec), jobs, queue: Arc::new(Mutex::new(queue)), load: Arc::default() };
+            let pool = Pool {
+                spec: Arc::new(spec),
+                jobs,
+                queue: Arc::new(Mutex::new(queue)),
+                load: Arc::default(),
+                faults: Faults::default(),
+            };
             pools.insert(pool.spec.name.clone(), pool);
         }
         let functions =
@@ -75,9 +86,22 @@ impl Functions {
         if payload.len() > MAX_PAYLOAD {
             return Err(InvokeError::PayloadTooLarge(payload.len()));
         }
+        let strike = pool.faults.draw();
+        match strike {
+            Some(FaultKind::Throttle) => return Err(InvokeError::Throttled),
+            Some(FaultKind::Error) => {
+                return Err(FunctionError::new("Injected.Error", "a fault was asked for").into());
+            }
+            Some(FaultKind::Timeout) => {
+                let message = format!("Error: Task timed out after {} seconds", pool.spec.timeout.as_secs());
+                return Err(FunctionError::new("Sandbox.Timedout", message).into());
+            }
+            Some(FaultKind::Slow) => sleep_until(deadline.min(Instant::now() + SLOW)).await,
+            Some(FaultKind::Crash) | None => {}
+        }
         let _counted = self.count(pool);
         let (reply, answer) = oneshot::channel();
-        let job = Job { payload, reply };
+        let job = Job { payload, reply, crash: strike == Some(FaultKind::Crash) };
         let mut stop = self.stop.subscribe();
         let work = async {
             let sent = pool.jobs.send(job).await;
@@ -92,6 +116,20 @@ impl Functions {
             }
         };
         timeout_at(deadline, work).await.map_err(|_| InvokeError::Deadline)?
+    }
+
+    /// What can be made to go wrong with the function `name`, if there is one.
+    #[must_use]
+    pub fn faults(&self, name: &str) -> Option<&Faults> {
+        self.pools.get(name).map(|pool| &pool.faults)
+    }
+
+    /// The names of the functions, sorted.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.pools.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Ends every process: asks first, kills after 3 s. Invocations that wait or run get

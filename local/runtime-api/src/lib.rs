@@ -12,6 +12,7 @@
 
 mod environment;
 mod error;
+mod faults;
 mod functions;
 mod log;
 mod process;
@@ -19,6 +20,7 @@ mod server;
 mod spec;
 
 pub use error::{FunctionError, InvokeError};
+pub use faults::{Fault, FaultKind, Faults, RateError};
 pub use functions::Functions;
 pub use log::Log;
 pub use spec::FunctionSpec;

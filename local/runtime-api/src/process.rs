@@ -20,7 +20,8 @@ pub(crate) fn spawn(spec: &FunctionSpec, variables: BTreeMap<String, OsString>, 
         .args(&spec.args)
         .env_clear()
         .envs(variables)
-        .stdin(Stdio::null())
+        // Held open as long as this process lives.
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);

@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::{FunctionError, MAX_PAYLOAD};
@@ -44,6 +44,8 @@ pub(crate) struct RuntimeApi {
     pub(crate) address: SocketAddr,
     pub(crate) work: mpsc::Sender<Work>,
     pub(crate) calls: mpsc::Receiver<Call>,
+    /// Counts the invocations that the runtime was given.
+    pub(crate) handed_over: watch::Sender<u64>,
     server: JoinHandle<()>,
 }
 
@@ -52,6 +54,7 @@ struct Shared {
     calls: mpsc::Sender<Call>,
     /// Request id of the invocation in progress.
     current: StdMutex<Option<String>>,
+    handed_over: watch::Sender<u64>,
 }
 
 impl RuntimeApi {
@@ -60,7 +63,13 @@ impl RuntimeApi {
         let address = listener.local_addr()?;
         let (work, receiver) = mpsc::channel(1);
         let (sender, calls) = mpsc::channel(4);
-        let shared = Arc::new(Shared { work: Mutex::new(receiver), calls: sender, current: StdMutex::new(None) });
+        let handed_over = watch::Sender::new(0);
+        let shared = Arc::new(Shared {
+            work: Mutex::new(receiver),
+            calls: sender,
+            current: StdMutex::new(None),
+            handed_over: handed_over.clone(),
+        });
         let router = Router::new()
             .route("/2018-06-01/runtime/invocation/next", get(next))
             .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
@@ -71,7 +80,7 @@ impl RuntimeApi {
             // Serving ends only with the task.
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { address, work, calls, server })
+        Ok(Self { address, work, calls, handed_over, server })
     }
 }
 
@@ -109,6 +118,7 @@ async fn next(State(shared): State<Arc<Shared>>) -> Response {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     *shared.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(work.request_id.clone());
+    shared.handed_over.send_modify(|count| *count += 1);
     let answer = Response::builder()
         .header("content-type", "application/json")
         .header("lambda-runtime-aws-request-id", work.request_id)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use runtime_api::{FunctionSpec, Functions, InvokeError, Log, MAX_PAYLOAD};
+use runtime_api::{Fault, FaultKind, FunctionSpec, Functions, InvokeError, Log, MAX_PAYLOAD};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -220,4 +220,32 @@ async fn shutting_down_ends_an_invocation_and_its_process() {
     });
     assert_eq!(answer, Err(InvokeError::Stopped));
     assert_eq!(invoke(&functions, json!({})).await, Err(InvokeError::Stopped));
+}
+
+#[tokio::test]
+async fn a_fault_strikes_as_it_is_asked_to_and_what_is_not_invoked_keeps_its_process() {
+    let functions = start(spec("f")).await;
+    let pid = async || invoke(&functions, json!({"do": "describe"})).await.unwrap()["pid"].clone();
+    let first = pid().await;
+    let faults = functions.faults("f").unwrap();
+    let fault = |kind| Fault { kind, rate: 1.0, count: Some(1), seed: 0 };
+    faults.add(fault(FaultKind::Throttle)).unwrap();
+    assert_eq!(invoke(&functions, json!({})).await, Err(InvokeError::Throttled));
+    faults.add(fault(FaultKind::Error)).unwrap();
+    assert_eq!(error_type(invoke(&functions, json!({})).await).0, "Injected.Error");
+    faults.add(fault(FaultKind::Timeout)).unwrap();
+    assert_eq!(error_type(invoke(&functions, json!({})).await).0, "Sandbox.Timedout");
+    faults.add(fault(FaultKind::Slow)).unwrap();
+    assert_eq!(pid().await, first);
+    let fired: Vec<u64> = faults.counts().into_iter().map(|(_, fired)| fired).collect();
+    assert_eq!((fired, functions.names(), functions.faults("g").is_none()), (vec![1; 4], vec!["f"], true));
+
+    faults.clear();
+    faults.add(fault(FaultKind::Crash)).unwrap();
+    // It would never answer: only its end does.
+    let (kind, message) = error_type(invoke(&functions, json!({"do": "hang"})).await);
+    assert_eq!(kind, "Runtime.ExitError");
+    assert!(message.contains("signal"), "{message}");
+    assert_ne!(pid().await, first);
+    functions.shutdown().await;
 }

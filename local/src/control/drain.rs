@@ -1,4 +1,4 @@
-//! `POST /_local/drain`: waits until everything written before has passed the consumer.
+//! `POST /_local/drain`: waits until everything written before has passed the consumer and its subscribers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,13 @@ use serde_json::{Value, json};
 use stream_poller::MappingProgress;
 
 use super::Control;
+use super::objects;
 use super::problem::Problem;
-use super::quarantine;
 
 const LONGEST_SECONDS: u64 = 3600;
+/// How often a subscriber's own write is followed to the subscribers of what it causes. A picked order is the longest
+/// way: paid, admitted, told of. Beyond it, others are writing all the time.
+const ROUNDS: usize = 8;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Parameters {
@@ -36,14 +39,16 @@ pub(super) async fn drain(
         return Err(Problem::bad_request(message));
     }
     let bound = Duration::from_secs(parameters.timeout_s);
-    let drained = tokio::time::timeout(bound, control.poller.drained()).await;
+    let drained = tokio::time::timeout(bound, settled(&control)).await;
     let progress = control.poller.progress();
     // Every mapping reads the same records, so the farthest one has seen them all.
     let settled = |mapping: &MappingProgress| mapping.delivered + mapping.filtered + mapping.discarded + mapping.lost;
     let records = progress.mappings.iter().map(settled).max().unwrap_or(0);
     let lag: usize = progress.mappings.iter().map(|mapping| mapping.pending).sum();
     if drained.is_err() {
-        return Err(Problem::timed_out(format!("the consumer has not caught up: {lag} records to go")));
+        let events = control.subscribers.pending();
+        let message = format!("the consumer has not caught up: {lag} records and {events} deliveries to go");
+        return Err(Problem::timed_out(message));
     }
     control.index.refresh().await.map_err(|error| Problem::failed(&error))?;
     let count = async |collection| {
@@ -52,11 +57,27 @@ pub(super) async fn drain(
     };
     Ok(Json(json!({
         "records": records,
-        "quarantined": quarantine::all(&control).await?.len(),
+        "quarantined": objects::quarantined(&control)?,
         "lag": 0,
         "index": {
             "products": count(Collection::Products).await?,
             "orders": count(Collection::Orders).await?,
         },
     })))
+}
+
+/// Subscribers write to the table, which its stream passes on, so that one follows the other until no new event
+/// came.
+async fn settled(control: &Control) {
+    let mut before = None;
+    for _ in 0..ROUNDS {
+        control.poller.drained().await;
+        // However many there are: the page after the last one is empty.
+        let accepted = control.backends.events.published(u64::MAX, 1).next;
+        if before == Some(accepted) {
+            return;
+        }
+        control.subscribers.settled(accepted).await;
+        before = Some(accepted);
+    }
 }

@@ -1,29 +1,37 @@
-//! `/_local/faults`: makes the table or the search engine fail.
+//! `/_local/faults`: makes a backend or a function fail.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
-use emulators::table::{Fault, FaultKind, Faults};
+use emulators::faults::{Fault, Faults};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use telemetry::crash::{Plan, PlanError};
 
 use super::Control;
 use super::problem::Problem;
 
+const FUNCTION: &str = "function:";
+
 /// `{"target":"table","kind":"throttle","rate":0.3,"count":10,"seed":1}`.
+///
+/// `rate` is the share of the requests, invocations or passes of a crash point that are hit, `count` how many at
+/// most, and the same `seed` picks the same ones of a sequence.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
     target: String,
-    kind: FaultKind,
+    kind: String,
     #[serde(default = "always")]
     rate: f64,
     count: Option<u32>,
     #[serde(default)]
     seed: u64,
+    /// Where a function crashes; without it as soon as it has its event.
+    point: Option<String>,
 }
 
 fn always() -> f64 {
@@ -32,11 +40,29 @@ fn always() -> f64 {
 
 /// The faults in force, by target, and how often each has struck.
 pub(super) async fn list(State(control): State<Arc<Control>>) -> Json<Value> {
-    let search = control.backends.search.as_ref();
-    Json(json!({
-        "table": control.backends.proxy.faults().counts(),
-        "search": search.map(|search| search.faults().counts()).unwrap_or_default(),
-    }))
+    let mut all = serde_json::Map::new();
+    for (name, faults) in backends(&control) {
+        all.insert(name.to_owned(), faults.map(|faults| json!(faults.counts())).unwrap_or_else(|| json!([])));
+    }
+    for name in control.functions.names() {
+        let Some(faults) = control.functions.faults(name) else { continue };
+        let counts = faults.counts().into_iter().map(|(fault, fired)| {
+            let rule =
+                json!({"kind": kind_name(fault.kind), "rate": fault.rate, "count": fault.count, "seed": fault.seed});
+            json!({"fault": rule, "fired": fired})
+        });
+        let points = control.crash_points.armed(name).into_iter().map(|(point, plan)| {
+            let rule = json!({
+                "kind": "crash", "point": point, "rate": plan.rate, "count": plan.count, "seed": plan.seed,
+            });
+            json!({"fault": rule, "fired": plan.struck, "passes": plan.passes})
+        });
+        let entries: Vec<Value> = counts.chain(points).collect();
+        if !entries.is_empty() {
+            all.insert(format!("{FUNCTION}{name}"), entries.into());
+        }
+    }
+    Json(all.into())
 }
 
 /// Puts a fault in force.
@@ -45,28 +71,91 @@ pub(super) async fn add(
     request: Result<Json<Request>, JsonRejection>,
 ) -> Result<StatusCode, Problem> {
     let Json(request) = request.map_err(|error| Problem::bad_request(error.body_text()))?;
-    let fault = Fault { kind: request.kind, rate: request.rate, count: request.count, seed: request.seed };
-    let added = target(&control, &request.target)?.add(fault);
-    added.map_err(|error| Problem::bad_request(error.to_string()))?;
+    match request.target.strip_prefix(FUNCTION) {
+        Some(name) => add_to_function(&control, name, &request)?,
+        None => add_to_backend(&control, &request)?,
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Puts every fault out of force.
-pub(super) async fn clear(State(control): State<Arc<Control>>) -> StatusCode {
-    control.backends.proxy.faults().clear();
-    if let Some(search) = &control.backends.search {
-        search.faults().clear();
+pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusCode, Problem> {
+    for faults in backends(&control).into_iter().filter_map(|(_, faults)| faults) {
+        faults.clear();
     }
-    StatusCode::NO_CONTENT
+    for name in control.functions.names() {
+        if let Some(faults) = control.functions.faults(name) {
+            faults.clear();
+        }
+        control.crash_points.disarm(name).map_err(|error| Problem::failed(&error))?;
+    }
+    Ok(StatusCode::NO_CONTENT)
 }
 
-fn target<'a>(control: &'a Control, name: &str) -> Result<&'a Faults, Problem> {
-    match name {
-        "table" => Ok(control.backends.proxy.faults()),
-        "search" => match &control.backends.search {
-            Some(search) => Ok(search.faults()),
-            None => Err(Problem::not_here("another search engine has its own faults")),
-        },
-        other => Err(Problem::bad_request(format!("{other} is no target: table and search are"))),
+/// What can fail besides functions; the search engine is none when it is another one.
+fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 5] {
+    let backends = &control.backends;
+    [
+        ("table", Some(backends.proxy.faults())),
+        ("search", backends.search.as_ref().map(|search| search.faults())),
+        ("bus", Some(backends.events.faults())),
+        ("store", Some(backends.objects.faults())),
+        ("mail", Some(backends.mail.faults())),
+    ]
+}
+
+fn add_to_backend(control: &Control, request: &Request) -> Result<(), Problem> {
+    let targets = backends(control);
+    let Some((_, faults)) = targets.iter().find(|(name, _)| *name == request.target) else {
+        let names: Vec<&str> = targets.iter().map(|(name, _)| *name).collect();
+        let message = format!("{} is no target: {} and {FUNCTION}<name> are", request.target, names.join(", "));
+        return Err(Problem::bad_request(message));
+    };
+    if request.point.is_some() {
+        return Err(Problem::bad_request("only a function has crash points"));
     }
+    let kind = serde_json::from_value(request.kind.as_str().into())
+        .map_err(|error| Problem::bad_request(format!("kind: {error}")))?;
+    let Some(faults) = faults else {
+        return Err(Problem::not_here("another search engine has its own faults"));
+    };
+    let added = faults.add(Fault { kind, rate: request.rate, count: request.count, seed: request.seed });
+    added.map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(), Problem> {
+    let Some(faults) = control.functions.faults(name) else {
+        let names = control.functions.names().join(", ");
+        return Err(Problem::bad_request(format!("{name} is no function: {names} are")));
+    };
+    let (rate, count, seed) = (request.rate, request.count, request.seed);
+    if let Some(point) = &request.point {
+        if request.kind != "crash" {
+            return Err(Problem::bad_request("only a crash has a point"));
+        }
+        let plan = Plan { rate, count, seed, passes: 0, struck: 0 };
+        return control.crash_points.arm(name, point, &plan).map_err(|error| match error {
+            PlanError::Io(error) => Problem::failed(&error),
+            error => Problem::bad_request(error.to_string()),
+        });
+    }
+    let Some((_, kind)) = KINDS.into_iter().find(|(name, _)| *name == request.kind) else {
+        let kinds = KINDS.map(|(name, _)| name).join(", ");
+        return Err(Problem::bad_request(format!("{} cannot happen to a function: {kinds} can", request.kind)));
+    };
+    let added = faults.add(runtime_api::Fault { kind, rate, count, seed });
+    added.map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// What can happen to a function.
+const KINDS: [(&str, runtime_api::FaultKind); 5] = [
+    ("crash", runtime_api::FaultKind::Crash),
+    ("error", runtime_api::FaultKind::Error),
+    ("slow", runtime_api::FaultKind::Slow),
+    ("throttle", runtime_api::FaultKind::Throttle),
+    ("timeout", runtime_api::FaultKind::Timeout),
+];
+
+fn kind_name(kind: runtime_api::FaultKind) -> &'static str {
+    KINDS.into_iter().find(|(_, known)| *known == kind).map_or("", |(name, _)| name)
 }

@@ -2,32 +2,39 @@
 //! Nothing of it is deployed.
 
 mod drain;
+mod events;
 mod faults;
 mod index;
+mod objects;
+mod paging;
 mod problem;
-mod quarantine;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
 use axum::routing::{get, post};
+use runtime_api::Functions;
 use search_index::SearchClient;
 use serde_json::{Value as Json, json};
 use stream_poller::Poller;
 
 use self::problem::Problem;
-use crate::dynamodb::DynamoDb;
-use crate::streams::Discarded;
-use crate::system::Backends;
+use crate::backends::Backends;
+use crate::crash::CrashPoints;
+use crate::subscribers::Subscribers;
 
 /// What these endpoints look at.
 pub(crate) struct Control {
     pub(crate) poller: Poller,
+    pub(crate) subscribers: Subscribers,
     pub(crate) index: SearchClient,
-    pub(crate) discarded: Arc<Discarded>,
-    pub(crate) dynamodb: DynamoDb,
-    pub(crate) backends: Backends,
+    pub(crate) functions: Arc<Functions>,
+    pub(crate) crash_points: CrashPoints,
+    /// See [`environment`].
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) backends: Arc<Backends>,
 }
 
 /// The routes below `/_local`, and `/health`.
@@ -36,7 +43,11 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/health", get(health))
         .route("/_local/drain", post(drain::drain))
         .route("/_local/index/{collection}", get(index::list))
-        .route("/_local/quarantine", get(quarantine::list))
+        .route("/_local/events", get(events::events))
+        .route("/_local/mail", get(events::mail))
+        .route("/_local/archive", get(objects::archive))
+        .route("/_local/quarantine", get(objects::quarantine))
+        .route("/_local/environment", get(environment))
         .route("/_local/ttl-sweep", post(sweep))
         .route("/_local/faults", get(faults::list).post(faults::add).delete(faults::clear))
         .with_state(control)
@@ -44,6 +55,11 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
 
 async fn health() -> axum::Json<Json> {
     axum::Json(json!({"status": "ok"}))
+}
+
+/// The environment variables with which another program, such as the operations tool, reaches this system.
+async fn environment(State(control): State<Arc<Control>>) -> axum::Json<BTreeMap<String, String>> {
+    axum::Json(control.environment.clone())
 }
 
 /// Deletes the expired items now.

@@ -128,7 +128,7 @@ impl From<InvokeError> for Refusal {
     fn from(error: InvokeError) -> Self {
         match error {
             InvokeError::PayloadTooLarge(_) => Self::TooLarge,
-            InvokeError::Deadline | InvokeError::Stopped => Self::ServiceUnavailable,
+            InvokeError::Deadline | InvokeError::Stopped | InvokeError::Throttled => Self::ServiceUnavailable,
             InvokeError::Function(_) | InvokeError::UnknownFunction(_) => Self::InternalServerError,
         }
     }

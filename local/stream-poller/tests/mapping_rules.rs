@@ -330,3 +330,63 @@ async fn waiting_ends_although_the_stream_never_rests() {
     drain(&poller).await;
     assert!(function.calls().concat().contains(&1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_names_nothing_is_success() {
+    for answer in [json!(null), json!({}), json!({"batchItemFailures": null}), json!({"batchItemFailures": []})] {
+        let stream = MemoryStream::new();
+        stream.insert(1..=3);
+        let reply = answer.clone();
+        let function = Function::new(move |_, _| Ok(reply.clone()));
+        let settings = MappingSettings { report_batch_item_failures: true, ..settings() };
+        let progress = run(&stream, mapping(settings, &function)).await;
+        assert_eq!((function.calls(), progress.delivered), (vec![vec![1, 2, 3]], 3), "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_understood_fails_the_whole_batch() {
+    for answer in [
+        json!("ok"),
+        json!([]),
+        json!({"batchItemFailures": "2"}),
+        json!({"batchItemFailures": [null]}),
+        json!({"batchItemFailures": [{"itemIdentifier": null}]}),
+        json!({"batchItemFailures": [{"itemIdentifier": 2}]}),
+        json!({"batchItemFailures": [{"itemIdentifer": "2"}]}),
+    ] {
+        let stream = MemoryStream::new();
+        stream.insert(1..=3);
+        let reply = answer.clone();
+        let function = Function::new(move |call, _| Ok(if call == 0 { reply.clone() } else { json!({}) }));
+        let settings = MappingSettings { report_batch_item_failures: true, ..settings() };
+        run(&stream, mapping(settings, &function)).await;
+        assert_eq!(function.calls(), [[1, 2, 3], [1, 2, 3]], "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lowest_sequence_number_counts_as_a_number_and_not_as_a_text() {
+    let stream = MemoryStream::new();
+    stream.insert(9..=11);
+    let function = Function::new(|call, _| Ok(if call == 0 { failures(&[11, 10]) } else { Value::Null }));
+    let settings = MappingSettings { report_batch_item_failures: true, ..settings() };
+    run(&stream, mapping(settings, &function)).await;
+    assert_eq!(function.calls(), [vec![9, 10, 11], vec![10, 11]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_bisected_where_the_function_failed_and_cut_where_it_reported() {
+    let stream = MemoryStream::new();
+    stream.insert(1..=8);
+    // First it reports, then it breaks on what is left, then it takes everything.
+    let function = Function::new(|call, _| match call {
+        0 => Ok(failures(&[5])),
+        1 => Err(failed()),
+        _ => Ok(Value::Null),
+    });
+    let settings = MappingSettings { report_batch_item_failures: true, bisect_on_function_error: true, ..settings() };
+    let progress = run(&stream, mapping(settings, &function)).await;
+    assert_eq!(function.calls(), [vec![1, 2, 3, 4, 5, 6, 7, 8], vec![5, 6, 7, 8], vec![5, 6], vec![7, 8]]);
+    assert_eq!(progress.delivered, 8);
+}

@@ -1,13 +1,15 @@
-//! What invokes a function: routes of the HTTP API and mappings of the table's stream.
+//! What invokes a function: routes of the HTTP API, mappings of the table's stream and of queues.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
+use event_pattern::{Dialect, Pattern};
 use serde_json::Value as Json;
 
 use crate::TemplateError;
 use crate::section::Section;
+use crate::storage::{self, QueueMapping};
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
@@ -71,7 +73,7 @@ pub enum StartingPosition {
     Latest,
 }
 
-/// Where records go that a mapping gives up on.
+/// Where records or events go that are given up on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     /// `S3`, `SQS` or `SNS`.
@@ -92,6 +94,7 @@ pub(crate) fn read(
     root: &Section,
     routes: &mut Vec<(Route, usize)>,
     streams: &mut Vec<StreamMapping>,
+    queues: &mut Vec<QueueMapping>,
 ) -> Result<(), TemplateError> {
     let Some(events) = properties.get("Events")? else {
         return Ok(());
@@ -105,6 +108,7 @@ pub(crate) fn read(
                 routes.push((read_route(function, &settings, root)?, settings.line()));
             }
             "DynamoDB" => streams.push(read_stream(function, &name, &settings)?),
+            "SQS" => queues.push(storage::read_mapping(function, &name, &settings)?),
             other => return Err(kind.error(format!("events of type {other} are not known here"))),
         }
     }
@@ -220,16 +224,6 @@ fn read_stream(function: &str, event: &str, settings: &Section) -> Result<Stream
     let retries = number("MaximumRetryAttempts", -1..=10_000, -1)?;
     let window = number("MaximumBatchingWindowInSeconds", 0..=300, 0)?;
     let bisect = settings.get("BisectBatchOnFunctionError")?;
-
-    let mut report_batch_item_failures = false;
-    if let Some(types) = settings.get("FunctionResponseTypes")? {
-        for kind in types.items()? {
-            if kind.text()? != "ReportBatchItemFailures" {
-                return Err(kind.error("only ReportBatchItemFailures is known"));
-            }
-            report_batch_item_failures = true;
-        }
-    }
     Ok(StreamMapping {
         function: function.to_owned(),
         event: event.to_owned(),
@@ -240,7 +234,7 @@ fn read_stream(function: &str, event: &str, settings: &Section) -> Result<Stream
         bisect_on_error: bisect.map(|flag| flag.flag()).transpose()?.unwrap_or(false),
         maximum_record_age: u64::try_from(age).ok().map(Duration::from_secs),
         maximum_retries: u32::try_from(retries).ok(),
-        report_batch_item_failures,
+        report_batch_item_failures: read_response_types(settings)?,
         filters: read_filters(settings)?,
         on_failure: read_destination(settings)?,
     })
@@ -258,16 +252,35 @@ fn read_filters(settings: &Section) -> Result<Vec<Json>, TemplateError> {
     let mut filters = Vec::new();
     for filter in criteria.require("Filters")?.items()? {
         let pattern = filter.require("Pattern")?;
-        match serde_json::from_str::<Json>(&pattern.text()?) {
-            Ok(json) if json.is_object() => filters.push(json),
+        let json = match serde_json::from_str::<Json>(&pattern.text()?) {
+            Ok(json) if json.is_object() => json,
             Ok(_) => return Err(pattern.error("a pattern must be a JSON object")),
             Err(error) => return Err(pattern.error(format!("the pattern is not JSON: {error}"))),
-        }
+        };
+        Pattern::new(&json, Dialect::Lambda).map_err(|error| pattern.error(format!("no filter pattern: {error}")))?;
+        filters.push(json);
     }
     Ok(filters)
 }
 
-fn read_destination(settings: &Section) -> Result<Option<Destination>, TemplateError> {
+/// Whether the function's answers name what failed.
+pub(crate) fn read_response_types(settings: &Section) -> Result<bool, TemplateError> {
+    let Some(types) = settings.get("FunctionResponseTypes")? else {
+        return Ok(false);
+    };
+    let types = types.items()?;
+    match types.iter().find_map(|kind| match kind.text() {
+        Ok(name) if name == "ReportBatchItemFailures" => None,
+        Ok(_) => Some(kind.error("only ReportBatchItemFailures is known")),
+        Err(error) => Some(error),
+    }) {
+        Some(error) => Err(error),
+        None => Ok(!types.is_empty()),
+    }
+}
+
+/// The destination of what is given up, of a stream mapping or an asynchronous invocation.
+pub(crate) fn read_destination(settings: &Section) -> Result<Option<Destination>, TemplateError> {
     let Some(config) = settings.get("DestinationConfig")? else {
         return Ok(None);
     };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::TemplateError;
+use crate::events::{Destination, read_destination};
 use crate::section::Section;
 
 /// An `AWS::Serverless::Function`, with the template's globals applied.
@@ -11,6 +12,8 @@ use crate::section::Section;
 pub struct Function {
     /// Its name in the template.
     pub logical_id: String,
+    /// Its ARN.
+    pub arn: String,
     /// Folder of its crate, relative to the template.
     pub code_uri: String,
     /// What Lambda passes as `_HANDLER`.
@@ -23,9 +26,23 @@ pub struct Function {
     pub environment: BTreeMap<String, String>,
     /// What log lines it is asked for, e.g. `INFO`; `None` when the template leaves it to Lambda.
     pub log_level: Option<String>,
+    /// What becomes of an event that it is invoked with and nobody waits for.
+    pub asynchronous: Asynchronous,
     /// What its role allows, beside what SAM adds by itself (logs, the stream it reads, the
     /// destination of failed records).
     pub statements: Vec<Statement>,
+}
+
+/// How Lambda treats events that it is given to invoke a function with later, with its defaults where
+/// the template has no `EventInvokeConfig`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asynchronous {
+    /// How often a failed event is tried again.
+    pub maximum_retries: u32,
+    /// Age from which an event is given up on.
+    pub maximum_age: Duration,
+    /// Where events go that are given up on.
+    pub on_failure: Option<Destination>,
 }
 
 /// One statement of an IAM policy.
@@ -60,7 +77,12 @@ impl Function {
     }
 }
 
-pub(crate) fn read(id: &str, properties: &Section, globals: Option<&Section>) -> Result<Function, TemplateError> {
+pub(crate) fn read(
+    id: &str,
+    arn: String,
+    properties: &Section,
+    globals: Option<&Section>,
+) -> Result<Function, TemplateError> {
     let setting = |key: &str| -> Result<Option<Section>, TemplateError> {
         match (properties.get(key)?, globals) {
             (Some(own), _) => Ok(Some(own)),
@@ -94,12 +116,14 @@ pub(crate) fn read(id: &str, properties: &Section, globals: Option<&Section>) ->
     };
     Ok(Function {
         logical_id: id.to_owned(),
+        arn,
         code_uri: required("CodeUri")?.text()?,
         handler: required("Handler")?.text()?,
         timeout: Duration::from_secs(required("Timeout")?.number::<u64>(1..=900)?),
         memory_mb: required("MemorySize")?.number::<u32>(128..=10_240)?,
         environment,
         log_level,
+        asynchronous: read_asynchronous(properties)?,
         statements,
     })
 }
@@ -127,4 +151,20 @@ fn read_policies(policies: &Section) -> Result<Vec<Statement>, TemplateError> {
         }
     }
     Ok(statements)
+}
+
+fn read_asynchronous(properties: &Section) -> Result<Asynchronous, TemplateError> {
+    let mut settings = Asynchronous { maximum_retries: 2, maximum_age: Duration::from_secs(21_600), on_failure: None };
+    let Some(config) = properties.get("EventInvokeConfig")? else {
+        return Ok(settings);
+    };
+    config.only(&["MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig"])?;
+    if let Some(retries) = config.get("MaximumRetryAttempts")? {
+        settings.maximum_retries = retries.number::<u32>(0..=2)?;
+    }
+    if let Some(age) = config.get("MaximumEventAgeInSeconds")? {
+        settings.maximum_age = Duration::from_secs(age.number::<u64>(60..=21_600)?);
+    }
+    settings.on_failure = read_destination(&config)?;
+    Ok(settings)
 }

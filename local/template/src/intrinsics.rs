@@ -168,7 +168,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The ARNs that CloudFormation documents as the return values of each resource type.
-    fn attribute(&self, id: &str, attribute: &str, line: usize) -> Result<String, TemplateError> {
+    pub(crate) fn attribute(&self, id: &str, attribute: &str, line: usize) -> Result<String, TemplateError> {
         let Some(kind) = self.resources.get(id) else {
             let message = format!("there is no resource {id}");
             return Err(TemplateError::at(line, "", message));
@@ -180,6 +180,8 @@ impl<'a> Resolver<'a> {
             ("AWS::DynamoDB::Table", "StreamArn") => {
                 Ok(format!("arn:aws:dynamodb:{region}:{account}:table/{name}/stream/latest"))
             }
+            ("AWS::Events::EventBus", "Arn") => Ok(format!("arn:aws:events:{region}:{account}:event-bus/{name}")),
+            ("AWS::Events::Rule", "Arn") => Ok(format!("arn:aws:events:{region}:{account}:rule/{name}")),
             ("AWS::S3::Bucket", "Arn") => Ok(format!("arn:aws:s3:::{name}")),
             ("AWS::SQS::Queue", "Arn") => Ok(format!("arn:aws:sqs:{region}:{account}:{name}")),
             ("AWS::Serverless::Function", "Arn") => Ok(format!("arn:aws:lambda:{region}:{account}:function:{name}")),
@@ -222,7 +224,8 @@ impl<'a> Resolver<'a> {
         Ok(parts.join(scalar(separator)?))
     }
 
-    fn physical_name<'b>(&'b self, id: &'b str) -> &'b str {
+    /// What the resource `id` is called in the deployment.
+    pub(crate) fn physical_name<'b>(&'b self, id: &'b str) -> &'b str {
         self.deployment.names.get(id).map_or(id, String::as_str)
     }
 }

@@ -1,5 +1,5 @@
-//! Reads the SAM template: the table, the functions, the routes and the stream mappings that a
-//! deployment would have, as typed values.
+//! Reads the SAM template: the table, the functions, the routes, the mappings of streams and queues, the
+//! bus and its rules, and the buckets that a deployment would have, as typed values.
 //!
 //! `template.yaml` is the single source of these settings. The local system builds itself from what
 //! this crate reads, and tests compare with it what code has to name as well (a route, an index, an
@@ -15,21 +15,25 @@
 //! # Ok::<(), template::TemplateError>(())
 //! ```
 
+mod bus;
 mod deployment;
 mod error;
 mod events;
 mod function;
 mod intrinsics;
 mod section;
+mod storage;
 mod table;
 mod yaml;
 
 use std::path::Path;
 
+pub use bus::{Bus, Rule, Target};
 pub use deployment::Deployment;
 pub use error::TemplateError;
 pub use events::{Destination, Route, StartingPosition, StreamMapping};
-pub use function::{Function, Statement};
+pub use function::{Asynchronous, Function, Statement};
+pub use storage::{Bucket, Queue, QueueMapping, Redrive};
 pub use table::{Index, KeyAttributes, Projection, TableDefinition};
 pub use yaml::parse as parse_yaml;
 
@@ -47,6 +51,16 @@ pub struct Template {
     pub routes: Vec<Route>,
     /// Every mapping of the table's stream to a function, in the order of the template.
     pub streams: Vec<StreamMapping>,
+    /// Every event bus, in the order of the template.
+    pub buses: Vec<Bus>,
+    /// Every rule of a bus, in the order of the template.
+    pub rules: Vec<Rule>,
+    /// Every queue, in the order of the template.
+    pub queues: Vec<Queue>,
+    /// Every mapping of a queue to a function, in the order of the template.
+    pub queue_mappings: Vec<QueueMapping>,
+    /// Every bucket, in the order of the template.
+    pub buckets: Vec<Bucket>,
 }
 
 impl Template {
@@ -89,36 +103,107 @@ impl Template {
             None => None,
         };
 
-        let mut tables = Vec::new();
-        let mut functions = Vec::new();
         let mut routes = Vec::new();
-        let mut streams = Vec::new();
+        let mut template = Self {
+            table: the_table(&resources, &resolver)?,
+            functions: Vec::new(),
+            routes: Vec::new(),
+            streams: Vec::new(),
+            buses: Vec::new(),
+            rules: Vec::new(),
+            queues: Vec::new(),
+            queue_mappings: Vec::new(),
+            buckets: Vec::new(),
+        };
         for (id, resource) in resources.entries()? {
-            if let Some(condition) = resource.get("Condition")?
-                && !resolver.condition(&condition.text()?, condition.line())?
-            {
+            if !is_wanted(&resource, &resolver)? {
                 continue;
             }
+            let arn = || resolver.attribute(&id, "Arn", resource.line());
+            let name = resolver.physical_name(&id);
             match resource.require("Type")?.text()?.as_str() {
-                "AWS::DynamoDB::Table" => {
-                    tables.push(table::read(&id, &resource.require("Properties")?)?);
-                }
                 "AWS::Serverless::Function" => {
                     let properties = resource.require("Properties")?;
-                    functions.push(function::read(&id, &properties, globals.as_ref())?);
-                    events::read(&id, &properties, &root, &mut routes, &mut streams)?;
+                    template.functions.push(function::read(&id, arn()?, &properties, globals.as_ref())?);
+                    let (streams, queues) = (&mut template.streams, &mut template.queue_mappings);
+                    events::read(&id, &properties, &root, &mut routes, streams, queues)?;
+                }
+                "AWS::Events::EventBus" => {
+                    template.buses.push(bus::read_bus(&id, name, &resource.require("Properties")?)?);
+                }
+                "AWS::Events::Archive" => bus::check_archive(&resource.require("Properties")?)?,
+                "AWS::Events::Rule" => template.rules.push(bus::read_rule(&id, &resource.require("Properties")?)?),
+                "AWS::SQS::Queue" => {
+                    template.queues.push(storage::read_queue(&id, arn()?, resource.get("Properties")?.as_ref())?);
+                }
+                "AWS::S3::Bucket" => {
+                    template.buckets.push(Bucket { logical_id: id.clone(), name: name.to_owned(), arn: arn()? });
                 }
                 _ => {}
             }
         }
         events::refuse_ambiguous(&routes)?;
-        let routes = routes.into_iter().map(|(route, _)| route).collect();
-        let mut tables = tables.into_iter();
-        match (tables.next(), tables.next()) {
-            (Some(table), None) => Ok(Self { table, functions, routes, streams }),
-            (None, _) => Err(resources.error("there is no AWS::DynamoDB::Table")),
-            (Some(_), Some(_)) => Err(resources.error("there is more than one AWS::DynamoDB::Table")),
+        template.routes = routes.into_iter().map(|(route, _)| route).collect();
+        template.refuse_loose_ends(&resources)?;
+        Ok(template)
+    }
+
+    /// Refuses a rule, queue or mapping that leads to what this template does not have.
+    fn refuse_loose_ends(&self, resources: &Section) -> Result<(), TemplateError> {
+        let is_queue = |arn: &str| self.queues.iter().any(|queue| queue.arn == arn);
+        let is_function = |arn: &str| self.functions.iter().any(|function| function.arn == arn);
+        let at = |id: &str, message: String| match resources.require(id) {
+            Ok(section) => Err(section.error(message)),
+            Err(error) => Err(error),
+        };
+        for rule in &self.rules {
+            if !self.buses.iter().any(|bus| bus.name == rule.bus) {
+                return at(&rule.logical_id, format!("there is no bus {}", rule.bus));
+            }
+            for target in &rule.targets {
+                if !is_queue(&target.arn) && !is_function(&target.arn) {
+                    return at(&rule.logical_id, format!("{} is no function or queue of this template", target.arn));
+                }
+            }
         }
+        let dead_letters = self.rules.iter().flat_map(|rule| {
+            rule.targets.iter().filter_map(move |target| Some((&rule.logical_id, target.dead_letter.as_ref()?)))
+        });
+        let redrives = self.queues.iter().filter_map(|queue| Some((&queue.logical_id, &queue.redrive.as_ref()?.arn)));
+        let mapped = self.queue_mappings.iter().map(|mapping| (&mapping.function, &mapping.queue));
+        let failures = self.functions.iter().filter_map(|function| {
+            let destination = function.asynchronous.on_failure.as_ref()?;
+            (destination.kind == "SQS").then_some((&function.logical_id, &destination.arn))
+        });
+        for (id, arn) in dead_letters.chain(redrives).chain(mapped).chain(failures) {
+            if !is_queue(arn) {
+                return at(id, format!("{arn} is no queue of this template"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the resource's condition holds, if it has one.
+fn is_wanted(resource: &Section, resolver: &Resolver) -> Result<bool, TemplateError> {
+    match resource.get("Condition")? {
+        Some(condition) => resolver.condition(&condition.text()?, condition.line()),
+        None => Ok(true),
+    }
+}
+
+fn the_table(resources: &Section, resolver: &Resolver) -> Result<TableDefinition, TemplateError> {
+    let mut tables = Vec::new();
+    for (id, resource) in resources.entries()? {
+        if is_wanted(&resource, resolver)? && resource.require("Type")?.text()? == "AWS::DynamoDB::Table" {
+            tables.push(table::read(&id, &resource.require("Properties")?)?);
+        }
+    }
+    let mut tables = tables.into_iter();
+    match (tables.next(), tables.next()) {
+        (Some(table), None) => Ok(table),
+        (None, _) => Err(resources.error("there is no AWS::DynamoDB::Table")),
+        (Some(_), Some(_)) => Err(resources.error("there is more than one AWS::DynamoDB::Table")),
     }
 }
 

@@ -3,9 +3,11 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use serde_json::Value as Json;
+
 use crate::TemplateError;
 use crate::intrinsics::Resolver;
-use crate::yaml::{Node, Value};
+use crate::yaml::{self, Node, Value};
 
 /// A node whose own intrinsic function is evaluated; those below it are when they are reached.
 #[derive(Clone)]
@@ -91,6 +93,19 @@ impl<'a> Section<'a> {
         match &self.node.value {
             Value::Scalar { text, .. } => Ok(text.clone()),
             _ => Err(self.unexpected("a text")),
+        }
+    }
+
+    /// Everything below as JSON, as [`crate::parse_yaml`] reads it, with its intrinsic functions evaluated.
+    pub(crate) fn json(&self) -> Result<Json, TemplateError> {
+        match &self.node.value {
+            Value::Map(_) => {
+                let entries = self.entries()?;
+                let json = entries.iter().map(|(key, section)| Ok((key.clone(), section.json()?)));
+                json.collect::<Result<_, _>>().map(Json::Object)
+            }
+            Value::List(_) => self.items()?.iter().map(Self::json).collect::<Result<_, _>>().map(Json::Array),
+            _ => yaml::to_json(&self.node),
         }
     }
 

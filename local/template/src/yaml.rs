@@ -175,7 +175,7 @@ fn long_form(node: Node) -> Node {
     Node { line, value }
 }
 
-fn to_json(node: &Node) -> Result<Json, TemplateError> {
+pub(crate) fn to_json(node: &Node) -> Result<Json, TemplateError> {
     Ok(match &node.value {
         Value::Scalar { text, plain: true } if is_null(text) => Json::Null,
         Value::Scalar { text, plain: true } if text == "true" => Json::Bool(true),

@@ -93,6 +93,8 @@ codes! {
     IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "Idempotency-Key used before";
     /// More lines than one request may have.
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
+    /// A product would be in more further categories than it may.
+    TooManyCategories = "too_many_categories", UNPROCESSABLE_ENTITY, "Too many categories";
     /// A line names a product that does not exist.
     UnknownProduct = "unknown_product", UNPROCESSABLE_ENTITY, "Unknown product";
     /// There is nothing in the cart to order.

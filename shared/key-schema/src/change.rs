@@ -137,6 +137,16 @@ impl<E: Entity> Change<E> {
         self
     }
 
+    pub(crate) fn include(mut self, set: &'static str, member: &str) -> Self {
+        self.steps.push(Step::Include(set, member.to_owned()));
+        self
+    }
+
+    pub(crate) fn exclude(mut self, set: &'static str, member: &str) -> Self {
+        self.steps.push(Step::Exclude(set, member.to_owned()));
+        self
+    }
+
     pub(crate) fn expire_at(mut self, at: Instant) -> Self {
         self.steps.push(Step::Set("ttl", number(at.as_seconds())));
         self

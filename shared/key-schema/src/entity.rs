@@ -3,11 +3,16 @@
 use crate::cart::Cart;
 use crate::category::{CategoryAbout, CategoryNode};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
+use crate::expiration::Expiration;
 use crate::idempotency::IdempotencyRecord;
-use crate::item::{DecodeError, Entity, FromItem, Item, Stored, entity_name};
+use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Stored, entity_name};
+use crate::mail::Mail;
+use crate::mark::Mark;
+use crate::membership::{Membership, ProductCategories};
 use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
-use crate::product::{Product, ProductContent, ReviewStats, Stock};
-use crate::quarantine::Quarantined;
+use crate::picking::{PickingStations, WaitingJob};
+use crate::place::{PlaceSales, SalePlace, Store};
+use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
 use crate::review::Review;
 use crate::sales::Sale;
 use crate::session::Session;
@@ -24,6 +29,24 @@ macro_rules! entities {
         impl AnyEntity {
             /// The names of all entities, as the attribute `entity` has them.
             pub const NAMES: &'static [&'static str] = &[$(<$name as Entity>::NAME),*];
+
+            /// The name of its entity.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => <$name as Entity>::NAME,)*
+                }
+            }
+
+            /// The item in full: [`Stored::to_item`].
+            ///
+            /// # Errors
+            /// [`EncodeError`].
+            pub fn to_item(&self) -> Result<Item, EncodeError> {
+                match self {
+                    $(Self::$name(stored) => stored.to_item(),)*
+                }
+            }
         }
 
         impl FromItem for AnyEntity {
@@ -39,6 +62,7 @@ macro_rules! entities {
 }
 
 entities! {
-    Cart CategoryAbout CategoryNode Customer CustomerOrder EmailClaim IdempotencyRecord Order OrderLine OrderLog OrderStatusEvent
-    Product ProductContent Quarantined ReferenceClaim Review ReviewStats Sale Session Stock UsernameClaim
+    Cart CategoryAbout CategoryNode Customer CustomerOrder EmailClaim Expiration IdempotencyRecord Mail Mark Membership
+    Order OrderLine OrderLog OrderStatusEvent PickingStations PlaceSales Product ProductCategories ProductContent ProductSales
+    ReferenceClaim Review ReviewStats Sale SalePlace Session Stock Store UsernameClaim WaitingJob
 }

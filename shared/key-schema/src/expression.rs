@@ -92,8 +92,10 @@ pub enum Condition {
     Below(&'static str, AttributeValue),
     /// The map attribute has this entry.
     HasEntry(&'static str, String),
-    /// The map attribute has fewer entries than this.
+    /// The map or set attribute has fewer entries than this. False without the attribute.
     FewerEntries(&'static str, usize),
+    /// The set attribute has this member. False without the attribute.
+    Contains(&'static str, AttributeValue),
     /// All of these.
     All(Vec<Condition>),
     /// One of these.
@@ -147,6 +149,7 @@ impl Condition {
             Self::Below(name, value) => compare(name, "<", value),
             Self::HasEntry(map, entry) => format!("attribute_exists({}.{})", with.name(map), with.name(entry)),
             Self::FewerEntries(map, limit) => format!("size({}) < {}", with.name(map), with.value(number(limit))),
+            Self::Contains(set, member) => format!("contains({}, {})", with.name(set), with.value(member.clone())),
             Self::All(parts) => Self::join(parts, " AND ", with),
             Self::Any(parts) => Self::join(parts, " OR ", with),
         }
@@ -173,11 +176,15 @@ pub enum Step {
     RemoveEntry(&'static str, String),
     /// Add to a number; a missing one counts as 0.
     Add(&'static str, i64),
+    /// Make the text a member of the set of strings; a missing one counts as empty.
+    Include(&'static str, String),
+    /// Take the text out of the set of strings. With its last member the attribute goes.
+    Exclude(&'static str, String),
 }
 
 /// The update expression of some steps.
 pub fn render_update(steps: &[Step], with: &mut Placeholders) -> String {
-    let (mut set, mut remove, mut add) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut set, mut remove, mut add, mut delete) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for step in steps {
         match step {
             Step::Set(name, value) => {
@@ -198,9 +205,17 @@ pub fn render_update(steps: &[Step], with: &mut Placeholders) -> String {
                 let name = with.name(name);
                 add.push(format!("{name} {}", with.value(number(amount))));
             }
+            Step::Include(set, member) => {
+                let name = with.name(set);
+                add.push(format!("{name} {}", with.value(AttributeValue::Ss(vec![member.clone()]))));
+            }
+            Step::Exclude(set, member) => {
+                let name = with.name(set);
+                delete.push(format!("{name} {}", with.value(AttributeValue::Ss(vec![member.clone()]))));
+            }
         }
     }
-    [("SET", set), ("REMOVE", remove), ("ADD", add)]
+    [("SET", set), ("REMOVE", remove), ("ADD", add), ("DELETE", delete)]
         .into_iter()
         .filter(|(_, clauses)| !clauses.is_empty())
         .map(|(word, clauses)| format!("{word} {}", clauses.join(", ")))

@@ -142,3 +142,12 @@ ids! {
     /// One life of an item: given at creation, so that a key used again is another incarnation.
     Born
 }
+
+impl StoreId {
+    /// The shop of orders that were placed in none, `online`. Staff may enter it like any other, to say which country and city its sales are
+    /// counted under.
+    #[must_use]
+    pub fn online() -> Self {
+        Self("online".to_owned())
+    }
+}

@@ -6,6 +6,7 @@
 //! ([`cursor`]) and the pure rules that derive copies and totals. It does no I/O and knows neither the AWS SDK nor an async runtime: the
 //! `table` crate executes what is described here.
 
+pub mod archive;
 pub mod cart;
 pub mod category;
 pub mod change;
@@ -13,17 +14,22 @@ pub mod cursor;
 pub mod customer;
 pub mod encoding;
 pub mod entity;
+pub mod expiration;
 pub mod expression;
 pub mod id;
 pub mod idempotency;
 pub mod instant;
 pub mod item;
 pub mod key;
+pub mod mail;
+pub mod mark;
+pub mod membership;
 pub mod money;
 pub mod order;
 pub mod pattern;
+pub mod picking;
+pub mod place;
 pub mod product;
-pub mod quarantine;
 pub mod registry;
 pub mod request;
 pub mod review;

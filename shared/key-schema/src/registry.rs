@@ -9,12 +9,19 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::session::PATTERNS,
         crate::cart::PATTERNS,
         crate::product::PATTERNS,
+        crate::product::copies::PATTERNS,
+        crate::membership::PATTERNS,
         crate::category::PATTERNS,
         crate::review::PATTERNS,
         crate::order::PATTERNS,
         crate::sales::PATTERNS,
+        crate::place::PATTERNS,
         crate::idempotency::PATTERNS,
-        crate::quarantine::PATTERNS,
+        crate::expiration::PATTERNS,
+        crate::archive::PATTERNS,
+        crate::mark::PATTERNS,
+        crate::mail::PATTERNS,
+        crate::picking::PATTERNS,
     ]
     .into_iter()
     .flatten()

@@ -1,10 +1,10 @@
 //! Writing many documents in one request.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::document::{Collection, SearchDocument, Tombstone};
 use crate::error::SearchError;
-use crate::transport::is_transient;
 
 /// A request is closed when the next operation would exceed this. OpenSearch Service refuses requests
 /// over 10 MiB on its smaller instances, and recommends 3 to 5.
@@ -44,9 +44,10 @@ impl BulkOperation {
         collection: Collection,
         document_id: String,
         rev: u64,
-        source: &impl Serialize,
+        document: &impl Serialize,
     ) -> Result<Self, SearchError> {
-        let source = serde_json::to_string(source).map_err(|error| SearchError::Request(error.to_string()))?;
+        let source = Source { document_id: &document_id, document };
+        let source = serde_json::to_string(&source).map_err(|error| SearchError::Request(error.to_string()))?;
         Ok(Self { collection, document_id, rev, source })
     }
 
@@ -65,7 +66,17 @@ impl BulkOperation {
         self.rev
     }
 
-    /// The operation as the two lines of the bulk format. `alias` is the collection's.
+    /// Whether it replaces the document with a tombstone.
+    pub fn is_tombstone(&self) -> bool {
+        self.fields().is_ok_and(|fields| fields.get("deleted").and_then(Value::as_bool).unwrap_or_default())
+    }
+
+    /// The fields that the index is to hold.
+    pub(crate) fn fields(&self) -> Result<Map<String, Value>, SearchError> {
+        serde_json::from_str(&self.source).map_err(|error| SearchError::Request(error.to_string()))
+    }
+
+    /// The operation as the two lines of the bulk format. `alias` is the write alias of an index.
     fn lines(&self, alias: &str) -> Result<String, SearchError> {
         let action = Action {
             index: Target {
@@ -81,6 +92,14 @@ impl BulkOperation {
     }
 }
 
+/// A document as it is stored. Its `_id` is in it once more, because the engine pages by fields alone.
+#[derive(Serialize)]
+struct Source<'a, D> {
+    document_id: &'a str,
+    #[serde(flatten)]
+    document: &'a D,
+}
+
 #[derive(Serialize)]
 struct Action<'a> {
     index: Target<'a>,
@@ -94,36 +113,8 @@ struct Target<'a> {
     id: &'a str,
     version: u64,
     version_type: &'static str,
-    // Without it a write that comes before the index exists would create one with a guessed mapping.
+    // Without it a write to an index that is not there would create one with a guessed mapping.
     require_alias: bool,
-}
-
-/// What became of one operation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BulkOutcome {
-    /// The document is in the index.
-    Applied,
-    /// The index already holds a newer write of the document; nothing is left to do.
-    Stale,
-    /// The engine could not take it now: throttled, failing or unreachable. Send it again later.
-    Retryable {
-        /// Why, for operators.
-        reason: String,
-    },
-    /// The engine will never take it.
-    Rejected {
-        /// The item's status.
-        status: u16,
-        /// The engine's explanation; it may quote a value of the document.
-        reason: String,
-    },
-}
-
-impl BulkOutcome {
-    /// Whether the index now holds this write or a newer one.
-    pub fn is_durable(&self) -> bool {
-        matches!(self, Self::Applied | Self::Stale)
-    }
 }
 
 /// A request's body, and the positions of its operations among all that were given.
@@ -132,14 +123,13 @@ pub(crate) struct BulkRequest {
     pub body: Vec<u8>,
 }
 
-/// Splits operations, each given with its position, into requests of a size that the engine takes.
+/// Splits operations, each given with its position and the alias that it is sent to, into requests of a size that the engine takes.
 pub(crate) fn requests<'a>(
-    operations: impl Iterator<Item = (usize, &'a BulkOperation)>,
-    alias: impl Fn(Collection) -> String,
+    operations: impl Iterator<Item = (usize, &'a BulkOperation, &'a str)>,
 ) -> Result<Vec<BulkRequest>, SearchError> {
     let mut requests: Vec<BulkRequest> = Vec::new();
-    for (position, operation) in operations {
-        let lines = operation.lines(&alias(operation.collection))?;
+    for (position, operation, alias) in operations {
+        let lines = operation.lines(alias)?;
         match requests.last_mut() {
             Some(request)
                 if request.body.len() + lines.len() <= MAX_REQUEST_BYTES
@@ -154,55 +144,6 @@ pub(crate) fn requests<'a>(
     Ok(requests)
 }
 
-/// The outcomes in an answer to a request of `expected` operations, in their order.
-pub(crate) fn outcomes(answer: &[u8], expected: usize) -> Result<Vec<BulkOutcome>, SearchError> {
-    let answer: BulkAnswer = serde_json::from_slice(answer).map_err(|error| SearchError::Answer(error.to_string()))?;
-    if answer.items.len() != expected {
-        let got = answer.items.len();
-        return Err(SearchError::Answer(format!("{got} outcomes for {expected} operations")));
-    }
-    Ok(answer.items.into_iter().map(|item| item.index.into()).collect())
-}
-
-#[derive(Deserialize)]
-struct BulkAnswer {
-    items: Vec<BulkItem>,
-}
-
-#[derive(Deserialize)]
-struct BulkItem {
-    index: ItemResult,
-}
-
-#[derive(Deserialize)]
-struct ItemResult {
-    status: u16,
-    error: Option<ItemError>,
-}
-
-#[derive(Deserialize)]
-struct ItemError {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    reason: String,
-}
-
-impl From<ItemResult> for BulkOutcome {
-    fn from(item: ItemResult) -> Self {
-        let reason = match &item.error {
-            Some(error) => format!("{}: {}", error.kind, error.reason),
-            None => format!("status {}", item.status),
-        };
-        match item.status {
-            200..=299 => Self::Applied,
-            409 => Self::Stale,
-            status if is_transient(status) || status >= 500 => Self::Retryable { reason },
-            status => Self::Rejected { status, reason },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
@@ -213,14 +154,18 @@ mod tests {
         BulkOperation::tombstone(Collection::Products, id.to_owned(), 7, "2017-01-01T11:53:26.000Z").unwrap()
     }
 
+    fn to_one_alias(operations: &[BulkOperation]) -> impl Iterator<Item = (usize, &BulkOperation, &str)> {
+        operations.iter().enumerate().map(|(position, operation)| (position, operation, "a"))
+    }
+
     #[test]
     fn an_operation_is_two_lines_with_its_rev_as_external_version() {
         assert_eq!(
-            tombstone("0a").lines("bodega-products").unwrap(),
+            tombstone("0a").lines("bodega-products-write-v1").unwrap(),
             concat!(
-                r#"{"index":{"_index":"bodega-products","_id":"0a","version":7,"version_type":"external_gte","require_alias":true}}"#,
+                r#"{"index":{"_index":"bodega-products-write-v1","_id":"0a","version":7,"version_type":"external_gte","require_alias":true}}"#,
                 "\n",
-                r#"{"deleted":true,"deleted_at":"2017-01-01T11:53:26.000Z"}"#,
+                r#"{"document_id":"0a","deleted":true,"deleted_at":"2017-01-01T11:53:26.000Z"}"#,
                 "\n"
             )
         );
@@ -229,7 +174,7 @@ mod tests {
     #[test]
     fn many_operations_are_split_into_requests_that_keep_their_order() {
         let operations: Vec<_> = (0..2_500).map(|n| tombstone(&n.to_string())).collect();
-        let requests = requests(operations.iter().enumerate(), |_| "a".to_owned()).unwrap();
+        let requests = requests(to_one_alias(&operations)).unwrap();
         let sizes: Vec<_> = requests.iter().map(|request| request.positions.len()).collect();
         assert_eq!(sizes, [1_000, 1_000, 500]);
         let positions: Vec<_> = requests.iter().flat_map(|request| request.positions.clone()).collect();
@@ -240,40 +185,8 @@ mod tests {
     fn large_operations_are_split_by_size() {
         let large = BulkOperation { source: "x".repeat(1_500_000), ..tombstone("1") };
         let operations = vec![large; 5];
-        let requests = requests(operations.iter().enumerate(), |_| "a".to_owned()).unwrap();
+        let requests = requests(to_one_alias(&operations)).unwrap();
         assert_eq!(requests.len(), 3);
         assert!(requests.iter().all(|request| request.body.len() <= MAX_REQUEST_BYTES));
-    }
-
-    #[test]
-    fn each_status_of_an_item_has_its_outcome() {
-        let item = |status: u16| {
-            let error = if status < 300 { String::new() } else { r#","error":{"type":"t","reason":"r"}"#.to_owned() };
-            format!(r#"{{"index":{{"_id":"1","status":{status}{error}}}}}"#)
-        };
-        let statuses = [200, 201, 409, 429, 500, 503, 400, 404];
-        let items: Vec<_> = statuses.into_iter().map(item).collect();
-        let answer = format!(r#"{{"took":1,"errors":true,"items":[{}]}}"#, items.join(","));
-        let retryable = BulkOutcome::Retryable { reason: "t: r".to_owned() };
-        let rejected = |status| BulkOutcome::Rejected { status, reason: "t: r".to_owned() };
-        assert_eq!(
-            outcomes(answer.as_bytes(), statuses.len()).unwrap(),
-            [
-                BulkOutcome::Applied,
-                BulkOutcome::Applied,
-                BulkOutcome::Stale,
-                retryable.clone(),
-                retryable.clone(),
-                retryable,
-                rejected(400),
-                rejected(404),
-            ]
-        );
-    }
-
-    #[test]
-    fn an_answer_with_too_few_outcomes_is_an_error() {
-        assert!(outcomes(br#"{"items":[]}"#, 1).is_err());
-        assert!(outcomes(b"<html>", 1).is_err());
     }
 }

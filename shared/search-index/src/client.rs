@@ -1,38 +1,52 @@
-//! The calls.
+//! The calls that searches are made of, and what all calls share.
 
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::bulk::{self, BulkOperation, BulkOutcome, BulkRequest};
 use crate::config::{ConfigError, SearchConfig};
 use crate::document::{Collection, OrderDocument, ProductDocument, SearchDocument};
 use crate::error::SearchError;
 use crate::index;
-use crate::query::{self, OrderQuery, ProductQuery, SearchAfter};
+use crate::probe::EngineSupport;
+use crate::query::{OrderQuery, ProductQuery, SearchAfter, set_after};
 use crate::results::{LivePage, SearchAnswer, SearchPage, StoredDocument};
+use crate::stored::{Kind, Stored, StoredSource};
 use crate::transport::{Answer, Call, Transport};
 
 const JSON: &str = "application/json";
-const NDJSON: &str = "application/x-ndjson";
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
+/// How the engine says that an index is there already.
+pub(crate) const INDEX_EXISTS: &str = "resource_already_exists_exception";
 
 /// A client of OpenSearch for Bodega's indices. Clones share connections.
 ///
 /// Each method keeps within [`crate::Limits`], retries included.
 #[derive(Debug, Clone)]
 pub struct SearchClient {
-    transport: Arc<Transport>,
-    prefix: Arc<str>,
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) prefix: Arc<str>,
+    /// Whether the engine is OpenSearch Serverless.
+    pub(crate) serverless: bool,
+    /// What a probe found, once a client.
+    probed: Arc<OnceCell<EngineSupport>>,
 }
 
 impl SearchClient {
     /// A client; nothing is connected yet.
     pub fn new(config: &SearchConfig) -> Self {
-        Self { transport: Arc::new(Transport::new(config)), prefix: config.index_prefix.as_str().into() }
+        Self {
+            transport: Arc::new(Transport::new(config)),
+            prefix: config.index_prefix.as_str().into(),
+            serverless: config.is_serverless(),
+            probed: Arc::default(),
+        }
     }
 
     /// A client as the environment says ([`SearchConfig::from_env`]).
@@ -40,71 +54,70 @@ impl SearchClient {
         Ok(Self::new(&SearchConfig::from_env()?))
     }
 
-    /// Makes sure that every collection has its template, an index and an alias; it may be called any number
-    /// of times, also by several callers at once. A mapping that changed takes effect with the next new index.
+    /// Makes sure that every collection has its template, an index and its aliases; it may be called any number
+    /// of times, also by several callers at once. Fields that the mapping gained are added to the indices that are written to; any
+    /// other change of it takes effect with the next rebuild.
+    ///
+    /// On OpenSearch Serverless the first call also makes sure that the engine keeps to versions ([`SearchClient::probe`]).
     pub async fn ensure_indices(&self) -> Result<(), SearchError> {
         for collection in Collection::ALL {
             self.ensure_index(collection).await?;
         }
+        if self.serverless {
+            let support = self.probed.get_or_try_init(|| self.probe()).await?;
+            tracing::info!(?support, "the search engine was probed");
+        }
         Ok(())
     }
 
-    async fn ensure_index(&self, collection: Collection) -> Result<(), SearchError> {
+    pub(crate) async fn ensure_index(&self, collection: Collection) -> Result<(), SearchError> {
         let alias = self.alias(collection);
         let template = index::template(&self.prefix, collection)?;
         self.json(Method::PUT, &format!("/_index_template/{alias}"), Some(&template)).await?.accepted()?;
-        let exists = self.json(Method::HEAD, &format!("/_alias/{alias}"), None).await?;
-        if exists.status != StatusCode::NOT_FOUND {
-            exists.accepted()?;
+        let indices = self.layout_of(collection).await?;
+        let mut missing = Vec::new();
+        for read in indices.iter().filter(|index| index.read) {
+            if !read.written {
+                // Of a deployment that wrote through the alias of the readers.
+                missing.push(add(&read.name, &index::write_alias(&self.prefix, collection, read.number)));
+            }
+            self.add_fields(collection, &read.name).await?;
+        }
+        if !indices.iter().any(|index| index.read) {
+            missing = self.create_first(collection).await?;
+        }
+        if missing.is_empty() {
             return Ok(());
         }
-        let first = index::first_index(&self.prefix, collection);
-        match self.json(Method::PUT, &format!("/{first}"), None).await?.accepted() {
-            // Another caller was faster, or an earlier one did not come as far as the alias.
-            Err(SearchError::Rejected { kind, .. }) if kind == "resource_already_exists_exception" => {}
-            other => drop(other?),
-        }
-        let actions = json!({"actions": [{"add": {"index": first, "alias": alias}}]});
-        self.json(Method::POST, "/_aliases", Some(&actions)).await?.accepted()?;
+        self.json(Method::POST, "/_aliases", Some(&json!({"actions": missing}))).await?.accepted()?;
         Ok(())
     }
 
-    /// Writes documents and tombstones and says of each, in the order given, what became of it.
-    ///
-    /// Operations that the engine cannot take at the moment are sent again while the limits allow. An error
-    /// means that the engine refuses such calls altogether; operations may have been applied nonetheless,
-    /// and all may be sent again.
-    pub async fn bulk(&self, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
-        let deadline = self.transport.deadline();
-        let unsent = BulkOutcome::Retryable { reason: "not sent".to_owned() };
-        let mut outcomes = vec![unsent; operations.len()];
-        for round in 1.. {
-            let open = operations.iter().enumerate().zip(&outcomes);
-            let open = open.filter(|(_, outcome)| matches!(outcome, BulkOutcome::Retryable { .. }));
-            let requests = bulk::requests(open.map(|(operation, _)| operation), |collection| self.alias(collection))?;
-            for request in &requests {
-                let settled = self.bulk_request(request, deadline).await?;
-                for (position, outcome) in request.positions.iter().zip(settled) {
-                    if let Some(slot) = outcomes.get_mut(*position) {
-                        *slot = outcome;
-                    }
-                }
+    /// Creates the first index together with its aliases. What it gives are the aliases that are missing because the index was there.
+    async fn create_first(&self, collection: Collection) -> Result<Vec<Value>, SearchError> {
+        let first = index::name(&self.prefix, collection, 1);
+        let aliases = [self.alias(collection), index::write_alias(&self.prefix, collection, 1)];
+        let body = json!({"aliases": aliases.iter().map(|alias| (alias.clone(), json!({}))).collect::<Map<_, _>>()});
+        match self.json(Method::PUT, &format!("/{first}"), Some(&body)).await?.accepted() {
+            Ok(_) => Ok(Vec::new()),
+            // Another caller was faster, or an earlier version made the index and did not come as far as the alias.
+            Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => {
+                Ok(aliases.iter().map(|alias| add(&first, alias)).collect())
             }
-            let all_settled = !outcomes.iter().any(|outcome| matches!(outcome, BulkOutcome::Retryable { .. }));
-            if all_settled || !self.transport.pause(round, deadline).await {
-                break;
-            }
+            Err(error) => Err(error),
         }
-        Ok(outcomes)
     }
 
-    async fn bulk_request(&self, request: &BulkRequest, deadline: Instant) -> Result<Vec<BulkOutcome>, SearchError> {
-        let count = request.positions.len();
-        let call = Call { method: Method::POST, path: "/_bulk", content_type: NDJSON, body: request.body.clone() };
-        match self.transport.call(&call, deadline).await {
-            Ok(answer) => bulk::outcomes(&answer.accepted()?.body, count),
-            Err(SearchError::Unavailable { reason, .. }) => Ok(vec![BulkOutcome::Retryable { reason }; count]),
-            Err(error) => Err(error),
+    /// Adds the fields that the index lacks. A mapping that changed in another way is left to the next rebuild; until then the index
+    /// refuses only documents that do not fit the old one.
+    async fn add_fields(&self, collection: Collection, index: &str) -> Result<(), SearchError> {
+        let mapping = index::mapping(collection)?;
+        match self.json(Method::PUT, &format!("/{index}/_mapping"), Some(&mapping)).await?.accepted() {
+            Err(SearchError::Rejected { status: 400, reason, .. }) => {
+                tracing::warn!(index, reason, "the index has another mapping and should be rebuilt");
+                Ok(())
+            }
+            other => other.map(drop),
         }
     }
 
@@ -119,14 +132,13 @@ impl SearchClient {
     }
 
     async fn search<D: SearchDocument>(&self, body: &Value) -> Result<SearchPage<D>, SearchError> {
-        let answer: SearchAnswer<D> = self.read(D::COLLECTION, "_search", Some(body)).await?;
+        let answer: SearchAnswer<D> = self.read(&self.alias(D::COLLECTION), "_search", body).await?;
         Ok(answer.into())
     }
 
     /// The number of live documents that a search would see.
     pub async fn count(&self, collection: Collection) -> Result<u64, SearchError> {
-        let answer: CountAnswer = self.read(collection, "_count", Some(&query::live_count())).await?;
-        Ok(answer.count)
+        self.count_of(&self.alias(collection), Kind::Live).await
     }
 
     /// The live documents that a search would see, ascending by id; `size` (at most 10,000, the engine's
@@ -137,8 +149,15 @@ impl SearchClient {
         size: u32,
         after: Option<&SearchAfter>,
     ) -> Result<LivePage, SearchError> {
-        let body = query::live_documents(size, after);
-        Ok(LivePage::new(self.read(collection, "_search", Some(&body)).await?, size))
+        let mut body = json!({
+            "query": Kind::Live.query(),
+            "sort": [{"id": "asc"}],
+            "size": size,
+            "version": true,
+            "_source": ["id", "version"],
+        });
+        set_after(&mut body, after);
+        Ok(LivePage::new(self.read(&self.alias(collection), "_search", &body).await?, size))
     }
 
     /// A document by its `_id`, as last written, whether or not a search sees it already.
@@ -149,40 +168,66 @@ impl SearchClient {
             return Ok(None);
         }
         let stored: Stored = answer.accepted()?.parse()?;
-        let deleted = stored.source.get("deleted").and_then(Value::as_bool).unwrap_or_default();
-        let document = if deleted { None } else { Some(serde_json::from_value(stored.source).map_err(unreadable)?) };
-        Ok(Some(StoredDocument { rev: stored.version, document }))
+        StoredSource::from(stored).document().map(Some)
     }
 
     /// Makes everything that was written so far visible to searches, which otherwise takes about a second.
-    /// Expensive: for tests and for whoever must see the whole index at once.
+    /// Expensive: for tests and for whoever must see the whole index at once. OpenSearch Serverless cannot be told to: there it does nothing.
     pub async fn refresh(&self) -> Result<(), SearchError> {
         for collection in Collection::ALL {
-            let path = format!("/{}/_refresh", self.alias(collection));
-            self.json(Method::POST, &path, None).await?.accepted()?;
+            self.refresh_of(&index::pattern(&self.prefix, collection)).await?;
         }
         Ok(())
     }
 
-    fn alias(&self, collection: Collection) -> String {
+    /// Refreshes the indices that the name or pattern stands for.
+    pub(crate) async fn refresh_of(&self, indices: &str) -> Result<(), SearchError> {
+        if !self.serverless {
+            self.json(Method::POST, &format!("/{indices}/_refresh"), None).await?.accepted()?;
+        }
+        Ok(())
+    }
+
+    /// The alias that readers use.
+    pub(crate) fn alias(&self, collection: Collection) -> String {
         index::alias(&self.prefix, collection)
     }
 
-    async fn read<T: DeserializeOwned>(
-        &self,
-        collection: Collection,
-        operation: &str,
-        body: Option<&Value>,
-    ) -> Result<T, SearchError> {
-        let path = format!("/{}/{operation}", self.alias(collection));
-        self.json(Method::POST, &path, body).await?.accepted()?.parse()
+    pub(crate) async fn count_of(&self, index: &str, kind: Kind) -> Result<u64, SearchError> {
+        let answer: CountAnswer = self.read(index, "_count", &json!({"query": kind.query()})).await?;
+        Ok(answer.count)
     }
 
-    async fn json(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, SearchError> {
+    /// Asks an index, or the one behind an alias.
+    pub(crate) async fn read<T: DeserializeOwned>(
+        &self,
+        index: &str,
+        operation: &str,
+        body: &Value,
+    ) -> Result<T, SearchError> {
+        self.json(Method::POST, &format!("/{index}/{operation}"), Some(body)).await?.accepted()?.parse()
+    }
+
+    pub(crate) async fn json(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, SearchError> {
+        self.json_by(method, path, body, self.transport.deadline()).await
+    }
+
+    pub(crate) async fn json_by(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        deadline: Instant,
+    ) -> Result<Answer, SearchError> {
         let body = body.map(Value::to_string).unwrap_or_default().into_bytes();
         let call = Call { method, path, content_type: JSON, body };
-        self.transport.call(&call, self.transport.deadline()).await
+        self.transport.call(&call, deadline).await
     }
+}
+
+/// The action that gives an index an alias.
+fn add(index: &str, alias: &str) -> Value {
+    json!({"add": {"index": index, "alias": alias}})
 }
 
 #[derive(Deserialize)]
@@ -194,14 +239,6 @@ struct CountAnswer {
 #[derive(Deserialize)]
 struct Missing {
     found: bool,
-}
-
-#[derive(Deserialize)]
-struct Stored {
-    #[serde(rename = "_version")]
-    version: u64,
-    #[serde(rename = "_source")]
-    source: Value,
 }
 
 #[derive(Deserialize)]
@@ -223,7 +260,7 @@ enum ProblemDetail {
 
 impl Answer {
     /// The answer if it is a success, else what the engine says is wrong.
-    fn accepted(self) -> Result<Self, SearchError> {
+    pub(crate) fn accepted(self) -> Result<Self, SearchError> {
         if self.status.is_success() {
             return Ok(self);
         }
@@ -235,11 +272,11 @@ impl Answer {
         Err(SearchError::Rejected { status: self.status.as_u16(), kind, reason })
     }
 
-    fn parse<T: DeserializeOwned>(&self) -> Result<T, SearchError> {
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, SearchError> {
         serde_json::from_slice(&self.body).map_err(unreadable)
     }
 }
 
-fn unreadable(error: serde_json::Error) -> SearchError {
+pub(crate) fn unreadable(error: serde_json::Error) -> SearchError {
     SearchError::Answer(error.to_string())
 }

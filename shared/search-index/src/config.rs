@@ -74,6 +74,11 @@ impl SearchConfig {
         Self { signing: Some(signing), ..self }
     }
 
+    /// Whether the engine is OpenSearch Serverless, which knows fewer calls.
+    pub(crate) fn is_serverless(&self) -> bool {
+        self.signing.as_ref().is_some_and(|signing| signing.service == "aoss")
+    }
+
     pub(crate) fn is_encrypted(&self) -> bool {
         self.endpoint.scheme() == Some(&Scheme::HTTPS)
     }

@@ -20,7 +20,8 @@ pub struct ProductDocument {
     pub package_size: Option<String>,
     /// Names of its categories, outermost first; searched by word.
     pub category_path: Vec<String>,
-    /// Every prefix of the path ([`category_prefixes`]); filtered by, and a facet.
+    /// The category and every one above it, outermost first, each in the form that its URL has (names joined by `~`, every byte
+    /// outside `A-Z a-z 0-9 -` written `_HH`), in which no name can be mistaken for two; filtered by, and a facet.
     pub category: Vec<String>,
     /// Price in minor units of `price_currency`.
     pub price_amount: i64,
@@ -28,6 +29,15 @@ pub struct ProductDocument {
     pub price_currency: String,
     /// A sentence or two about it; may be empty.
     pub summary: String,
+    /// Whether any of it can be bought now.
+    #[serde(default)]
+    pub in_stock: bool,
+    /// The sum of all ratings, 1 to 5 each. With `rating_count` an exact average; a float would not be one.
+    #[serde(default)]
+    pub rating_sum: u64,
+    /// The number of ratings.
+    #[serde(default)]
+    pub rating_count: u64,
     /// When it was created: RFC 3339 UTC with milliseconds.
     pub created_at: String,
     /// The item's `version`, which clients know as the ETag.
@@ -125,21 +135,6 @@ pub fn document_id(partition_key: &str, sort_key: &str) -> String {
     context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Every prefix of a category path, outermost first, its names joined by ` / `:
-/// `["GROCERY", "FRZN ICE"]` gives `["GROCERY", "GROCERY / FRZN ICE"]`. A product is found under
-/// each of them.
-pub fn category_prefixes(path: &[String]) -> Vec<String> {
-    path.iter()
-        .scan(String::new(), |prefix, name| {
-            if !prefix.is_empty() {
-                prefix.push_str(" / ");
-            }
-            prefix.push_str(name);
-            Some(prefix.clone())
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,15 +151,5 @@ mod tests {
     #[test]
     fn keys_that_concatenate_alike_have_different_document_ids() {
         assert_ne!(document_id("ab", "c"), document_id("a", "bc"));
-    }
-
-    #[test]
-    fn a_category_path_gives_every_prefix_of_itself() {
-        let path = ["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"].map(String::from);
-        assert_eq!(
-            category_prefixes(&path),
-            ["GROCERY", "GROCERY / FRZN ICE", "GROCERY / FRZN ICE / ICE - CRUSHED/CUBED"]
-        );
-        assert_eq!(category_prefixes(&[]), Vec::<String>::new());
     }
 }

@@ -30,9 +30,18 @@ pub enum SearchError {
     /// The answer was not what the engine's documentation promises, or larger than this client reads.
     #[error("the search engine's answer cannot be read: {0}")]
     Answer(String),
-    /// The request could not be built or signed.
+    /// The request could not be built or signed, or must not be made.
     #[error("the request to the search engine cannot be made: {0}")]
     Request(String),
+    /// A collection can be rebuilt once at a time. The rebuild in progress is resumed or abandoned.
+    #[error("a rebuild of {collection} is in progress already")]
+    RebuildInProgress {
+        /// The name of the collection.
+        collection: &'static str,
+    },
+    /// The engine lacks something without which the index would not follow the table.
+    #[error("the search engine cannot be used: {0}")]
+    Unsupported(String),
 }
 
 impl SearchError {

@@ -1,8 +1,21 @@
 //! The indices: their names and definitions.
 //!
-//! A collection is known by its alias, `<prefix>-products`; the documents lie in the index behind
-//! it, `<prefix>-products-v1`. A rebuild fills the next index, which gets its mapping from the same
-//! template, and moves the alias.
+//! The documents of a collection lie in an index such as `<prefix>-products-v1`. It is known by aliases:
+//!
+//! | alias | names | used by |
+//! | --- | --- | --- |
+//! | `<prefix>-products` | the one index that is read | every search |
+//! | `<prefix>-products-write-v1` | `<prefix>-products-v1` alone, while it is written to | every write of a document |
+//!
+//! Outside of a rebuild one index has both. A rebuild fills the next one, which gets its mapping from the same template.
+//!
+//! # Why each index that is written to has a write alias of its own
+//!
+//! One alias over several indices cannot be written through: OpenSearch takes a write for a single index only. And a write that names
+//! an index itself would create it anew, with a guessed mapping, should it have been deleted a moment before. A bulk operation can
+//! forbid that in one way, `require_alias`: its target must be an alias. (`action.auto_create_index` would need the right to change
+//! the settings of the cluster, which OpenSearch Serverless does not have.) So each index has an alias that ends with it: a writer
+//! that still knows the index of yesterday is refused with 404, looks up the targets again, and loses nothing.
 //!
 //! Words are reduced by their plural only. A stemmer proper would cut `chocolate` to `chocol` but the
 //! misspelt `choclate` to `choclat`, further apart than any forgiveness for mistakes reaches.
@@ -12,28 +25,55 @@ use serde_json::{Value, json};
 use crate::document::Collection;
 use crate::error::SearchError;
 
-/// The alias that every read and write goes through.
+/// The alias that every search goes through.
 pub(crate) fn alias(prefix: &str, collection: Collection) -> String {
     format!("{prefix}-{}", collection.name())
 }
 
-/// The index that is created when there is none.
-pub(crate) fn first_index(prefix: &str, collection: Collection) -> String {
-    format!("{prefix}-{}-v1", collection.name())
+/// The index of this number, from 1.
+pub(crate) fn name(prefix: &str, collection: Collection, number: u64) -> String {
+    format!("{}-v{number}", alias(prefix, collection))
+}
+
+/// All indices of the collection, as a pattern. It may match those of a longer prefix, too.
+pub(crate) fn pattern(prefix: &str, collection: Collection) -> String {
+    format!("{}-v*", alias(prefix, collection))
+}
+
+/// The alias that writes to the index of this number go through.
+pub(crate) fn write_alias(prefix: &str, collection: Collection, number: u64) -> String {
+    format!("{}-write-v{number}", alias(prefix, collection))
+}
+
+/// The collection and number of an index; `None` for a name that is not of this prefix.
+pub(crate) fn parse(prefix: &str, index: &str) -> Option<(Collection, u64)> {
+    let parsed = Collection::ALL.into_iter().find_map(|collection| {
+        let number = index.strip_prefix(&alias(prefix, collection))?.strip_prefix("-v")?;
+        Some((collection, number.parse().ok()?))
+    })?;
+    // Not `v01` or `v+1`, which are other names.
+    (name(prefix, parsed.0, parsed.1) == index).then_some(parsed)
 }
 
 /// The body of the index template: settings and mapping of every index of the collection.
 pub(crate) fn template(prefix: &str, collection: Collection) -> Result<Value, SearchError> {
+    Ok(json!({
+        "index_patterns": [pattern(prefix, collection)],
+        "template": definition(collection)?,
+    }))
+}
+
+/// The mapping alone.
+pub(crate) fn mapping(collection: Collection) -> Result<Value, SearchError> {
+    Ok(definition(collection)?.get_mut("mappings").map(Value::take).unwrap_or_default())
+}
+
+fn definition(collection: Collection) -> Result<Value, SearchError> {
     let definition = match collection {
         Collection::Products => include_str!("indices/products.json"),
         Collection::Orders => include_str!("indices/orders.json"),
     };
-    let definition: Value =
-        serde_json::from_str(definition).map_err(|error| SearchError::Request(error.to_string()))?;
-    Ok(json!({
-        "index_patterns": [format!("{}-v*", alias(prefix, collection))],
-        "template": definition,
-    }))
+    serde_json::from_str(definition).map_err(|error| SearchError::Request(error.to_string()))
 }
 
 #[cfg(test)]
@@ -41,14 +81,36 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::document::{OrderDocument, ProductDocument, Tombstone};
+    use crate::bulk::BulkOperation;
+    use crate::document::{OrderDocument, ProductDocument};
 
     #[test]
     fn the_template_of_a_collection_covers_its_indices_and_no_others() {
         let template = template("bodega", Collection::Products).unwrap();
         assert_eq!(template["index_patterns"], json!(["bodega-products-v*"]));
-        assert!(first_index("bodega", Collection::Products).starts_with("bodega-products-v"));
+        assert!(name("bodega", Collection::Products, 12).starts_with("bodega-products-v"));
+        assert!(!write_alias("bodega", Collection::Products, 12).starts_with("bodega-products-v"));
         assert_eq!(template["template"]["mappings"]["dynamic"], "strict");
+    }
+
+    #[test]
+    fn an_index_is_told_from_aliases_and_from_indices_of_others() {
+        for number in [1, 7, 120] {
+            let index = name("bodega", Collection::Orders, number);
+            assert_eq!(parse("bodega", &index), Some((Collection::Orders, number)));
+        }
+        for other in [
+            "bodega-products",
+            "bodega-products-v",
+            "bodega-products-v01",
+            "bodega-products-v+1",
+            "bodega-products-v1/x",
+            "bodega-products-v1-products-v1",
+            "bodega-products-write-v1",
+            "other-products-v1",
+        ] {
+            assert_eq!(parse("bodega", other), None, "{other}");
+        }
     }
 
     #[test]
@@ -63,6 +125,9 @@ mod tests {
             price_amount: 0,
             price_currency: String::new(),
             summary: String::new(),
+            in_stock: false,
+            rating_sum: 0,
+            rating_count: 0,
             created_at: String::new(),
             version: 1,
             deleted: false,
@@ -80,20 +145,19 @@ mod tests {
             version: 1,
             deleted: false,
         };
-        let tombstone = serde_json::to_value(Tombstone::new("")).unwrap();
-        for (collection, document) in [
-            (Collection::Products, serde_json::to_value(product).unwrap()),
-            (Collection::Orders, serde_json::to_value(order).unwrap()),
+        for document in [
+            BulkOperation::index(String::new(), 1, &product).unwrap(),
+            BulkOperation::index(String::new(), 1, &order).unwrap(),
         ] {
+            let tombstone = BulkOperation::tombstone(document.collection(), String::new(), 1, "").unwrap();
             let mut fields: Vec<_> = [&document, &tombstone]
                 .into_iter()
-                .flat_map(|value| value.as_object().unwrap().keys().cloned())
+                .flat_map(|operation| operation.fields().unwrap().into_iter().map(|(name, _)| name))
                 .collect();
             fields.sort_unstable();
             fields.dedup();
-            let template = template("bodega", collection).unwrap();
-            let mapped: Vec<_> =
-                template["template"]["mappings"]["properties"].as_object().unwrap().keys().cloned().collect();
+            let mapping = mapping(document.collection()).unwrap();
+            let mapped: Vec<_> = mapping["properties"].as_object().unwrap().keys().cloned().collect();
             assert_eq!(mapped, fields);
         }
     }

@@ -80,7 +80,7 @@ pub struct ProductQuery {
     /// Words that the product must all have, in name, brand, categories or summary. Small typing mistakes
     /// are forgiven: one in a word of three to five letters, two in a longer one.
     pub text: SearchText,
-    /// A category, as its path joined by ` / `; products below it are found too.
+    /// A category, in the form that its URL has; products below it are found too.
     pub category: Option<String>,
     /// A brand, exactly.
     pub brand: Option<String>,
@@ -162,7 +162,7 @@ impl ProductQuery {
             filters.push(json!({"range": {"price_amount": range}}));
         }
         let mut body = json!({
-            "query": {"bool": {"must": match_all_if_empty(words), "filter": filters, "must_not": deleted()}},
+            "query": {"bool": {"must": match_all_if_empty(words), "filter": filters, "must_not": [is_deleted()]}},
             "sort": self.sort.clause(),
             "size": self.size,
             "track_total_hits": true,
@@ -185,7 +185,7 @@ impl ProductQuery {
 impl OrderQuery {
     pub(crate) fn body(&self) -> Value {
         let mut body = json!({
-            "query": {"bool": {"must": order_text(&self.text), "must_not": deleted()}},
+            "query": {"bool": {"must": order_text(&self.text), "must_not": [is_deleted()]}},
             "sort": [{"placed_at": "desc"}, {"id": "desc"}],
             "size": self.size,
             "track_total_hits": true,
@@ -193,24 +193,6 @@ impl OrderQuery {
         set_after(&mut body, self.after.as_ref());
         body
     }
-}
-
-/// All live documents by id, with version and rev.
-pub(crate) fn live_documents(size: u32, after: Option<&SearchAfter>) -> Value {
-    let mut body = json!({
-        "query": {"bool": {"must_not": deleted()}},
-        "sort": [{"id": "asc"}],
-        "size": size,
-        "version": true,
-        "_source": ["id", "version"],
-    });
-    set_after(&mut body, after);
-    body
-}
-
-/// The count of all live documents.
-pub(crate) fn live_count() -> Value {
-    json!({"query": {"bool": {"must_not": deleted()}}})
 }
 
 /// One word of a search for products. The words are separate clauses because the engine cannot forgive
@@ -247,11 +229,12 @@ fn match_all_if_empty(clauses: Vec<Value>) -> Value {
     if clauses.is_empty() { json!([{"match_all": {}}]) } else { clauses.into() }
 }
 
-fn deleted() -> Value {
-    json!([{"term": {"deleted": {"value": true}}}])
+/// What tombstones are known by.
+pub(crate) fn is_deleted() -> Value {
+    json!({"term": {"deleted": {"value": true}}})
 }
 
-fn set_after(body: &mut Value, after: Option<&SearchAfter>) {
+pub(crate) fn set_after(body: &mut Value, after: Option<&SearchAfter>) {
     if let (Some(body), Some(after)) = (body.as_object_mut(), after) {
         body.insert("search_after".to_owned(), after.0.clone().into());
     }
@@ -296,9 +279,7 @@ mod tests {
     #[test]
     fn every_query_leaves_out_tombstones() {
         let left_out = json!([{"term": {"deleted": {"value": true}}}]);
-        for body in
-            [ProductQuery::default().body(), OrderQuery::default().body(), live_documents(10, None), live_count()]
-        {
+        for body in [ProductQuery::default().body(), OrderQuery::default().body()] {
             assert_eq!(body["query"]["bool"]["must_not"], left_out);
         }
     }

@@ -216,10 +216,29 @@ mod tests {
     use super::*;
 
     async fn headers_of(config: SearchConfig) -> impl Fn(&str) -> String {
-        let call =
-            Call { method: Method::POST, path: "/_bulk", content_type: "application/x-ndjson", body: b"{}\n".to_vec() };
+        headers_with(config, Method::POST, b"{}\n").await
+    }
+
+    async fn headers_with(config: SearchConfig, method: Method, body: &[u8]) -> impl Fn(&str) -> String {
+        let call = Call { method, path: "/_bulk", content_type: "application/x-ndjson", body: body.to_vec() };
         let request = Transport::new(&config).request(&call).await.unwrap();
         move |name| request.headers().get(name).unwrap_or_default().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_call_to_serverless_has_the_hash_of_its_body_and_no_signed_length() {
+        let credentials = Credentials::new("AKID", "secret", None, None, "test");
+        let config = SearchConfig::new("http://example.com", "bodega").unwrap().with_signing(Signing {
+            service: "aoss",
+            region: "eu-central-1".to_owned(),
+            credentials: SharedCredentialsProvider::new(credentials),
+        });
+        let header = headers_with(config, Method::GET, b"").await;
+        let authorization = header("authorization");
+        assert!(authorization.contains("/eu-central-1/aoss/aws4_request"), "{authorization}");
+        assert!(authorization.contains("SignedHeaders=host;x-amz-content-sha256;x-amz-date,"), "{authorization}");
+        // The hash of nothing, which AWS asks for where there is no body.
+        assert_eq!(header("x-amz-content-sha256"), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     }
 
     #[tokio::test]

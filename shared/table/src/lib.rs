@@ -5,7 +5,6 @@
 //! means, this crate does not.
 
 mod batch;
-mod client;
 mod error;
 mod meter;
 mod read;
@@ -15,7 +14,7 @@ mod write;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 
-pub use client::{OPERATION_TIMEOUT, SetupError};
+pub use aws::{OPERATION_TIMEOUT, SetupError};
 pub use error::{Refusal, TableError, TransactError, WriteError};
 pub use meter::{Measured, Meter};
 pub use read::Page;
@@ -37,8 +36,8 @@ impl Table {
     /// # Errors
     /// [`SetupError`] when `TABLE_NAME` is missing or the TLS client cannot be built.
     pub async fn from_env() -> Result<Self, SetupError> {
-        let name = std::env::var("TABLE_NAME").map_err(|_| SetupError::NoTableName)?;
-        Ok(Self::new(client::from_env().await?, name))
+        let name = aws::variable("TABLE_NAME")?;
+        Ok(Self::new(Client::new(&aws::config().await?), name))
     }
 
     /// Over a client that is already built.
@@ -46,6 +45,23 @@ impl Table {
     pub fn new(client: Client, name: String) -> Self {
         let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         Self { once: Client::from_conf(once), client, name, meter: Meter::default() }
+    }
+
+    /// The table's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the records of the table's stream show (`StreamViewType`); `None` without a stream.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub async fn stream_view(&self) -> Result<Option<String>, TableError> {
+        let described = self.client.describe_table().table_name(&self.name).send().await;
+        let table = described.map_err(|error| error::classify(&error))?.table;
+        let stream = table.and_then(|table| table.stream_specification).filter(|stream| stream.stream_enabled);
+        Ok(stream.and_then(|stream| stream.stream_view_type).map(|view| view.as_str().to_owned()))
     }
 
     /// What the requests since the last look have consumed.

@@ -6,6 +6,7 @@
 //!
 //! Neither may hold bodies, tokens, query values, or anything about a person.
 
+pub mod crash;
 pub mod emf;
 
 use std::str::FromStr as _;
@@ -16,6 +17,8 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+pub use crash::{CRASH_POINTS, crash_point};
 
 /// Crates of ours that log on behalf of every function.
 const SHARED: [&str; 3] = ["http_api", "table", "search_index"];

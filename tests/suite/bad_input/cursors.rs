@@ -1,5 +1,8 @@
 //! Cursors that were altered, or are of another list, other parameters or another caller.
 
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::picking::WaitingJob;
 use local::System;
 
 use super::world::{Good, World};
@@ -7,7 +10,7 @@ use super::{Trial, run_all};
 use crate::support::client::Call;
 use crate::support::openapi::{Operation, api};
 use crate::support::shop::segment;
-use crate::support::{drain, with_own_system};
+use crate::support::{drain, put_item, with_own_system};
 
 /// A list and the cursor of its second page.
 struct List {
@@ -41,6 +44,12 @@ impl List {
 async fn lists(system: &System) -> Vec<List> {
     let world = World::create(system).await;
     drain(system).await;
+    // As if the stations were taken. Nothing is admitted unless a message comes.
+    for order in ["waiting-1", "waiting-2"] {
+        let born = order.parse().unwrap();
+        let job = Stored::new(WaitingJob { order_id: order.parse().unwrap() }, born, Instant::now());
+        put_item(system, &serde_json::to_value(job.to_item().unwrap()).unwrap()).await;
+    }
     let mut lists = Vec::new();
     for operation in api().operations() {
         if operation.parameters().any(|parameter| parameter["name"] == "cursor") {
@@ -85,6 +94,9 @@ fn a_cursor_is_good_for_its_list_its_parameters_and_its_caller_only() {
                     "limit" | "cursor" | "email" => {}
                     name @ ("from" | "since") => others.push(set(name, "2001-01-01T00:00:00Z")),
                     name @ "to" => others.push(set(name, "2100-01-01T00:00:00Z")),
+                    name @ "day" => others.push(set(name, "2016-12-31")),
+                    name @ "month" => others.push(set(name, "2016-12")),
+                    name @ "path" => others.push(set(name, "unknown")),
                     name @ "tier" => others.push(set(name, "gold")),
                     name @ "status" => others.push(set(name, "shipped")),
                     name @ "sort" => {

@@ -1,10 +1,12 @@
 //! A shop in which every route has something to act on, and a good request for each.
 
+use key_schema::expiration::{Expiration, RemovedBy};
 use local::System;
 use serde_json::{Value as Json, json};
 
 use crate::support::client::Call;
 use crate::support::openapi::Operation;
+use crate::support::put_item;
 use crate::support::shop::{customer, import, moved, order, path, product_body};
 
 /// The shop's ids.
@@ -83,6 +85,13 @@ impl World {
         let review = json!({ "rating": 4, "title": "T", "text": "T" });
         let new = |call: Call| call.header("if-none-match", "*");
         let log = path(&["orders", &order, "log"]);
+        let sold = |store: &str| {
+            let line = json!({ "product_id": "bad-1", "quantity": 1 });
+            let order = json!({
+                "customer_id": "bad-bob", "placed_at": "2017-01-01T00:00:00Z", "store_id": store, "lines": [line],
+            });
+            post("/v1/orders".to_owned(), order).header("idempotency-key", &format!("bad sold in {store}"))
+        };
         for call in [
             put(own(&["addresses", "home"]), address()),
             put(own(&["cart", "items", "bad-1"]), json!({ "quantity": 1 })),
@@ -93,9 +102,23 @@ impl World {
             post(log.clone(), json!({ "text": "one" })),
             post(log, json!({ "text": "two" })),
             post(own(&["sessions"]), json!({ "device": "one" })),
+            new(put(path(&["stores", "bad-shop"]), shop())),
+            sold("330"),
+            sold("331"),
         ] {
             let answer = call.send(system).await;
             assert!((200..300).contains(&answer.status), "{}", answer.body);
+        }
+        for item in ["one", "two"] {
+            let expired = Expiration {
+                kind: "Session".to_owned(),
+                item: item.to_owned(),
+                removed_at: "2017-03-06T09:30:00.000Z".parse().unwrap(),
+                sequence_number: "1".to_owned(),
+                removed_by: RemovedBy::Ttl,
+                archive: "expired/x.json".to_owned(),
+            };
+            put_item(system, &serde_json::to_value(expired.stored().unwrap().to_item().unwrap()).unwrap()).await;
         }
         let session = post(own(&["sessions"]), json!({ "device": "two" })).send(system).await.expect(201);
         Self { order, session: session.body["id"].as_str().unwrap().to_owned() }
@@ -111,6 +134,8 @@ impl World {
                 ("products", "id") | (_, "product") => "bad-1",
                 ("orders", "id") => &self.order,
                 ("sessions", "id") => &self.session,
+                ("stores", "id") => "bad-shop",
+                ("sales", "country") => "US",
                 (_, "name") => "home",
                 (_, "path") => "bad",
                 other => panic!("{}: what is {other:?}?", operation.key()),
@@ -121,6 +146,8 @@ impl World {
         let query: &[(&str, &str)] = match id {
             "findCustomers" => &[("tier", "bronze")],
             "listOrders" => &[("status", "pending")],
+            "listExpirations" => &[("day", "2017-03-06")],
+            "listPlaceSales" => &[("month", "2017-01")],
             _ => &[],
         };
         let mut good = Good {
@@ -151,6 +178,10 @@ impl World {
 
 fn address() -> Json {
     json!({ "street": "Münsterplatz 1", "city": "Ulm", "postal_code": "89073", "region": "BW", "country": "DE" })
+}
+
+fn shop() -> Json {
+    json!({ "country": "DE", "city": "Ulm", "name": "By the minster" })
 }
 
 /// A body with every field that the route knows.
@@ -184,6 +215,7 @@ fn body(operation: &str) -> Json {
             "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],
         }),
         "moveOrder" => json!({ "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034" }),
+        "putStore" => shop(),
         "addLogLine" => json!({ "text": "The customer called." }),
         other => panic!("{other} has a body that nobody thought of"),
     }

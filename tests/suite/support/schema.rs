@@ -64,11 +64,14 @@ impl Checker<'_> {
             }
             "format" => match (rule.as_str().unwrap(), value) {
                 ("date-time", Json::String(text)) => must(text.parse::<key_schema::instant::Instant>().is_ok()),
+                ("date", Json::String(text)) => {
+                    must(format!("{text}T00:00:00Z").parse::<key_schema::instant::Instant>().is_ok())
+                }
                 ("uuid", Json::String(text)) => {
                     must(pattern("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$").is_match(text))
                 }
                 ("int64", Json::Number(number)) => must(number.is_i64()),
-                ("date-time" | "uuid" | "int64" | "uri-reference", _) => Ok(()),
+                ("date-time" | "date" | "uuid" | "int64" | "uri-reference", _) => Ok(()),
                 (format, _) => panic!("the format {format} is not known here"),
             },
             "minLength" | "maxLength" => match value {

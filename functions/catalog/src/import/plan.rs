@@ -55,7 +55,7 @@ pub fn decide(wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     match stored {
         None => Decision::Do(Step::Create(wanted)),
         Some(stored) if stored.retired => Decision::Do(Step::Revive(wanted, Box::new(stored))),
-        Some(stored) if stored.data == wanted.product.data => {
+        Some(stored) if stored.is_described_as(&wanted.product) => {
             let outcome = equal(&stored.meta, &wanted.product.meta);
             Decision::Settled(wanted, outcome)
         }
@@ -81,6 +81,7 @@ mod tests {
     use key_schema::id::{Born, ProductId};
     use key_schema::instant::Instant;
     use key_schema::money::{Currency, Money};
+    use key_schema::product::Copied;
 
     use super::*;
 
@@ -89,6 +90,7 @@ mod tests {
             id: ProductId::new("p1").unwrap(),
             category_path: CategoryPath::new(vec!["A".to_owned()]).unwrap(),
             retired: false,
+            copied: Copied::default(),
             name: "Ice".to_owned(),
             brand: "National".to_owned(),
             package_size: None,
@@ -112,6 +114,11 @@ mod tests {
         assert!(matches!(decide(wanted(), stored(|p| p.data.retired = true)), Decision::Do(Step::Revive(_, _))));
         assert!(matches!(decide(wanted(), stored(|p| p.data.price.amount = 1)), Decision::Do(Step::Update(_, 5))));
         assert!(matches!(decide(wanted(), stored(|_| {})), Decision::Settled(_, Outcome::Unchanged)));
+        let copied = |p: &mut Stored<Product>| p.data.copied = Copied::of_new(7);
+        assert!(
+            matches!(decide(wanted(), stored(copied)), Decision::Settled(_, Outcome::Unchanged)),
+            "a copy is no change"
+        );
     }
 
     #[test]

@@ -11,6 +11,8 @@ const STAFF_ONLY: &[&str] = &[
     "PATCH /v1/products/{id}",
     "DELETE /v1/products/{id}",
     "PUT /v1/products/{id}/content",
+    "PUT /v1/products/{id}/categories/{path}",
+    "DELETE /v1/products/{id}/categories/{path}",
     "PUT /v1/products/{id}/stock",
     "POST /v1/products/{id}/stock/adjustments",
     "PUT /v1/categories/{path}",
@@ -100,6 +102,10 @@ async fn ids_that_break_the_rule_are_refused_and_all_others_work() {
     for bad in ["A B", "a_", "_4", "_41", "_c3_a4", "A~", "~", "ä", &["A"; 9].join("~")] {
         for route in PUBLIC.iter().filter(|route| route.contains("{path}")) {
             let answer = shop.send(Call::new(route).path("path", bad)).await;
+            assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{route} {bad:?}");
+        }
+        for route in STAFF_ONLY.iter().filter(|route| route.contains("{id}/categories/{path}")) {
+            let answer = shop.staff(Call::new(route).path("id", "p1").path("path", bad)).await;
             assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{route} {bad:?}");
         }
     }

@@ -8,6 +8,7 @@ mod categories;
 mod content;
 mod import;
 mod import_faults;
+mod memberships;
 mod products;
 mod registry;
 mod reviews;

@@ -23,6 +23,7 @@ fn calls() -> Vec<(&'static str, Call)> {
         let (route, call) = call("POST /v1/products/import");
         (route, call.header("content-type", "application/x-ndjson").body(lines))
     };
+    let further = |route| (route, call(route).1.path("path", "FURTHER"));
     let best = |(route, call): (&'static str, Call)| (route, call.query("sort", "best"));
     let review = || json!({"rating": 5, "title": "x", "text": "y"});
     let other = with(product("p2", 1), "category_path", json!(["OTHER"]));
@@ -37,6 +38,9 @@ fn calls() -> Vec<(&'static str, Call)> {
         absent(with_body(call("PUT /v1/products/{id}/content"), json!({"text": "x"}))),
         at(with_body(call("PUT /v1/products/{id}/content"), json!({"text": "y"})), "\"1\""),
         call("GET /v1/products/{id}/content"),
+        further("PUT /v1/products/{id}/categories/{path}"),
+        further("GET /v1/categories/{path}/products"),
+        further("DELETE /v1/products/{id}/categories/{path}"),
         with_body(call("PUT /v1/products/{id}/stock"), json!({"set": 3})),
         with_body(call("POST /v1/products/{id}/stock/adjustments"), json!({"adjust": 1, "reason": "x"})),
         with_body(call("POST /v1/products/{id}/stock/adjustments"), json!({"adjust": 1, "reason": "x"})),

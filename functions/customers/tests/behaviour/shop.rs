@@ -20,7 +20,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement};
-use key_schema::product::{self, CategoryPath, Product};
+use key_schema::product::{self, CategoryPath, Copied, Product};
 use key_schema::session::{self, Session};
 use serde_json::{Value, json};
 use table::Table;
@@ -88,6 +88,7 @@ impl Shop {
             id: ProductId::new(id).unwrap(),
             category_path: CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
             retired: false,
+            copied: Copied::of_new(1_000_000),
             name: id.to_owned(),
             brand: "Brand".to_owned(),
             package_size: None,
@@ -115,6 +116,7 @@ impl Shop {
             store_id: None,
             total: money(100),
             line_count: 1,
+            expires_at: None,
             invoice_number: None,
         };
         let line = OrderLine {
@@ -125,6 +127,7 @@ impl Shop {
             quantity: 1,
             unit_price: money(100),
             total: money(100),
+            expires_at: None,
         };
         let (order, line) = (Stored::new(order, born(), at), Stored::new(line, born(), at));
         let placement = Placement { order: &order, lines: &[line], by: customer, claim: None, cart: None };

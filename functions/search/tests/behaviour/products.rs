@@ -30,6 +30,7 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
     let mut ice = product("p1", "Crushed ice", "Private", &["GROCERY", "FRZN ICE"], 129);
     ice.package_size = Some("22 LB".into());
     ice.summary = "Cold & <clear> ice".into();
+    (ice.in_stock, ice.rating_sum, ice.rating_count) = (true, 13, 3);
     let shop = Shop::with(&[ice], &[]).await;
     let answer = shop.products(&[("q", "ice")]).await;
     let mut item = answer.body["items"][0].clone();
@@ -40,6 +41,7 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
         json!({
             "id": "p1", "name": "Crushed ice", "brand": "Private", "package_size": "22 LB",
             "category_path": ["GROCERY", "FRZN ICE"], "price": {"amount": 129, "currency": "USD"}, "summary": "Cold & <clear> ice",
+            "in_stock": true, "rating": {"average": 4.33, "count": 3},
             "highlights": {"name": ["Crushed <em>ice</em>"], "summary": ["Cold &amp; &lt;clear&gt; <em>ice</em>"]},
         })
     );
@@ -57,6 +59,33 @@ async fn facets_count_all_hits_and_can_be_followed() {
         let followed = shop.ids(&[("category", facet["value"].as_str().unwrap())]).await;
         assert_eq!(followed.len() as u64, facet["count"].as_u64().unwrap());
     }
+}
+
+#[tokio::test]
+async fn a_category_whose_name_looks_like_a_path_is_not_taken_for_one() {
+    let shelf = [
+        product("p1", "Ice", "Private", &["GROCERY / ICE"], 1),
+        product("p2", "Ice", "Private", &["GROCERY", "ICE"], 2),
+        product("p3", "Ice", "Private", &["GROCERY~ICE"], 3),
+    ];
+    let shop = Shop::with(&shelf, &[]).await;
+    let answer = shop.products(&[]).await;
+    let mut found = Vec::new();
+    for facet in answer.body["facets"]["category"].as_array().unwrap() {
+        let value = facet["value"].as_str().unwrap();
+        found.push((value.to_owned(), shop.ids(&[("category", value), ("sort", "name")]).await.join(",")));
+    }
+    found.sort();
+    let expected = [("GROCERY", "p2"), ("GROCERY / ICE", "p2"), ("GROCERY_20_2F_20ICE", "p1"), ("GROCERY_7EICE", "p3")];
+    assert_eq!(found, expected.map(|(value, ids)| (value.to_owned(), ids.to_owned())));
+}
+
+#[tokio::test]
+async fn a_product_without_reviews_has_no_average() {
+    let shop = Shop::with(&shelf(), &[]).await;
+    let answer = shop.products(&[("q", "hose")]).await;
+    assert_eq!(answer.body["items"][0]["rating"], json!({"average": null, "count": 0}));
+    assert_eq!(answer.body["items"][0]["in_stock"], json!(false));
 }
 
 #[tokio::test]

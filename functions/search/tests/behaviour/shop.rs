@@ -7,10 +7,10 @@ use emulators::search::SearchServer;
 use fixture::CURSOR_KEYS;
 use http_api::sample::{Answered, Call};
 use key_schema::cursor::Cursors;
+use key_schema::product::CategoryPath;
 use search::{App, routes};
 use search_index::{
-    BulkOperation, BulkOutcome, Limits, OrderDocument, ProductDocument, SearchClient, SearchConfig, category_prefixes,
-    document_id,
+    BulkOperation, BulkOutcome, Limits, OrderDocument, ProductDocument, SearchClient, SearchConfig, document_id,
 };
 
 pub struct Shop {
@@ -82,16 +82,20 @@ fn app(endpoint: &str) -> App {
 
 pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> ProductDocument {
     let category_path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
+    let category = CategoryPath::new(category_path.clone()).unwrap();
     ProductDocument {
         id: id.into(),
         name: name.into(),
         brand: brand.into(),
         package_size: None,
-        category: category_prefixes(&category_path),
+        category: category.lineage().map(|category| category.to_segment()).collect(),
         category_path,
         price_amount: price,
         price_currency: "USD".into(),
         summary: String::new(),
+        in_stock: false,
+        rating_sum: 0,
+        rating_count: 0,
         created_at: format!("2017-01-01T00:00:{:02}.000Z", price % 60),
         version: 1,
         deleted: false,

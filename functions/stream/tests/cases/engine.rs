@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::routing::{head, post, put};
+use axum::extract::{Path, State};
+use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use emulators::search::SearchServer;
 use key_schema::item::{Entity, Stored};
@@ -92,7 +92,8 @@ impl ScriptedEngine {
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new()
             .route("/_index_template/{name}", put(template))
-            .route("/_alias/{name}", head(async || ()))
+            .route("/_alias/{patterns}", get(aliases))
+            .route("/{index}/_mapping", put(async || Json(json!({"acknowledged": true}))))
             .route("/_bulk", post(bulk))
             .with_state(self.clone());
         tokio::spawn(async { axum::serve(listener, router).await });
@@ -113,6 +114,15 @@ impl ScriptedEngine {
 async fn template(State(engine): State<ScriptedEngine>) -> Json<Value> {
     engine.0.lock().unwrap().templates += 1;
     Json(json!({"acknowledged": true}))
+}
+
+/// Each collection has one index, which is read and written. Asked is for `<prefix>-<collection>*`.
+async fn aliases(Path(patterns): Path<String>) -> Json<Value> {
+    let indices = patterns.split(',').map(|pattern| {
+        let alias = pattern.trim_end_matches('*');
+        (format!("{alias}-v1"), json!({"aliases": {alias: {}, format!("{alias}-write-v1"): {}}}))
+    });
+    Json(Value::Object(indices.collect()))
 }
 
 async fn bulk(State(engine): State<ScriptedEngine>, body: String) -> Json<Value> {

@@ -33,7 +33,7 @@ async fn a_product_is_found_as_its_item_says() {
     let stored = engine.document::<ProductDocument, _>(&product("p1", 1)).await.unwrap();
     let document = stored.document.unwrap();
     assert_eq!((document.id.as_str(), document.price_amount, document.version), ("p1", 129, 1));
-    assert_eq!(document.category, ["GROCERY", "GROCERY / FRZN ICE"]);
+    assert_eq!(document.category, ["GROCERY", "GROCERY~FRZN_20ICE"]);
     assert_eq!(engine.products().await, [("p1".to_owned(), 1)]);
 }
 

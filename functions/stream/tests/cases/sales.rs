@@ -1,90 +1,11 @@
 //! Derived sales: whatever the schedule, the rows say what the order says now.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use key_schema::order::OrderStatus;
+use key_schema::place::{self, SalePlace};
+use key_schema::sales;
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use fixture::TestTable;
-use key_schema::item::{Entity, Stored};
-use key_schema::order::{Order, OrderStatus};
-use key_schema::sales::{self, Listed};
-use serde_json::Value;
-use stream::sales::Sales;
-use stream::sink::Sink;
-use table::Table;
-
+use crate::derived::Shop;
 use crate::support::{Scripted, consumer, earliest, insert, line, modify, order, remove};
-
-/// A shop with a table and the sink over it.
-struct Shop {
-    test: TestTable,
-    table: Arc<Table>,
-}
-
-impl Shop {
-    async fn open() -> Self {
-        let test = TestTable::create().await;
-        let table = Arc::new(test.table());
-        Self { test, table }
-    }
-
-    fn sink(&self) -> Box<dyn Sink> {
-        Box::new(Sales::new(self.table.clone(), 4))
-    }
-
-    /// Writes an item as it stands.
-    async fn put<T: Entity>(&self, item: &Stored<T>) {
-        let item = item.to_item().unwrap().into();
-        self.test.client().put_item().table_name(self.test.name()).set_item(Some(item)).send().await.unwrap();
-    }
-
-    /// Writes an order with its lines.
-    async fn place(&self, order: &Stored<Order>) {
-        self.put(order).await;
-        for number in 1..=order.line_count {
-            self.put(&line(order.id.as_str(), number)).await;
-        }
-    }
-
-    /// The rows of an order, reversed ones too: quantity, rev, reversed, by sort key.
-    async fn rows(&self, order: &str) -> BTreeMap<String, (String, String, bool)> {
-        let answer = self
-            .test
-            .client()
-            .query()
-            .table_name(self.test.name())
-            .key_condition_expression("PK = :pk")
-            .expression_attribute_values(":pk", AttributeValue::S(format!("SALES#{order}")))
-            .consistent_read(true)
-            .send()
-            .await
-            .unwrap();
-        let number = |value: &AttributeValue| value.as_n().unwrap().clone();
-        answer
-            .items()
-            .iter()
-            .map(|row| {
-                let reversed = row.contains_key("reversed");
-                (row["SK"].as_s().unwrap().clone(), (number(&row["quantity"]), number(&row["rev"]), reversed))
-            })
-            .collect()
-    }
-
-    /// What the list of a product's sales shows.
-    async fn listed(&self, product: &str) -> Vec<Listed> {
-        let (from, to) = ("2017-01-01T00:00:00.000Z".parse().unwrap(), "2017-12-31T00:00:00.000Z".parse().unwrap());
-        self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items
-    }
-
-    /// Runs batches one after the other; each must succeed.
-    async fn deliver(&self, batches: &[&[Value]]) {
-        let (consumer, shelf) = consumer([self.sink()]);
-        for batch in batches {
-            assert_eq!(earliest(&consumer, batch).await, None);
-        }
-        assert_eq!(shelf.kept(), []);
-    }
-}
 
 #[tokio::test]
 async fn the_lines_of_a_placed_order_are_sales_of_their_products() {
@@ -202,13 +123,16 @@ async fn a_slow_predecessor_with_an_older_head_overwrites_nothing() {
     shop.place(&cancelled).await;
     shop.deliver(&[&[modify("2", &pending, &cancelled)]]).await;
     // It read the head before the cancellation and writes only now.
-    let late = sales::apply(&[sales::derive(&pending, &line("o1", 1).data)]).unwrap();
-    assert!(shop.table.transact(&late).await.is_err());
+    let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
+    for late in sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at).unwrap() {
+        assert!(shop.table.transact(&late).await.is_err());
+    }
     assert_eq!(shop.listed("p1").await, []);
+    assert_eq!(shop.sold("p1").await, (0, 0));
 }
 
 #[tokio::test]
-async fn rows_that_were_written_under_another_chunking_are_brought_up_one_by_one() {
+async fn rows_of_different_ages_are_each_brought_up_to_the_head() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 3), order("o1", OrderStatus::Cancelled, 2, 3));
     shop.place(&cancelled).await;
@@ -242,5 +166,5 @@ async fn an_order_whose_head_cannot_be_read_any_more_is_set_aside() {
     put.send().await.unwrap();
     let (consumer, shelf) = consumer([shop.sink()]);
     assert_eq!(earliest(&consumer, &[insert("1", &pending)]).await, None);
-    assert_eq!((shelf.sequences(), shelf.kept()[0].kind), (vec!["1".to_owned()], "malformed_order"));
+    assert_eq!((shelf.sequences(), shelf.kept()[0].kind), (vec!["1".to_owned()], "malformed_source"));
 }

@@ -9,7 +9,7 @@ use key_schema::id::{Born, ProductId};
 use key_schema::item::{Entity, Meta, Stored};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderLine, OrderStatus};
-use key_schema::product::{CategoryPath, Product};
+use key_schema::product::{CategoryPath, Copied, Product};
 use serde_json::{Value, json};
 use stream::Settings;
 use stream::batch::{Event, Record};
@@ -26,6 +26,7 @@ pub fn product(id: &str, rev: u64) -> Stored<Product> {
         id: ProductId::new(id).unwrap(),
         category_path: CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into()]).unwrap(),
         retired: false,
+        copied: Copied::default(),
         name: format!("{id} at rev {rev}"),
         brand: "Private".into(),
         package_size: None,
@@ -53,6 +54,7 @@ pub fn order(id: &str, status: OrderStatus, rev: u64, lines: u64) -> Stored<Orde
         store_id: None,
         total: Money::new(129 * i64::try_from(lines).unwrap(), Currency::USD),
         line_count: lines,
+        expires_at: None,
         invoice_number: None,
     };
     Stored { meta: meta(rev), data }
@@ -68,11 +70,13 @@ pub fn line(order: &str, line: u64) -> Stored<OrderLine> {
         quantity: line,
         unit_price: Money::new(129, Currency::USD),
         total: Money::new(129, Currency::USD),
+        expires_at: None,
     };
     Stored { meta: meta(1), data }
 }
 
-fn meta(rev: u64) -> Meta {
+/// What an item has at a rev.
+pub fn meta(rev: u64) -> Meta {
     let at = "2017-01-01T00:00:00.000Z".parse().unwrap();
     Meta { version: rev, rev, born: Born::new("b1").unwrap(), created_at: at, updated_at: at }
 }

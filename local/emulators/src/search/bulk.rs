@@ -1,24 +1,25 @@
-//! `_bulk`: many writes in one request, each with an outcome of its own.
+//! `_bulk`: many writes and deletions in one request, each with an outcome of its own.
 
 use axum::http::StatusCode;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::cluster::{Cluster, Target};
-use super::index::{WriteVersion, Written};
+use super::index::Written;
 use super::problem::Problem;
 use super::strict::{Strict, only_entry};
+use super::version::WriteVersion;
 
 /// The engine's limit for an id.
 const MAX_ID_BYTES: usize = 512;
 
-/// One write of a bulk request.
+/// One write of a bulk request, or without a source one deletion.
 pub(super) struct Operation<'a> {
     index: String,
     id: String,
     version: WriteVersion,
     require_alias: bool,
-    source: &'a RawValue,
+    source: Option<&'a RawValue>,
 }
 
 /// Reads a bulk request. A line that is not understood fails all of it, as nothing after it can be trusted.
@@ -31,8 +32,12 @@ pub(super) fn parse(body: &str) -> Result<Vec<Operation<'_>>, Problem> {
     while let Some((number, action)) = lines.next() {
         let malformed = |reason: String| Problem::illegal(format!("Malformed line [{}]: {reason}", number + 1));
         let action: Value = serde_json::from_str(action).map_err(|error| malformed(error.to_string()))?;
-        let (_, source) = lines.next().ok_or_else(|| malformed("no document follows".to_owned()))?;
-        let source = serde_json::from_str(source).map_err(|error| malformed(error.to_string()))?;
+        let source = if action.get("delete").is_some() {
+            None
+        } else {
+            let (_, source) = lines.next().ok_or_else(|| malformed("no document follows".to_owned()))?;
+            Some(serde_json::from_str(source).map_err(|error| malformed(error.to_string()))?)
+        };
         operations.push(Operation::parse(&action, source).map_err(|problem| malformed(problem.reason))?);
     }
     Ok(operations)
@@ -55,13 +60,16 @@ pub(super) fn run(
         for operation in group {
             let outcome = match (&target, &mut index) {
                 _ if refuse() => Err(Problem::throttled()),
-                (Ok(_), Some(index)) => index.write(&operation.id, operation.version, operation.source),
+                (Ok(_), Some(index)) => match operation.source {
+                    Some(source) => index.write(&operation.id, operation.version, source),
+                    None => index.delete(&operation.id, operation.version),
+                },
                 (Err(problem), _) => Err(problem.clone()),
                 (Ok(_), None) => Err(Problem::internal("the index is gone")),
             };
             errors |= outcome.is_err();
             let name = target.as_ref().map_or(operation.index.as_str(), |target| target.name.as_str());
-            items.push(item(name, &operation.id, &outcome));
+            items.push(operation.item(name, &outcome));
         }
         if let Some(index) = &mut index {
             index.flush()?;
@@ -71,19 +79,21 @@ pub(super) fn run(
 }
 
 impl<'a> Operation<'a> {
-    fn parse(action: &Value, source: &'a RawValue) -> Result<Self, Problem> {
+    fn parse(action: &Value, source: Option<&'a RawValue>) -> Result<Self, Problem> {
         let (kind, target) = only_entry("action", action)?;
-        if kind != "index" {
+        if !matches!(kind, "index" | "delete") {
             return Err(Problem::illegal(format!("the action [{kind}] is not supported")));
         }
         let mut object = Strict::new(kind, target)?;
         let id = object.required_text("_id")?;
-        let version = match (object.text("version_type")?, object.number("version")?) {
-            (None | Some("internal"), None) => WriteVersion::Internal,
-            (Some("external"), Some(version)) => WriteVersion::External(version),
-            (Some("external_gte"), Some(version)) => WriteVersion::ExternalGte(version),
+        let state = (object.number("if_seq_no")?, object.number("if_primary_term")?);
+        let version = match (object.text("version_type")?, object.number("version")?, state) {
+            (None, None, (Some(seq_no), Some(primary_term))) => WriteVersion::State { seq_no, primary_term },
+            (None | Some("internal"), None, (None, None)) => WriteVersion::Internal,
+            (Some("external"), Some(version), (None, None)) => WriteVersion::External(version),
+            (Some("external_gte"), Some(version), (None, None)) => WriteVersion::ExternalGte(version),
             _ => {
-                return Err(Problem::illegal("[version] and [version_type] do not fit together"));
+                return Err(Problem::illegal("[version], [version_type] and [if_seq_no] do not fit together"));
             }
         };
         let operation = Self {
@@ -106,24 +116,35 @@ impl<'a> Operation<'a> {
     fn target(&self, cluster: &Cluster) -> Result<Target, Problem> {
         match cluster.target(&self.index) {
             Ok(target) if self.require_alias && !target.by_alias => Err(Problem::not_an_alias(&self.index)),
-            Err(_) if self.require_alias => Err(Problem::not_an_alias(&self.index)),
+            Err(problem) if self.require_alias && problem.status == StatusCode::NOT_FOUND => {
+                Err(Problem::not_an_alias(&self.index))
+            }
             other => other,
         }
     }
-}
 
-fn item(index: &str, id: &str, outcome: &Result<Written, Problem>) -> Value {
-    match outcome {
-        Ok(written) => {
-            let (status, result) =
-                if written.created { (StatusCode::CREATED, "created") } else { (StatusCode::OK, "updated") };
-            json!({"index": {
-                "_index": index, "_id": id, "_version": written.version, "result": result, "status": status.as_u16(),
-            }})
-        }
-        Err(problem) => {
-            json!({"index": {"_index": index, "_id": id, "status": problem.status.as_u16(), "error": problem.to_json()}})
-        }
+    fn item(&self, index: &str, outcome: &Result<Written, Problem>) -> Value {
+        let (kind, done, undone) = match self.source {
+            Some(_) => ("index", "updated", "created"),
+            None => ("delete", "deleted", "not_found"),
+        };
+        let result = match outcome {
+            Ok(written) => {
+                let (status, result) = match (written.existed, self.source) {
+                    (true, _) => (StatusCode::OK, done),
+                    (false, Some(_)) => (StatusCode::CREATED, undone),
+                    (false, None) => (StatusCode::NOT_FOUND, undone),
+                };
+                json!({
+                    "_index": index, "_id": self.id, "_version": written.version, "result": result,
+                    "_seq_no": written.seq_no, "_primary_term": written.primary_term, "status": status.as_u16(),
+                })
+            }
+            Err(problem) => json!({
+                "_index": index, "_id": self.id, "status": problem.status.as_u16(), "error": problem.to_json(),
+            }),
+        };
+        json!({kind: result})
     }
 }
 
@@ -138,7 +159,12 @@ mod tests {
         for (body, part) in [
             ("{}", "terminated by a newline"),
             ("{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n", "no document follows"),
-            ("{\"delete\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{}\n", "[delete] is not supported"),
+            ("{\"update\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{}\n", "[update] is not supported"),
+            ("{\"delete\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{}\n", "no document follows"),
+            (
+                "{\"delete\":{\"_index\":\"a\",\"_id\":\"1\",\"if_seq_no\":1,\"if_primary_term\":1,\"version\":2}}\n",
+                "do not fit",
+            ),
             ("{\"index\":{\"_index\":\"a\",\"_id\":\"1\",\"pipeline\":\"p\"}}\n{}\n", "does not support [pipeline]"),
             ("{\"index\":{\"_index\":\"a\",\"_id\":\"\"}}\n{}\n", "1 to 512 bytes"),
             ("{\"index\":{\"_index\":\"a\",\"_id\":\"1\",\"version\":3}}\n{}\n", "do not fit"),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Error;
+use super::aliases::{Aliases, Patterns};
 use super::index::{Index, OpenError};
 use super::mapping::Mapping;
 use super::problem::Problem;
@@ -33,8 +34,7 @@ struct Definitions {
     templates: BTreeMap<String, Template>,
     /// By index, its settings and mappings.
     indices: BTreeMap<String, Value>,
-    /// By alias, its index.
-    aliases: BTreeMap<String, String>,
+    aliases: Aliases,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -77,16 +77,62 @@ impl Cluster {
         Ok(Self { folder: folder.map(Path::to_owned), state: Mutex::new(state) })
     }
 
+    /// The one index of this name or alias.
     pub(super) fn target(&self, name: &str) -> Result<Target, Problem> {
         let state = self.lock();
-        let alias = state.definitions.aliases.get(name);
-        let name = alias.map_or(name, String::as_str);
-        let index = state.open.get(name).cloned().ok_or_else(|| Problem::no_such_index(name))?;
-        Ok(Target { name: name.to_owned(), index, by_alias: alias.is_some() })
+        let by_alias = state.definitions.aliases.contains(name);
+        let mut indices = state.definitions.aliases.indices(name);
+        let index = match (indices.next(), indices.next()) {
+            (None, _) => name,
+            (Some(index), None) => index,
+            (Some(_), Some(_)) => return Err(Problem::many_indices(name)),
+        };
+        state.target(index, by_alias)
     }
 
-    pub(super) fn has_alias(&self, name: &str) -> bool {
-        self.lock().definitions.aliases.contains_key(name)
+    /// The indices that names and patterns stand for, with or without aliases. A name must be there, a pattern may match nothing.
+    pub(super) fn targets(&self, expression: &str) -> Result<Vec<Target>, Problem> {
+        let patterns = Patterns::parse(expression)?;
+        let state = self.lock();
+        let aliases = &state.definitions.aliases;
+        if let Some(missing) =
+            patterns.literals().find(|name| !state.open.contains_key(*name) && !aliases.contains(name))
+        {
+            return Err(Problem::no_such_index(missing));
+        }
+        let named = aliases.names().filter(|alias| patterns.match_name(alias)).flat_map(|alias| aliases.indices(alias));
+        let mut indices: Vec<_> = state.open.keys().filter(|name| patterns.match_name(name)).chain(named).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        indices.into_iter().map(|index| state.target(index, false)).collect()
+    }
+
+    /// `GET /<index>`: what indices are.
+    pub(super) fn describe(&self, expression: &str) -> Result<Value, Problem> {
+        let targets = self.targets(expression)?;
+        let state = self.lock();
+        let described = targets.into_iter().filter_map(|target| {
+            let definition = state.definitions.indices.get(&target.name)?;
+            let part = |key| definition.get(key).cloned().unwrap_or_else(|| json!({}));
+            let aliases = state.definitions.aliases.of_index(&target.name, |_| true);
+            let about = json!({"aliases": aliases, "mappings": part("mappings"), "settings": part("settings")});
+            Some((target.name, about))
+        });
+        Ok(Value::Object(described.collect()))
+    }
+
+    /// `GET /_alias/<alias>`: by index, those of the aliases that it has, and the aliases that were named and are not there.
+    pub(super) fn aliases(&self, expression: &str) -> Result<(Value, Vec<String>), Problem> {
+        let patterns = Patterns::parse(expression)?;
+        let state = self.lock();
+        let aliases = &state.definitions.aliases;
+        let missing = patterns.literals().filter(|name| !aliases.contains(name)).map(str::to_owned).collect();
+        let named = state.open.keys().filter_map(|index| {
+            let aliases = aliases.of_index(index, |alias| patterns.match_name(alias));
+            let any = aliases.as_object().is_some_and(|aliases| !aliases.is_empty());
+            any.then(|| (index.clone(), json!({"aliases": aliases})))
+        });
+        Ok((Value::Object(named.collect()), missing))
     }
 
     pub(super) fn has_template(&self, name: &str) -> bool {
@@ -110,24 +156,66 @@ impl Cluster {
         })
     }
 
-    /// `PUT /<index>`, defined by the body or, where that is silent, by the template whose pattern fits.
+    /// `PUT /<index>`, defined by the body or, where that is silent, by the template whose pattern fits; with the aliases of the body.
     pub(super) fn create_index(&self, name: &str, body: &Value) -> Result<(), Problem> {
         let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
         if !name.chars().all(valid) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 255 {
             return Err(Problem::index_name(name));
         }
+        let mut own = body.clone();
+        let aliases = own.as_object_mut().and_then(|own| own.remove("aliases")).unwrap_or_else(|| json!({}));
         let file = self.folder.as_ref().map(|folder| documents_file(folder, name));
         self.change(|state| {
-            if state.open.contains_key(name) || state.definitions.aliases.contains_key(name) {
+            if state.open.contains_key(name) || state.definitions.aliases.contains(name) {
                 return Err(Problem::index_exists(name));
             }
-            let definition = state.definitions.for_new_index(name, body)?;
+            let definition = state.definitions.for_new_index(name, &own)?;
+            let mut next = state.definitions.aliases.clone();
+            for (alias, options) in aliases.as_object().into_iter().flatten() {
+                Strict::new("alias", options)?.finish()?;
+                next.add(name, alias);
+            }
+            state.check_names(&next, Some(name))?;
             let index = Index::open(&definition, file.as_deref()).map_err(|error| match error {
                 OpenError::Definition(problem) => problem,
                 OpenError::File(error) => Problem::internal(error),
             })?;
             state.definitions.indices.insert(name.to_owned(), definition);
+            state.definitions.aliases = next;
             state.open.insert(name.to_owned(), Arc::new(Mutex::new(index)));
+            Ok(())
+        })
+    }
+
+    /// `DELETE /<index>`, with its documents and out of its aliases.
+    pub(super) fn delete_index(&self, name: &str) -> Result<(), Problem> {
+        self.change(|state| {
+            if state.definitions.aliases.contains(name) {
+                return Err(Problem::illegal(format!(
+                    "The provided expression [{name}] matches an alias, specify the corresponding concrete indices instead."
+                )));
+            }
+            state.open.remove(name).ok_or_else(|| Problem::no_such_index(name))?;
+            state.definitions.indices.remove(name);
+            state.definitions.aliases.remove_index(name);
+            Ok(())
+        })?;
+        match self.folder.as_ref().map(|folder| fs::remove_file(documents_file(folder, name))) {
+            Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => Err(Problem::internal(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// `PUT /<index>/_mapping`: adds fields. Those that are there must be the same; OpenSearch would let some of their options change.
+    pub(super) fn add_fields(&self, name: &str, body: &Value) -> Result<(), Problem> {
+        let target = self.target(name)?;
+        self.change(|state| {
+            let definition = state.definitions.indices.get_mut(&target.name);
+            let definition = definition.ok_or_else(|| Problem::no_such_index(&target.name))?;
+            if let Some(extended) = with_fields(definition, body)? {
+                target.lock().redefine(&extended)?;
+                *definition = extended;
+            }
             Ok(())
         })
     }
@@ -147,11 +235,13 @@ impl Cluster {
                 if !state.open.contains_key(index) {
                     return Err(Problem::no_such_index(index));
                 }
-                apply_alias(&mut aliases, kind, index, alias)?;
+                match kind {
+                    "add" => aliases.add(index, alias),
+                    "remove" => aliases.remove(index, alias)?,
+                    other => return Err(Problem::parsing(format!("[aliases] unknown field [{other}]"))),
+                }
             }
-            if let Some(alias) = aliases.keys().find(|alias| state.open.contains_key(*alias)) {
-                return Err(Problem::illegal(format!("an index exists with the same name as the alias [{alias}]")));
-            }
+            state.check_names(&aliases, None)?;
             state.definitions.aliases = aliases;
             Ok(())
         })
@@ -169,6 +259,22 @@ impl Cluster {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn target(&self, index: &str, by_alias: bool) -> Result<Target, Problem> {
+        let open = self.open.get(index).cloned().ok_or_else(|| Problem::no_such_index(index))?;
+        Ok(Target { name: index.to_owned(), index: open, by_alias })
+    }
+
+    /// No alias may have the name of an index, one about to be made included.
+    fn check_names(&self, aliases: &Aliases, new_index: Option<&str>) -> Result<(), Problem> {
+        let is_index = |alias: &str| self.open.contains_key(alias) || new_index == Some(alias);
+        match aliases.names().find(|alias| is_index(alias)) {
+            Some(alias) => Err(Problem::illegal(format!("an index exists with the same name as the alias [{alias}]"))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -194,21 +300,31 @@ impl Template {
     }
 }
 
-fn apply_alias(aliases: &mut BTreeMap<String, String>, kind: &str, index: &str, alias: &str) -> Result<(), Problem> {
-    match (kind, aliases.get(alias).map(String::as_str)) {
-        ("add", None) => {
-            aliases.insert(alias.to_owned(), index.to_owned());
-            Ok(())
-        }
-        ("add", Some(current)) if current == index => Ok(()),
-        ("add", Some(_)) => Err(Problem::illegal(format!("alias [{alias}] may point to one index only"))),
-        ("remove", Some(current)) if current == index => {
-            aliases.remove(alias);
-            Ok(())
-        }
-        ("remove", _) => Err(Problem::illegal(format!("index [{index}] has no alias [{alias}]"))),
-        (other, _) => Err(Problem::parsing(format!("[aliases] unknown field [{other}]"))),
+/// The definition with the fields of a mapping added; `None` if it has them all.
+fn with_fields(definition: &Value, mapping: &Value) -> Result<Option<Value>, Problem> {
+    let mut object = Strict::new("mappings", mapping)?;
+    let dynamic = object.text("dynamic")?;
+    let added = object.value("properties").and_then(Value::as_object);
+    object.finish()?;
+    if dynamic.is_some_and(|dynamic| dynamic != "strict") {
+        return Err(Problem::mapping("only mappings with [dynamic] [strict] are supported"));
     }
+    let mut extended = definition.clone();
+    let Some(properties) = extended.pointer_mut("/mappings/properties").and_then(Value::as_object_mut) else {
+        return Err(Problem::mapping("fields can only be added to a mapping that has some"));
+    };
+    let before = properties.len();
+    for (name, property) in added.into_iter().flatten() {
+        match properties.get(name) {
+            None => {
+                properties.insert(name.clone(), property.clone());
+            }
+            Some(current) if current == property => {}
+            Some(_) => return Err(Problem::illegal(format!("mapper [{name}] cannot be changed"))),
+        }
+    }
+    let is_extended = properties.len() > before;
+    Ok(is_extended.then_some(extended))
 }
 
 /// Index names hold nothing that means something in a path.

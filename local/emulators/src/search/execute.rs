@@ -89,6 +89,10 @@ struct Hit<'a> {
     id: &'a str,
     #[serde(rename = "_version", skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
+    #[serde(rename = "_seq_no", skip_serializing_if = "Option::is_none")]
+    seq_no: Option<u64>,
+    #[serde(rename = "_primary_term", skip_serializing_if = "Option::is_none")]
+    primary_term: Option<u64>,
     #[serde(rename = "_score")]
     score: Option<f32>,
     #[serde(rename = "_source", skip_serializing_if = "Option::is_none")]
@@ -158,6 +162,8 @@ fn hit<'a>(
         index: name,
         id: &document.id,
         version: request.with_version.then_some(document.version),
+        seq_no: request.with_state.then_some(document.seq_no),
+        primary_term: request.with_state.then(|| index.primary_term()),
         score: request.needs_scores().then_some(*score),
         source: match &request.source {
             SourceFilter::All => Some(Source::Whole(&document.source)),

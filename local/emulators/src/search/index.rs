@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -15,14 +16,21 @@ use super::Error;
 use super::journal::{Entry, Journal};
 use super::mapping::{Mapping, Row};
 use super::problem::Problem;
+use super::version::{Current, Deleted, WriteVersion};
 
 /// Memory in which tantivy collects documents before it makes a segment of them.
 const WRITER_MEMORY_BYTES: usize = 64 * 1024 * 1024;
 
 pub(super) struct Index {
     pub mapping: Mapping,
-    documents: Vec<Document>,
+    /// By slot; `None` where a document was deleted.
+    documents: Vec<Option<Document>>,
     slots: HashMap<String, usize>,
+    deleted: Deleted,
+    /// The number of the next write.
+    next_seq_no: u64,
+    /// Another one each time that the index is opened, so that numbers of writes from before mean nothing.
+    primary_term: u64,
     writer: IndexWriter,
     reader: IndexReader,
     /// Whether there are writes that the reader does not see.
@@ -33,51 +41,40 @@ pub(super) struct Index {
 pub(super) struct Document {
     pub id: String,
     pub version: u64,
+    /// The number of the write that it comes from.
+    pub seq_no: u64,
     /// The document as it was sent.
     pub source: Box<RawValue>,
     pub row: Row,
 }
 
-/// The version that a write carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WriteVersion {
-    /// One more than the document has, whatever that is.
-    Internal,
-    /// `external`: must be higher than what the document has.
-    External(u64),
-    /// `external_gte`: must not be lower than what the document has.
-    ExternalGte(u64),
-}
-
-/// A write that was done.
+/// A write or deletion that was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written {
     pub version: u64,
-    pub created: bool,
+    pub seq_no: u64,
+    pub primary_term: u64,
+    /// Whether there was a document before.
+    pub existed: bool,
 }
 
 impl Index {
     /// Opens the index of this definition; its documents are in `file`, or only in memory.
     pub(super) fn open(definition: &Value, file: Option<&Path>) -> Result<Self, OpenError> {
-        let mapping = Mapping::parse(definition)?;
-        let mut tantivy = tantivy::Index::create_in_ram(mapping.schema.clone());
-        tantivy.set_tokenizers(mapping.tokenizers.clone());
-        let writer = tantivy.writer_with_num_threads(1, WRITER_MEMORY_BYTES).map_err(Problem::internal)?;
-        let reader = tantivy.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
-        let mut index = Self {
-            mapping,
-            documents: Vec::new(),
-            slots: HashMap::new(),
-            writer,
-            reader: reader.map_err(Problem::internal)?,
-            dirty: false,
-            journal: None,
-        };
+        let mut index = Self::empty(Mapping::parse(definition)?)?;
         if let Some(path) = file {
             let mut journal = Journal::open(path, |entry| {
-                index.replace(entry.id, entry.version, entry.source).map_err(|problem| problem.reason)
+                let done = match entry.source {
+                    Some(source) => index.replace(entry.id, entry.version, source).map(drop),
+                    None => {
+                        index.remove(entry.id);
+                        Ok(())
+                    }
+                };
+                done.map_err(|problem| problem.reason)
             })?;
-            journal.compact(index.documents.iter().map(Document::entry))?;
+            let entries: Vec<_> = index.documents.iter().flatten().map(Document::entry).collect();
+            journal.compact(&entries)?;
             index.journal = Some(journal);
             // The first search after the start should not be the one that waits for all of it.
             index.refresh()?;
@@ -85,15 +82,73 @@ impl Index {
         Ok(index)
     }
 
+    fn empty(mapping: Mapping) -> Result<Self, Problem> {
+        let mut tantivy = tantivy::Index::create_in_ram(mapping.schema.clone());
+        tantivy.set_tokenizers(mapping.tokenizers.clone());
+        let writer = tantivy.writer_with_num_threads(1, WRITER_MEMORY_BYTES).map_err(Problem::internal)?;
+        let reader = tantivy.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+        let opened = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self {
+            mapping,
+            documents: Vec::new(),
+            slots: HashMap::new(),
+            deleted: Deleted::default(),
+            next_seq_no: 0,
+            primary_term: u64::try_from(opened.as_micros()).map_err(Problem::internal)?,
+            writer,
+            reader: reader.map_err(Problem::internal)?,
+            dirty: false,
+            journal: None,
+        })
+    }
+
+    /// Takes another definition, which must allow all that is there.
+    pub(super) fn redefine(&mut self, definition: &Value) -> Result<(), Problem> {
+        let mut next = Self::empty(Mapping::parse(definition)?)?;
+        for document in self.documents.iter().flatten() {
+            next.replace(&document.id, document.version, &document.source)?;
+        }
+        next.journal = self.journal.take();
+        next.deleted = std::mem::take(&mut self.deleted);
+        *self = next;
+        Ok(())
+    }
+
     /// Writes a document unless its version forbids it. Durable after [`Index::flush`].
     pub(super) fn write(&mut self, id: &str, version: WriteVersion, source: &RawValue) -> Result<Written, Problem> {
-        let current = self.get(id).map(|document| document.version);
-        let version = version.after(id, current)?;
-        self.replace(id, version, source)?;
-        if let Some(journal) = &mut self.journal {
-            journal.append(&Entry { id, version, source }).map_err(Problem::internal)?;
+        let (current, primary_term) = (self.current(id), self.primary_term);
+        let version = version.after(id, current, self.deleted.version(id))?;
+        let seq_no = self.replace(id, version, source)?;
+        self.deleted.forget(id);
+        self.record(&Entry { id, version, source: Some(source) })?;
+        Ok(Written { version, seq_no, primary_term, existed: current.is_some() })
+    }
+
+    /// Deletes a document, if there is one, unless the version forbids it. Durable after [`Index::flush`].
+    pub(super) fn delete(&mut self, id: &str, version: WriteVersion) -> Result<Written, Problem> {
+        let (current, primary_term) = (self.current(id), self.primary_term);
+        let version = version.after(id, current, self.deleted.version(id))?;
+        self.remove(id);
+        self.deleted.remember(id, version);
+        if current.is_some() {
+            self.record(&Entry { id, version, source: None })?;
         }
-        Ok(Written { version, created: current.is_none() })
+        Ok(Written { version, seq_no: self.take_seq_no(), primary_term, existed: current.is_some() })
+    }
+
+    fn record(&mut self, entry: &Entry<'_>) -> Result<(), Problem> {
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.append(entry)).map_err(Problem::internal)
+    }
+
+    /// The state of a document, if it is there.
+    pub(super) fn current(&self, id: &str) -> Option<Current> {
+        let primary_term = self.primary_term;
+        self.get(id).map(|document| Current { version: document.version, seq_no: document.seq_no, primary_term })
+    }
+
+    /// The term that the numbers of writes belong to.
+    pub(super) fn primary_term(&self) -> u64 {
+        self.primary_term
     }
 
     /// Makes the writes so far outlive this process.
@@ -117,18 +172,18 @@ impl Index {
 
     /// The document at a place that a search found.
     pub(super) fn document(&self, slot: usize) -> Option<&Document> {
-        self.documents.get(slot)
+        self.documents.get(slot).and_then(Option::as_ref)
     }
 
     pub(super) fn get(&self, id: &str) -> Option<&Document> {
         self.slots.get(id).and_then(|slot| self.document(*slot))
     }
 
-    fn replace(&mut self, id: &str, version: u64, source: &RawValue) -> Result<(), Problem> {
+    /// Puts a document in the place of the one with its id, and gives the number of the write.
+    fn replace(&mut self, id: &str, version: u64, source: &RawValue) -> Result<u64, Problem> {
         let object: Map<String, Value> =
             serde_json::from_str(source.get()).map_err(|error| Problem::mapping(error.to_string()))?;
         let (row, mut indexed) = self.mapping.document(&object)?;
-        let document = Document { id: id.to_owned(), version, source: source.to_owned(), row };
         let slot = match self.slots.get(id) {
             Some(slot) => {
                 self.writer.delete_term(Term::from_field_text(self.mapping.id, id));
@@ -140,6 +195,8 @@ impl Index {
         indexed.add_u64(self.mapping.slot, slot as u64);
         self.writer.add_document(indexed).map_err(Problem::internal)?;
         self.dirty = true;
+        let seq_no = self.take_seq_no();
+        let document = Some(Document { id: id.to_owned(), version, seq_no, source: source.to_owned(), row });
         match self.documents.get_mut(slot) {
             Some(place) => *place = document,
             None => {
@@ -147,26 +204,28 @@ impl Index {
                 self.documents.push(document);
             }
         }
-        Ok(())
+        Ok(seq_no)
+    }
+
+    fn remove(&mut self, id: &str) {
+        let Some(slot) = self.slots.remove(id) else { return };
+        self.writer.delete_term(Term::from_field_text(self.mapping.id, id));
+        self.dirty = true;
+        if let Some(place) = self.documents.get_mut(slot) {
+            *place = None;
+        }
+    }
+
+    fn take_seq_no(&mut self) -> u64 {
+        let seq_no = self.next_seq_no;
+        self.next_seq_no += 1;
+        seq_no
     }
 }
 
 impl Document {
     fn entry(&self) -> Entry<'_> {
-        Entry { id: &self.id, version: self.version, source: &self.source }
-    }
-}
-
-impl WriteVersion {
-    /// The version of a document after this write, given the one before.
-    fn after(self, id: &str, current: Option<u64>) -> Result<u64, Problem> {
-        let conflict = |provided| Err(Problem::version_conflict(id, current.unwrap_or_default(), provided));
-        match self {
-            Self::Internal => Ok(current.unwrap_or_default().saturating_add(1)),
-            Self::External(version) if current.is_some_and(|current| version <= current) => conflict(version),
-            Self::ExternalGte(version) if current.is_some_and(|current| version < current) => conflict(version),
-            Self::External(version) | Self::ExternalGte(version) => Ok(version),
-        }
+        Entry { id: &self.id, version: self.version, source: Some(&self.source) }
     }
 }
 
@@ -186,27 +245,5 @@ impl From<Problem> for OpenError {
 impl From<Error> for OpenError {
     fn from(error: Error) -> Self {
         Self::File(error)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    #[test]
-    fn an_external_version_must_rise_or_at_least_not_fall() {
-        let conflict = |version: WriteVersion, current| version.after("a", current).is_err();
-        for (version, current, conflicts) in [
-            (WriteVersion::External(5), None, false),
-            (WriteVersion::External(5), Some(4), false),
-            (WriteVersion::External(5), Some(5), true),
-            (WriteVersion::ExternalGte(5), Some(5), false),
-            (WriteVersion::ExternalGte(5), Some(6), true),
-            (WriteVersion::Internal, Some(6), false),
-        ] {
-            assert_eq!(conflict(version, current), conflicts, "{version:?} after {current:?}");
-        }
     }
 }

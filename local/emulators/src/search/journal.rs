@@ -1,4 +1,5 @@
-//! The file that an index is kept in: every write of a document, one JSON object a line.
+//! The file that an index is kept in: every write and deletion of a document, one JSON object a
+//! line.
 //!
 //! The index proper is in memory and is built anew from the file at the start. A write is answered
 //! when it has reached the operating system, so it survives the end of this process, not a power cut.
@@ -15,13 +16,13 @@ use super::Error;
 /// The file is written anew at the start when it has more than this many lines for each document.
 const LINES_PER_DOCUMENT: usize = 2;
 
-/// One write.
+/// One write, or without a source one deletion.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Entry<'a> {
     pub id: &'a str,
     pub version: u64,
-    #[serde(borrow)]
-    pub source: &'a RawValue,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<&'a RawValue>,
 }
 
 pub(super) struct Journal {
@@ -72,19 +73,19 @@ impl Journal {
     }
 
     /// Writes the file anew with just these entries if it holds many more.
-    pub(super) fn compact<'a>(&mut self, entries: impl ExactSizeIterator<Item = Entry<'a>>) -> Result<(), Error> {
+    pub(super) fn compact(&mut self, entries: &[Entry<'_>]) -> Result<(), Error> {
         if self.lines <= entries.len().saturating_mul(LINES_PER_DOCUMENT) {
             return Ok(());
         }
         self.rewrite(entries).map_err(|source| Error::File { path: self.path.clone(), source })
     }
 
-    fn rewrite<'a>(&mut self, entries: impl Iterator<Item = Entry<'a>>) -> io::Result<()> {
+    fn rewrite(&mut self, entries: &[Entry<'_>]) -> io::Result<()> {
         let next = self.path.with_extension("next");
         let mut file = BufWriter::new(File::create(&next)?);
         let mut lines = 0;
         for entry in entries {
-            serde_json::to_writer(&mut file, &entry)?;
+            serde_json::to_writer(&mut file, entry)?;
             file.write_all(b"\n")?;
             lines += 1;
         }

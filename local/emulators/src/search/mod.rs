@@ -1,15 +1,17 @@
 //! The search engine on one machine: the part of OpenSearch's HTTP interface that Bodega uses, over
 //! [`tantivy`].
 //!
-//! [`SearchServer`] answers on a loopback port: index templates, indices and aliases, `_bulk` with
-//! external versions, `_search`, `_count`, `_refresh` and `GET _doc`. It knows the few query types,
+//! [`SearchServer`] answers on a loopback port: index templates, indices, mappings and aliases, `_bulk` with
+//! external versions, `_search`, `_count`, `_refresh`, `GET _doc` and `_mget`. It knows the few query types,
 //! analyzers and options that `search-index` sends and answers 400 to everything else, so that a
 //! query which works here means the same to OpenSearch. Scores are BM25 but not the same numbers.
 //!
 //! Where it differs on purpose:
 //! - Writes become visible with the next search, which refreshes first; OpenSearch takes up to a second.
 //! - A write to an index that does not exist fails; OpenSearch creates one unless told otherwise.
-//! - An alias points to one index.
+//! - A search or a write names one index, itself or by an alias that has no other; `GET`, `_refresh` and `GET _alias` take
+//!   patterns.
+//! - The sequence numbers of documents mean nothing after the engine was closed: its primary term is another then.
 //!
 //! # Faults
 //!
@@ -18,6 +20,7 @@
 //! and never answers. `partial` refuses single operations of a bulk request with 429, each by the rate of the fault.
 //! `conflict` has no meaning here.
 
+mod aliases;
 mod analysis;
 mod bulk;
 mod cluster;
@@ -30,8 +33,10 @@ mod multi_match;
 mod problem;
 mod query;
 mod request;
+mod routes;
 mod server;
 mod strict;
+mod version;
 
 use std::io;
 use std::path::PathBuf;

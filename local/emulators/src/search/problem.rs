@@ -43,6 +43,17 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "index_not_found_exception", format!("no such index [{name}]"))
     }
 
+    pub(super) fn no_such_alias(name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "aliases_not_found_exception", format!("aliases [{name}] missing"))
+    }
+
+    /// An alias where one index is needed.
+    pub(super) fn many_indices(alias: &str) -> Self {
+        let reason =
+            format!("alias [{alias}] has more than one index associated with it, can't execute a single index op");
+        Self::new(StatusCode::BAD_REQUEST, "illegal_argument_exception", reason)
+    }
+
     pub(super) fn not_an_alias(name: &str) -> Self {
         let reason =
             format!("no such index [{name}] and [require_alias] request flag is [true] and [{name}] is not an alias");
@@ -62,6 +73,13 @@ impl Problem {
         let reason = format!(
             "[{id}]: version conflict, current version [{current}] is higher than the one provided [{provided}]"
         );
+        Self::new(StatusCode::CONFLICT, "version_conflict_engine_exception", reason)
+    }
+
+    /// A deletion on the condition of a state that the document is not in.
+    pub(super) fn state_conflict(id: &str, required: (u64, u64)) -> Self {
+        let (seq_no, term) = required;
+        let reason = format!("[{id}]: version conflict, required seqNo [{seq_no}], primary term [{term}]");
         Self::new(StatusCode::CONFLICT, "version_conflict_engine_exception", reason)
     }
 

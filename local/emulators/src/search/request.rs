@@ -22,6 +22,8 @@ pub(super) struct SearchRequest<'a> {
     pub highlight: Vec<usize>,
     pub source: SourceFilter,
     pub with_version: bool,
+    /// Whether hits tell the write that they come from.
+    pub with_state: bool,
     /// Whether `hits.total` is exact beyond 10,000.
     pub exact_total: bool,
 }
@@ -82,6 +84,7 @@ impl<'a> SearchRequest<'a> {
                 .unwrap_or_default(),
             source: parse_source(object.value("_source"))?,
             with_version: object.flag("version")?.unwrap_or(false),
+            with_state: object.flag("seq_no_primary_term")?.unwrap_or(false),
             exact_total: object.flag("track_total_hits")?.unwrap_or(false),
         };
         object.finish()?;

@@ -1,4 +1,4 @@
-//! The HTTP server: connections, faults, routes.
+//! The HTTP server: connections and faults.
 
 use std::io;
 use std::path::Path;
@@ -6,27 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Path as Segment, State};
-use axum::http::{Request, StatusCode, header};
+use axum::body::Body;
+use axum::http::Request;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, head, post, put};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::task::{AbortHandle, JoinSet, spawn_blocking};
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::cluster::Cluster;
 use super::problem::Problem;
-use super::{Error, FaultKind, Faults, bulk, execute};
-
-/// OpenSearch's limit for a request, `http.max_content_length`.
-const MAX_REQUEST_BYTES: usize = 100 * 1024 * 1024;
+use super::routes::{Engine, router};
+use super::{Error, FaultKind, Faults};
 
 /// How late a slow answer is.
 const SLOW: Duration = Duration::from_millis(300);
@@ -126,155 +121,4 @@ async fn answer(request: Request<Incoming>, router: Router, faults: Faults) -> i
         }
         _ => Ok(response),
     }
-}
-
-#[derive(Clone)]
-struct Engine {
-    cluster: Arc<Cluster>,
-    faults: Faults,
-}
-
-type Answer = Result<Response, Problem>;
-
-fn router(engine: Engine) -> Router {
-    Router::new()
-        .route("/", get(about))
-        .route("/_cluster/health", get(health))
-        .route("/_index_template/{name}", put(put_template).head(has_template))
-        .route("/_alias/{name}", head(has_alias))
-        .route("/_aliases", post(change_aliases))
-        .route("/_bulk", post(bulk))
-        .route("/{index}", put(create_index).head(has_index))
-        .route("/{index}/_search", post(search).get(search))
-        .route("/{index}/_count", post(count).get(count))
-        .route("/{index}/_refresh", post(refresh))
-        .route("/{index}/_doc/{id}", get(document))
-        .fallback(no_handler)
-        .method_not_allowed_fallback(no_handler)
-        .layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES))
-        .with_state(engine)
-}
-
-async fn about() -> Response {
-    json_answer(&json!({
-        "name": "bodega",
-        "cluster_name": "bodega",
-        "version": {"distribution": "opensearch", "number": "2.19.0"},
-        "tagline": "The OpenSearch Project: https://opensearch.org/",
-    }))
-}
-
-async fn health() -> Response {
-    json_answer(&json!({"cluster_name": "bodega", "status": "green", "timed_out": false, "number_of_nodes": 1}))
-}
-
-async fn put_template(State(engine): State<Engine>, Segment(name): Segment<String>, body: Bytes) -> Answer {
-    blocking(move || engine.cluster.put_template(&name, &parse(&body)?).map(|()| acknowledged())).await
-}
-
-async fn has_template(State(engine): State<Engine>, Segment(name): Segment<String>) -> StatusCode {
-    exists(engine.cluster.has_template(&name))
-}
-
-async fn has_alias(State(engine): State<Engine>, Segment(name): Segment<String>) -> StatusCode {
-    exists(engine.cluster.has_alias(&name))
-}
-
-async fn change_aliases(State(engine): State<Engine>, body: Bytes) -> Answer {
-    blocking(move || engine.cluster.change_aliases(&parse(&body)?).map(|()| acknowledged())).await
-}
-
-async fn create_index(State(engine): State<Engine>, Segment(name): Segment<String>, body: Bytes) -> Answer {
-    blocking(move || {
-        engine.cluster.create_index(&name, &parse(&body)?)?;
-        Ok(json_answer(&json!({"acknowledged": true, "shards_acknowledged": true, "index": name})))
-    })
-    .await
-}
-
-async fn has_index(State(engine): State<Engine>, Segment(name): Segment<String>) -> StatusCode {
-    exists(engine.cluster.target(&name).is_ok())
-}
-
-async fn bulk(State(engine): State<Engine>, body: Bytes) -> Answer {
-    blocking(move || {
-        let body = std::str::from_utf8(&body).map_err(|error| Problem::illegal(error.to_string()))?;
-        let refuse = || engine.faults.draw(|kind| kind == FaultKind::Partial).is_some();
-        bulk::run(&engine.cluster, &bulk::parse(body)?, refuse).map(|answer| json_answer(&answer))
-    })
-    .await
-}
-
-async fn search(State(engine): State<Engine>, Segment(name): Segment<String>, body: Bytes) -> Answer {
-    blocking(move || {
-        let target = engine.cluster.target(&name)?;
-        let mut index = target.lock();
-        index.refresh()?;
-        let answer = execute::search(&target.name, &index, &parse(&body)?)?;
-        Ok(([(header::CONTENT_TYPE, "application/json")], answer).into_response())
-    })
-    .await
-}
-
-async fn count(State(engine): State<Engine>, Segment(name): Segment<String>, body: Bytes) -> Answer {
-    blocking(move || {
-        let target = engine.cluster.target(&name)?;
-        let mut index = target.lock();
-        index.refresh()?;
-        execute::count(&index, &parse(&body)?).map(|answer| json_answer(&answer))
-    })
-    .await
-}
-
-async fn refresh(State(engine): State<Engine>, Segment(name): Segment<String>) -> Answer {
-    blocking(move || {
-        engine.cluster.target(&name)?.lock().refresh()?;
-        Ok(json_answer(&json!({"_shards": {"total": 1, "successful": 1, "failed": 0}})))
-    })
-    .await
-}
-
-async fn document(State(engine): State<Engine>, Segment((name, id)): Segment<(String, String)>) -> Answer {
-    blocking(move || {
-        let target = engine.cluster.target(&name)?;
-        let index = target.lock();
-        let Some(document) = index.get(&id) else {
-            let body = axum::Json(json!({"_index": target.name, "_id": id, "found": false}));
-            return Ok((StatusCode::NOT_FOUND, body).into_response());
-        };
-        let source: Value = serde_json::from_str(document.source.get()).map_err(Problem::internal)?;
-        let version = document.version;
-        Ok(json_answer(&json!({
-            "_index": target.name, "_id": id, "_version": version, "found": true, "_source": source,
-        })))
-    })
-    .await
-}
-
-async fn no_handler(request: Request<Body>) -> Problem {
-    Problem::illegal(format!("no handler found for uri [{}] and method [{}]", request.uri(), request.method()))
-}
-
-/// Runs what may take long beside the tasks that serve connections.
-async fn blocking(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
-    spawn_blocking(work).await.map_err(Problem::internal)?
-}
-
-fn parse(body: &Bytes) -> Result<Value, Problem> {
-    if body.is_empty() {
-        return Ok(json!({}));
-    }
-    serde_json::from_slice(body).map_err(|error| Problem::parsing(error.to_string()))
-}
-
-fn acknowledged() -> Response {
-    json_answer(&json!({"acknowledged": true}))
-}
-
-fn json_answer(value: &Value) -> Response {
-    axum::Json(value).into_response()
-}
-
-fn exists(exists: bool) -> StatusCode {
-    if exists { StatusCode::OK } else { StatusCode::NOT_FOUND }
 }

@@ -39,7 +39,4 @@ pub enum Error {
     /// The address of the table behind the proxy is not an `http://` URL.
     #[error("`{0}` is no http:// address of a table")]
     Upstream(String),
-    /// The rate of a fault is not between 0 and 1.
-    #[error("the rate of a fault lies between 0 and 1")]
-    Rate,
 }

@@ -4,15 +4,22 @@
 //! HTTP, so that functions reach it as they reach AWS. [`FaultProxy`] stands between the functions
 //! and a table, embedded or not, and makes happen what no emulator does by itself: throttling,
 //! conflicts, unprocessed items, lost answers.
+//!
+//! # Faults
+//!
+//! Only the operations on items fail, never those on tables or streams. `throttle` answers 400 `ProvisionedThroughputExceededException`,
+//! `error` 500 `InternalServerError`, `reset` closes the connection, all three with nothing done; `slow` answers late, `timeout` does what
+//! was asked and never answers. `partial` does half of a `BatchWriteItem` or `BatchGetItem` of two entries or more and returns the rest as
+//! `UnprocessedItems` or `UnprocessedKeys`. `conflict` answers a transaction with `TransactionCanceledException` and one reason
+//! `TransactionConflict`, a single write with `TransactionConflictException`.
 
 mod embedded;
 mod error;
-mod faults;
 mod files;
 mod proxy;
 mod stream_store;
 
+pub use crate::faults::{Fault, FaultCount, FaultKind, Faults};
 pub use embedded::EmbeddedTable;
 pub use error::Error;
-pub use faults::{Fault, FaultCount, FaultKind, Faults};
 pub use proxy::FaultProxy;

@@ -5,7 +5,9 @@
 //! the head.
 
 mod requests;
+mod retire;
 mod status;
+mod views;
 
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
@@ -22,7 +24,9 @@ use crate::money::{Money, MoneyError};
 use crate::shard::Shards;
 
 pub use requests::*;
+pub use retire::{Retirement, retire};
 pub use status::{OrderStatus, UnknownStatus};
+pub use views::{LogLine, Shipment, Summary};
 
 /// The most lines that an order may have.
 pub const MAX_LINES: usize = 500;
@@ -53,6 +57,9 @@ entity! {
             total: Money,
             /// How many lines.
             line_count: u64,
+            /// Of a retired order ([`retire`]): from when on it is gone; also the time to live.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            expires_at: Option<Instant>,
         }
         free {
             /// The invoice, once there is one.
@@ -107,11 +114,15 @@ impl Entity for Order {
     }
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        if self.status == OrderStatus::Placing {
-            // Nobody can see it yet, so it is in no list.
+        if self.status == OrderStatus::Placing || self.expires_at.is_some() {
+            // Nobody can see it yet, or it is retired: either way it is in no list.
             return Ok(Vec::new());
         }
         Ok(vec![StatusPlace { status: self.status, placed_at: self.placed_at, id: &self.id }.key()?])
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        self.expires_at
     }
 }
 
@@ -133,6 +144,9 @@ entity! {
             unit_price: Money,
             /// What the line costs: quantity times price, or what was really paid where staff says so.
             total: Money,
+            /// Of a retired order: the time to live.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            expires_at: Option<Instant>,
         }
         free {}
     }
@@ -143,6 +157,10 @@ impl Entity for OrderLine {
 
     fn key(&self) -> Result<Key, KeyError> {
         Ok(Key { pk: partition(&self.order_id)?, sk: SortKey::of("ITEM", &[&self.line])? })
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        self.expires_at
     }
 }
 
@@ -161,6 +179,9 @@ entity! {
             /// Why, in the words of who took it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
+            /// Of a retired order: the time to live.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            expires_at: Option<Instant>,
         }
         free {}
     }
@@ -171,6 +192,10 @@ impl Entity for OrderStatusEvent {
 
     fn key(&self) -> Result<Key, KeyError> {
         Ok(Key { pk: partition(&self.order_id)?, sk: SortKey::of("STATUS", &[&self.at, &self.status.as_str()])? })
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        self.expires_at
     }
 }
 
@@ -194,6 +219,9 @@ entity! {
             /// When it was shipped; what is not shipped is not in the index of shipments.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             shipped_at: Option<Instant>,
+            /// Of a retired order: from when on it is gone; also the time to live.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            expires_at: Option<Instant>,
         }
         free {
             /// Where it stands.
@@ -253,10 +281,16 @@ impl Entity for CustomerOrder {
     }
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        // A retired order is in no list.
         self.shipped_at
+            .filter(|_| self.expires_at.is_none())
             .map(|shipped_at| ShipmentPlace { customer_id: &self.customer_id, shipped_at, id: &self.id }.key())
             .into_iter()
             .collect()
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        self.expires_at
     }
 }
 
@@ -322,77 +356,13 @@ fn partition(id: &OrderId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("ORDER", &[id])
 }
 
-fn key(id: &OrderId) -> Result<Key, KeyError> {
+pub(crate) fn key(id: &OrderId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("ORDER")? })
 }
 
-fn copy_key(customer: &CustomerId, order: &OrderId) -> Result<Key, KeyError> {
+pub(crate) fn copy_key(customer: &CustomerId, order: &OrderId) -> Result<Key, KeyError> {
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::of("ORDER", &[order])? })
 }
-
-/// An order as every list shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
-    /// The order.
-    pub id: OrderId,
-    /// The client's own number for it.
-    #[serde(default)]
-    pub reference: Option<OrderReference>,
-    /// Whose.
-    pub customer_id: CustomerId,
-    /// Where it stands.
-    pub status: OrderStatus,
-    /// The sum of its lines.
-    pub total: Money,
-    /// When it was placed.
-    pub placed_at: Instant,
-    /// How many lines.
-    pub line_count: u64,
-}
-
-impl From<CustomerOrder> for Summary {
-    fn from(copy: CustomerOrder) -> Self {
-        let CustomerOrder { id, customer_id, placed_at, reference, total, line_count, status, .. } = copy;
-        Self { id, reference, customer_id, status, total, placed_at, line_count }
-    }
-}
-
-crate::item::view!(Summary of Order);
-
-/// An order that was shipped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shipment {
-    /// The order as every list shows it.
-    #[serde(flatten)]
-    pub order: Summary,
-    /// When it was shipped.
-    pub shipped_at: Instant,
-    /// Who carries it.
-    #[serde(default)]
-    pub carrier: Option<String>,
-    /// The carrier's number.
-    #[serde(default)]
-    pub tracking: Option<String>,
-}
-
-crate::item::view!(Shipment of CustomerOrder);
-
-/// A log line as the index shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogLine {
-    /// The line.
-    pub id: LogId,
-    /// About which order.
-    pub order_id: OrderId,
-    /// When.
-    pub at: Instant,
-    /// By whom.
-    pub by: String,
-    /// What there is to say.
-    pub text: String,
-}
-
-crate::item::view!(LogLine of OrderLog);
 
 /// The sum of an order's lines.
 ///

@@ -8,7 +8,7 @@ use super::{
 use crate::change::Change;
 use crate::customer;
 use crate::entity::AnyEntity;
-use crate::expression::{Condition, value};
+use crate::expression::{Condition, first_alive, value};
 use crate::id::{CustomerId, OrderId, ProductId, time_ordered_floor};
 use crate::idempotency;
 use crate::instant::Instant;
@@ -23,13 +23,14 @@ patterns! {
     PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check); PK = CART#<id>" => "every stock has enough; reference and idempotency key are free; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     GET = "orders.get": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Eventual, "owner", "Read an order with its lines and history in one request", ["GET /v1/orders/{id}"];
     EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the step that follows is decided from it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("the rows derived from them are written once"), "system", "Read an order's lines alone", ["stream"];
+    LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("the rows derived from them are written once"), "system", "Read an order's lines alone", ["stream", "notifier"];
     HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a record may be older than what is stored"), "staff", "Read an order's head", ["POST /v1/orders/{id}/log", "GET /v1/orders/{id}/log", "stream"];
     MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns" => "version = the If-Match", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock", ["POST /v1/orders/{id}/status"];
     OF_CUSTOMER = "orders.of-customer": Query, "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward" => "order copies, newest first", Consistency::Eventual, "owner", "List a customer's orders by date", ["GET /v1/customers/{id}/orders"];
     BY_STATUS = "orders.by-status": ShardedQuery on Gsi2, "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward" => "order summaries, newest first", Consistency::Eventual, "staff", "List orders by status and date", ["GET /v1/orders"];
     SHIPMENTS = "orders.shipments": Query on Gsi3, "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward" => "shipped orders, newest shipment first", Consistency::Eventual, "owner", "List a customer's shipments", ["GET /v1/customers/{id}/shipments"];
-    ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order does", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
+    RETIRE = "orders.retire": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>" => "version = what was read; closed", Consistency::Write, "system", "Retire a closed order: head, lines, history and copy get a time to live", ["ops"];
+    ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order does and has not expired", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
     LOG = "orders.log": Query on Gsi1, "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>" => "log lines, oldest first", Consistency::Eventual, "staff", "Read an order's log", ["GET /v1/orders/{id}/log"];
 }
 
@@ -136,6 +137,7 @@ fn copy(order: &Order) -> CustomerOrder {
         total: order.total,
         line_count: order.line_count,
         shipped_at: None,
+        expires_at: None,
         status: order.status,
         carrier: None,
         tracking: None,
@@ -145,7 +147,7 @@ fn copy(order: &Order) -> CustomerOrder {
 /// The history entry of a step.
 #[must_use]
 pub fn history(order: &Order, status: OrderStatus, at: Instant, by: &str, note: Option<String>) -> OrderStatusEvent {
-    OrderStatusEvent { order_id: order.id.clone(), status, at, by: by.to_owned(), note }
+    OrderStatusEvent { order_id: order.id.clone(), status, at, by: by.to_owned(), note, expires_at: None }
 }
 
 /// Lines, head and history, in this order.
@@ -270,6 +272,11 @@ pub fn shipments(customer: &CustomerId, since: Option<Instant>) -> Result<Query<
     Ok(Query::new(&SHIPMENTS, shipments_partition(customer)?, between(since, None)).descending())
 }
 
+/// It is not retired, or not yet gone.
+fn alive(now: Instant) -> Condition {
+    Condition::Lacks("expires_at").or(Condition::AtLeast("expires_at", first_alive(now)))
+}
+
 /// Adds a line to an order's log.
 ///
 /// # Errors
@@ -277,7 +284,7 @@ pub fn shipments(customer: &CustomerId, since: Option<Instant>) -> Result<Query<
 pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<Part>, EncodeError> {
     Ok(Transaction::new(&ADD_LOG)
         .action(Part::History, Guarded::put(line, Condition::NotExists)?)
-        .action(Part::Order, Guarded::check(key(&line.order_id)?, Condition::Exists)))
+        .action(Part::Order, Guarded::check(key(&line.order_id)?, Condition::Exists.and(alive(line.at)))))
 }
 
 /// An order's log, oldest line first.

@@ -76,6 +76,13 @@ impl OrderStatus {
         matches!(self, Self::Pending | Self::Paid | Self::Picking | Self::Shipped | Self::Delivered)
     }
 
+    /// Whether an order in this status has come to its end and may be retired. A delivered one can still be returned, so whoever retires
+    /// delivered orders waits until none of them will be.
+    #[must_use]
+    pub const fn is_closed(self) -> bool {
+        matches!(self, Self::Delivered | Self::Cancelled | Self::Returned)
+    }
+
     /// Whether the order's owner may take the step himself: pay, and cancel what is not yet picked. Every other step is staff's.
     #[must_use]
     pub const fn owner_may(self, to: Self) -> bool {

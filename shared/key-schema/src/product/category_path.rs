@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoding::encode;
 use crate::id::check;
+use crate::product::segment;
 
 /// How deep a category path may be.
 pub const MAX_CATEGORY_DEPTH: usize = 8;
@@ -56,15 +57,13 @@ impl CategoryPath {
     /// # Errors
     /// [`CategoryError::Segment`] for any other spelling, so that one category has one address.
     pub fn from_segment(segment: &str) -> Result<Self, CategoryError> {
-        let names = segment.split('~').map(decode_segment).collect::<Option<Vec<_>>>().ok_or(CategoryError::Segment)?;
-        Self::new(names)
+        Self::new(segment::decode(segment).ok_or(CategoryError::Segment)?)
     }
 
     /// The form that a URL carries.
     #[must_use]
     pub fn to_segment(&self) -> String {
-        let names: Vec<String> = self.0.iter().map(|name| encode_segment(name)).collect();
-        names.join("~")
+        segment::encode(&self.0)
     }
 
     /// The names from the top.
@@ -100,38 +99,6 @@ impl CategoryPath {
     pub(super) fn top(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }
-}
-
-fn encode_segment(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || byte == b'-' {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("_{byte:02X}"));
-        }
-    }
-    out
-}
-
-fn decode_segment(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte == b'_' {
-            let (digits, tail) = tail.split_at_checked(2)?;
-            rest = tail;
-            out.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-        } else if byte.is_ascii_alphanumeric() || byte == b'-' {
-            out.push(byte);
-        } else {
-            return None;
-        }
-    }
-    let name = String::from_utf8(out).ok()?;
-    // `_41` for `A`, or lower-case digits, would be a second address.
-    (encode_segment(&name) == text).then_some(name)
 }
 
 impl TryFrom<Vec<String>> for CategoryPath {

@@ -1,27 +1,31 @@
 //! Products: summary, stock, review statistics and content, each on an item of its own.
 //!
 //! What changes at another pace lies apart, so that a sale or a review never breaks an editor's If-Match and a list page never
-//! reads content. In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `PRODUCT`, `PRODUCT#STATS`, `PRODUCT#STOCK` and
-//! `REVIEW#<customer>`: one Query between `PRODUCT` and `PRODUCT$` gives everything that a product page shows, without content
-//! and reviews.
+//! reads content. In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `PRODUCT`, `PRODUCT#CATEGORIES`,
+//! `PRODUCT#SALES`, `PRODUCT#STATS`, `PRODUCT#STOCK` and `REVIEW#<customer>`: one Query between `PRODUCT` and `PRODUCT$` gives
+//! everything that a product page shows, without content, reviews and the entries of further categories ([`crate::membership`]).
 
 mod category_path;
+pub mod copies;
 mod requests;
+pub mod segment;
 
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use crate::change::{IndexEntry, entity};
-use crate::encoding::Part as _;
+use crate::encoding::{DELIMITER, Part as _};
 use crate::expression::{Condition, value};
 use crate::id::{CustomerId, ProductId};
 use crate::instant::Instant;
-use crate::item::{EncodeError, Entity, Meta};
+use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, decode, entity_name};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::membership::Membership;
 use crate::money::Money;
 use crate::shard::Shards;
 
 pub use category_path::{CategoryError, CategoryPath, MAX_CATEGORY_BYTES, MAX_CATEGORY_DEPTH};
+pub use copies::{Copied, copy_rating, copy_stock};
 pub use requests::*;
 
 /// The shards of each top category's list. A top category is a low-cardinality value: alone it would be a hot partition.
@@ -41,6 +45,9 @@ entity! {
             /// Whether it was taken out of the catalogue; a retired product is in no list.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             retired: bool,
+            /// What the search document needs of other items, copied here.
+            #[serde(flatten)]
+            copied: Copied,
         }
         free {
             /// Its name.
@@ -69,7 +76,7 @@ pub struct CategoryPlace<'a> {
 }
 
 impl CategoryPlace<'_> {
-    fn key(&self) -> Result<IndexKey, KeyError> {
+    pub(crate) fn key(&self) -> Result<IndexKey, KeyError> {
         let mut sort = self.category_path.key_text();
         sort.push('#');
         self.id.write(&mut sort);
@@ -95,6 +102,14 @@ impl IndexEntry for CategoryPlace<'_> {
 
 fn category_partition(top: &str, shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("CATEGORYLIST", &[&top, &shard])
+}
+
+impl Product {
+    /// Whether two products are described alike, whatever was copied onto them.
+    #[must_use]
+    pub fn is_described_as(&self, other: &Self) -> bool {
+        Self { copied: other.copied, ..self.clone() } == *other
+    }
 }
 
 impl Entity for Product {
@@ -156,6 +171,12 @@ pub enum StockError {
 }
 
 impl Stock {
+    /// Whether somebody can buy a piece now.
+    #[must_use]
+    pub const fn in_stock(&self) -> bool {
+        self.sellable && self.available > 0
+    }
+
     /// The pieces after a movement.
     ///
     /// # Errors
@@ -201,6 +222,29 @@ impl Entity for ReviewStats {
 }
 
 entity! {
+    /// What was sold of a product, all in all; moved by the stream together with the rows that prove it ([`crate::sales`]).
+    ProductSales = "ProductSales" {
+        keyed {
+            /// Whose.
+            product_id: ProductId,
+            /// How many pieces.
+            quantity: u64,
+            /// In how many orders.
+            orders: u64,
+        }
+        free {}
+    }
+}
+
+impl Entity for ProductSales {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        sales_key(&self.product_id)
+    }
+}
+
+entity! {
     /// A product's long description, read on the product's own page only.
     ProductContent = "ProductContent" {
         keyed {
@@ -238,6 +282,14 @@ pub(crate) fn stats_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("PRODUCT#STATS")? })
 }
 
+pub(crate) fn sales_key(id: &ProductId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(id)?, sk: SortKey::new("PRODUCT#SALES")? })
+}
+
+pub(crate) fn categories_key(id: &ProductId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(id)?, sk: SortKey::new("PRODUCT#CATEGORIES")? })
+}
+
 fn content_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("CONTENT")? })
 }
@@ -259,12 +311,28 @@ pub struct Listed {
     /// Such as `22 LB`.
     #[serde(default)]
     pub package_size: Option<String>,
-    /// Where it stands.
+    /// Where it stands; not the further category that it may be listed for.
     pub category_path: CategoryPath,
     /// What one piece costs.
     pub price: Money,
     /// The product's version.
     pub version: u64,
+    /// The further category that it is listed for, as key text; `None` where it is listed for the one in which it stands.
+    #[serde(skip)]
+    pub further: Option<String>,
 }
 
-crate::item::view!(Listed of Product);
+impl FromItem for Listed {
+    fn from_item(item: Item) -> Result<Self, DecodeError> {
+        let further = match entity_name(&item)? {
+            Product::ENTITY => false,
+            Membership::ENTITY => true,
+            found => return Err(DecodeError::OtherEntity { expected: Product::NAME, found: found.to_owned() }),
+        };
+        let place = match item.get(Index::Gsi2.sort_attribute()) {
+            Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| path.to_owned()),
+            _ => None,
+        };
+        Ok(Self { further: place, ..decode(Product::NAME, item)? })
+    }
+}

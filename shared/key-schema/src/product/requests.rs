@@ -1,7 +1,7 @@
 //! The access patterns of products.
 
 use super::{
-    Adjustment, CATEGORY_SHARDS, CategoryPath, CategoryPlace, Listed, Product, ProductContent, Stock,
+    Adjustment, CATEGORY_SHARDS, CategoryPath, CategoryPlace, Copied, Listed, Product, ProductContent, Stock,
     category_partition, content_key, in_catalogue, key, partition, stock_key,
 };
 use crate::category::CategoryNode;
@@ -33,8 +33,8 @@ pub enum Part {
 patterns! {
     CREATE = "products.create": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = CHILD#<name>, for each missing node" => "product and stock do not exist", Consistency::Write, "staff", "Create a product with its stock and the missing categories", ["POST /v1/products"];
     CREATE_MANY = "products.create-many": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products" => "none exists", Consistency::Write, "staff", "Create the new products of an import", ["POST /v1/products/import"];
-    REVIVE = "products.revive": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "the product is retired and at the rev that was seen", Consistency::Write, "staff", "Bring a retired product back under its id", ["POST /v1/products", "POST /v1/products/import"];
-    PAGE = "products.page": Query, "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$" => "summary, review statistics, stock", Consistency::Eventual, "any", "Read a product with stock and statistics, without content", ["GET /v1/products/{id}", "POST /v1/products", "PATCH /v1/products/{id}"];
+    REVIVE = "products.revive": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK" => "the product is retired and at the version that was seen", Consistency::Write, "staff", "Bring a retired product back under its id", ["POST /v1/products", "POST /v1/products/import"];
+    PAGE = "products.page": Query, "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$" => "summary, further categories, what was sold, review statistics, stock", Consistency::Eventual, "any", "Read a product with all that its page shows, without content", ["GET /v1/products/{id}", "POST /v1/products", "PATCH /v1/products/{id}"];
     EDIT = "products.edit": GetItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "the product", Consistency::Strong("a refusal is explained by what is stored now"), "staff", "Read a product to revive it, or to say why a change was refused", ["POST /v1/products", "PATCH /v1/products/{id}", "DELETE /v1/products/{id}"];
     MANY = "products.many": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT, for each id" => "the products", Consistency::Strong("an import decides from it what is new, equal or changed"), "staff", "Read the products that an import names", ["POST /v1/products/import"];
     UPDATE = "products.update": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "in the catalogue, version = the If-Match", Consistency::Write, "staff", "Change a product, with its category key when the category changes", ["PATCH /v1/products/{id}", "POST /v1/products/import"];
@@ -45,6 +45,13 @@ patterns! {
     GET_CONTENT = "content.get": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and CONTENT" => "the product, which may be retired, and the content", Consistency::Eventual, "any", "Read a product's long description", ["GET /v1/products/{id}/content"];
     PUT_CONTENT = "content.put": TransactWriteItems, "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check)" => "does not exist, or version = the If-Match; the product is in the catalogue", Consistency::Write, "staff", "Write a product's long description", ["PUT /v1/products/{id}/content"];
     IN_CATEGORY = "categories.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products of a category and all below it, by category and id", Consistency::Eventual, "any", "List the products of a category", ["GET /v1/categories/{path}/products"];
+}
+
+/// The product with the copies that go with its first stock.
+fn with_copies(product: &Stored<Product>, available: u64) -> Stored<Product> {
+    let mut product = product.clone();
+    product.data.copied = Copied::of_new(available);
+    product
 }
 
 fn stock_of(product: &Stored<Product>, available: u64) -> Stored<Stock> {
@@ -62,7 +69,7 @@ pub fn create(
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Transaction<Part>, EncodeError> {
     let transaction = Transaction::new(&CREATE)
-        .action(Part::Product, Guarded::put(product, Condition::NotExists)?)
+        .action(Part::Product, Guarded::put(&with_copies(product, available), Condition::NotExists)?)
         .action(Part::Stock, Guarded::put(&stock_of(product, available), Condition::NotExists)?);
     with_nodes(transaction, nodes)
 }
@@ -77,7 +84,7 @@ pub fn create_many<'a>(
     let mut transaction = Transaction::new(&CREATE_MANY);
     for (position, (product, available)) in products.into_iter().enumerate() {
         transaction = transaction
-            .action(position, Guarded::put(product, Condition::NotExists)?)
+            .action(position, Guarded::put(&with_copies(product, available), Condition::NotExists)?)
             .action(position, Guarded::put(&stock_of(product, available), Condition::NotExists)?);
     }
     Ok(transaction)
@@ -103,8 +110,10 @@ pub fn revive(
         .price(&product.price)?
         .summary(&product.summary)?
         .enter(&CategoryPlace { category_path: &product.category_path, id: &product.id })?
-        .set("retired", None::<bool>)?;
-    let seen = Condition::Has("retired").and(Condition::Is("rev", number(retired.meta.rev)));
+        .set("retired", None::<bool>)?
+        .set("in_stock", (available > 0).then_some(true))?;
+    // Not the rev, which the stream moves when it copies the retirement onto the product.
+    let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
     let stock = Change::<Stock>::visible(at)
         .or_create(born, at)
         .set("product_id", &product.id)?
@@ -129,12 +138,15 @@ fn with_nodes(
     Ok(transaction)
 }
 
-/// Everything that a product page shows: summary, statistics, stock. A retired product comes back too.
+/// The items of a product that its page shows: `PRODUCT`, and `CATEGORIES`, `SALES`, `STATS` and `STOCK` below it.
+const PAGE_ITEMS: usize = 5;
+
+/// Everything that a product page shows: summary, further categories, what was sold, statistics, stock. A retired product comes back too.
 ///
 /// # Errors
 /// [`KeyError`].
 pub fn page(id: &ProductId) -> Result<Query<AnyEntity>, KeyError> {
-    Ok(Query::new(&PAGE, partition(id)?, Range::Between("PRODUCT".into(), "PRODUCT$".into())).limit(3))
+    Ok(Query::new(&PAGE, partition(id)?, Range::Between("PRODUCT".into(), "PRODUCT$".into())).limit(PAGE_ITEMS))
 }
 
 /// Reads a product strongly, retired or not.

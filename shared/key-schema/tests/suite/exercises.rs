@@ -2,12 +2,17 @@
 
 use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier, TierPlace};
-use key_schema::id::{AddressName, ProductId};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{AddressName, Born, ProductId};
 use key_schema::idempotency::Answer;
+use key_schema::mail::MailState;
 use key_schema::order::{OrderStatus, Placement, Step};
 use key_schema::product::{CategoryPlace, Product};
 use key_schema::session::SessionPlace;
-use key_schema::{cart, category, customer, idempotency, order, product, quarantine, review, sales, session};
+use key_schema::{
+    archive, cart, category, customer, expiration, idempotency, mail, mark, membership, order, picking, place, product,
+    review, sales, session,
+};
 
 use crate::categories::path;
 use crate::rendering::{Request as _, Shown};
@@ -22,10 +27,13 @@ pub fn exercises() -> Vec<Shown> {
         sessions(&world),
         carts(&world),
         products(&world),
+        memberships(&world),
         categories(&world),
         reviews(&world),
         orders(&world),
+        sold(&world),
         others(&world),
+        subscribers(&world),
     ]
     .into_iter()
     .flatten()
@@ -118,6 +126,24 @@ fn products(world: &World) -> Vec<Shown> {
         product::create_content(&world.content()).unwrap().show("product::create_content"),
         product::replace_content(id, &"# Ice".to_owned(), 3, now).unwrap().show("product::replace_content"),
         product::in_category(&world.category).unwrap().show("product::in_category"),
+        product::copy_stock(&world.stock()).unwrap().show("product::copy_stock"),
+        product::copy_rating(&world.review_stats()).unwrap().show("product::copy_rating"),
+    ]
+}
+
+fn memberships(world: &World) -> Vec<Shown> {
+    let (now, stored, id, further) = (at(NOW), world.product(), &world.product, &world.further_category);
+    let (known, added) = (world.product_categories(), path(&["SUMMER", "ICE"]));
+    let add = |known| membership::add(&stored, &added, known, &stored.meta.born, now).unwrap();
+    vec![
+        membership::prepare(id).unwrap().show("membership::prepare"),
+        add(None).show("membership::add"),
+        add(Some(&known)).show("membership::add"),
+        membership::remove(&known, further, now).unwrap().show("membership::remove"),
+        membership::lists([id]).unwrap().show("membership::lists"),
+        membership::of_product(id).unwrap().show("membership::of_product"),
+        membership::refresh(&stored, further).unwrap().show("membership::refresh"),
+        membership::refresh(&world.retired_product(), further).unwrap().show("membership::refresh"),
     ]
 }
 
@@ -177,6 +203,14 @@ fn orders(world: &World) -> Vec<Shown> {
         cart: Some(cart::check_out(&world.cart()).unwrap()),
     };
     let (from, to) = (Some(at("2017-01-01T00:00:00.000Z")), Some(at("2017-01-31T23:59:59.999Z")));
+    let mut retirement = order::retire(order::Retirement {
+        order: &world.order(OrderStatus::Delivered),
+        lines: &[world.order_line()],
+        history: &[world.status_event()],
+        expires_at: world.expiry(),
+        at: now,
+    })
+    .unwrap();
     vec![
         order::prepare(customer, Some(&world.scope), [&world.product]).unwrap().show("order::prepare"),
         order::place(placement).unwrap().show("order::place"),
@@ -191,18 +225,62 @@ fn orders(world: &World) -> Vec<Shown> {
         order::by_status(OrderStatus::Paid, from, to).unwrap().show("order::by_status"),
         order::by_status(OrderStatus::Paid, None, None).unwrap().show("order::by_status"),
         order::shipments(customer, from).unwrap().show("order::shipments"),
+        retirement.pop().unwrap().show("order::retire"),
         order::add_log(&world.order_log()).unwrap().show("order::add_log"),
         order::log(id).unwrap().show("order::log"),
     ]
 }
 
-fn others(world: &World) -> Vec<Shown> {
+fn sold(world: &World) -> Vec<Shown> {
     let (from, to) = (at("2017-01-01T00:00:00.000Z"), at("2017-12-31T23:59:59.999Z"));
+    let (month, city) = ("2017-01".parse().unwrap(), "Z_C3_BCrich".parse().unwrap());
+    let (pending, mut cancelled) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Cancelled));
+    cancelled.meta.rev += 1;
+    let lines = [world.order_line()];
+    let apply =
+        |head, seen: &sales::Derived| sales::apply(head, &lines, seen, world.sale_place(false).data).unwrap().remove(0);
+    let counted = apply(&pending, &sales::Derived::default());
+    let seen = [AnyEntity::Sale(world.sale(false)), AnyEntity::SalePlace(world.sale_place(false))];
+    let reversed = apply(&cancelled, &seen.into_iter().collect());
     vec![
         sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),
-        sales::apply(&[world.sale(false)]).unwrap().show("sales::apply"),
+        sales::derived(&world.order).unwrap().show("sales::derived"),
+        counted.show("sales::apply"),
+        reversed.show("sales::apply"),
+        place::get(&world.store).unwrap().show("place::get"),
+        place::edit(&world.store).unwrap().show("place::edit"),
+        place::create(&world.shop()).unwrap().show("place::create"),
+        place::change(&world.shop(), 3, at(NOW)).unwrap().show("place::change"),
+        place::sales(&world.country, &month, None).unwrap().show("place::sales"),
+        place::sales(&world.country, &month, Some(&city)).unwrap().show("place::sales"),
+    ]
+}
+
+fn others(world: &World) -> Vec<Shown> {
+    let archived = world.retired_order().to_item().unwrap();
+    let restored = archive::restored(archived, at(NOW), at("2017-02-06T12:00:00.000Z")).unwrap();
+    vec![
         idempotency::get(&world.scope).unwrap().show("idempotency::get"),
-        quarantine::put(&world.quarantined()).unwrap().show("quarantine::put"),
-        quarantine::list("2017-02-01").unwrap().show("quarantine::list"),
+        expiration::record(&world.expiration()).unwrap().show("expiration::record"),
+        expiration::of_day("2017-03-06").unwrap().show("expiration::of_day"),
+        archive::restore(&restored).unwrap().show("archive::restore"),
+        mark::known("bus", [world.event_id.as_str()]).unwrap().show("mark::known"),
+        mark::keep(&[world.mark()]).unwrap().show("mark::keep"),
+    ]
+}
+
+fn subscribers(world: &World) -> Vec<Shown> {
+    let (now, id, mail) = (at(NOW), &world.order, world.mail());
+    let born = Born::new(id.as_str()).unwrap();
+    vec![
+        mail::prepare(&world.customer, id).unwrap().show("mail::prepare"),
+        mail::claim(&mail, now).unwrap().show("mail::claim"),
+        mail::settle(&world.event_id, MailState::Sent, now).unwrap().show("mail::settle"),
+        mail::release(&mail, now).unwrap().show("mail::release"),
+        picking::stations().unwrap().show("picking::stations"),
+        picking::waiting().unwrap().show("picking::waiting"),
+        picking::wait(&world.waiting_job()).unwrap().show("picking::wait"),
+        picking::admit(id, 10, &born, now).unwrap().show("picking::admit"),
+        picking::leave(id, &born, now).unwrap().show("picking::leave"),
     ]
 }

@@ -18,6 +18,7 @@ mod ranges;
 mod registry;
 mod rendering;
 mod requests;
+mod retirement;
 mod support;
 mod templates;
 mod values;

@@ -42,6 +42,7 @@ fn lists() -> Vec<List> {
         list::<customer::Listed>(&customer::BY_TIER, "Customer"),
         list::<session::Listed>(&session::ACTIVE, "Session"),
         list::<product::Listed>(&product::IN_CATEGORY, "Product"),
+        list::<product::Listed>(&product::IN_CATEGORY, "Membership"),
         list::<review::Listed>(&review::NEWEST, "Review"),
         list::<review::Listed>(&review::BEST, "Review"),
         list::<review::Listed>(&review::BY_CUSTOMER, "Review"),

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use key_schema::cart;
-use key_schema::expression::{Condition, Step};
+use key_schema::expression::{Condition, Placeholders, Step, number, render_update};
 use key_schema::idempotency::{self, Answer};
 use key_schema::key::Index;
 use key_schema::order::{self, OrderStatus, Placement};
 use key_schema::registry;
 use key_schema::request::{Guarded, TooManyActions, Write};
+use serde_dynamo::AttributeValue;
 
 use crate::exercises::exercises;
 use crate::support::{assert_same, at};
@@ -55,7 +56,10 @@ fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String
             let (signature, _) = function.split_once('{').unwrap();
             let name = signature.split(['(', '<']).next().unwrap();
             let makes = |request: &&str| signature.contains(&format!("-> Result<{request}"));
-            if ["Get<", "BatchGet<", "Query<", "Single<", "Transaction<", "BatchWrite,"].iter().any(makes) {
+            if ["Get<", "BatchGet<", "Query<", "Single<", "Transaction<", "Vec<Transaction<", "BatchWrite,"]
+                .iter()
+                .any(makes)
+            {
                 found.insert(format!("{}::{name}", module.unwrap_or(stem)));
             }
         }
@@ -118,6 +122,7 @@ fn no_update_changes_an_attribute_twice() {
         let attribute = |step: &Step| match step {
             Step::Set(name, _) | Step::SetIfMissing(name, _) | Step::SetEntry(name, ..) => *name,
             Step::Remove(name) | Step::RemoveEntry(name, _) | Step::Add(name, _) => *name,
+            Step::Include(name, _) | Step::Exclude(name, _) => *name,
         };
         let distinct: BTreeSet<&str> = steps.iter().map(attribute).collect();
         assert_eq!(distinct.len(), steps.len(), "{constructor}: {steps:?}");
@@ -179,6 +184,24 @@ fn an_order_takes_as_many_actions_as_are_counted_beforehand() {
             assert_eq!(transaction.check_size(), if counted > 100 { Err(TooManyActions(counted)) } else { Ok(()) });
         }
     }
+}
+
+#[test]
+fn members_of_sets_are_added_removed_and_asked_for() {
+    let mut with = Placeholders::default();
+    let steps = [
+        Step::Include("jobs", "a".into()),
+        Step::Exclude("others", "b".into()),
+        Step::Set("at", number(1)),
+        Step::Add("rev", 1),
+    ];
+    assert_eq!(render_update(&steps, &mut with), "SET #2 = :2 ADD #0 :0, #3 :3 DELETE #1 :1");
+    let (names, values) = with.finish();
+    assert_eq!(names[..2], [("#0".to_owned(), "jobs".to_owned()), ("#1".to_owned(), "others".to_owned())]);
+    let set = |member: &str| AttributeValue::Ss(vec![member.to_owned()]);
+    assert_eq!(values[..2], [(":0".to_owned(), set("a")), (":1".to_owned(), set("b"))]);
+    let room = Condition::FewerEntries("jobs", 3).or(Condition::Contains("jobs", AttributeValue::S("a".into())));
+    assert_eq!(key_schema::request::render(&room).text, "(size(#0) < :0 OR contains(#0, :1))");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_dynamo::AttributeValue;
 /// Attributes that are never looked at: keys themselves, and counters that no key is made of.
 const SKIPPED: [&str; 7] = ["PK", "SK", "entity", "version", "rev", "born", "ttl"];
 
-/// `ORDER#0197…` → `ORDER#<id>`. A part that is no attribute's value is a shard or a year by its form, or else literal.
+/// `ORDER#0197…` → `ORDER#<id>`. A part that is no attribute's value is a shard, a year or a day by its form, or else literal.
 pub fn template(item: &Item, key: &str) -> String {
     let values = values(item);
     let parts = split(key).unwrap();
@@ -24,7 +24,13 @@ fn name(part: &str, values: &[(String, String)]) -> Option<String> {
             values.iter().find(|(name, value)| part.len() == 4 && name.ends_with("_at") && value.starts_with(part))?;
         Some(format!("<year of {}>", of.0))
     };
-    exact.or_else(shard).or_else(year)
+    let day = || {
+        let of = values.iter().find(|(name, value)| {
+            part.len() == "2017-01-01".len() && name.ends_with("_at") && value.starts_with(part)
+        })?;
+        Some(format!("<day of {}>", of.0))
+    };
+    exact.or_else(shard).or_else(year).or_else(day)
 }
 
 /// Every value that a part can be made of, as its key text decodes: the entity's own first, then what every item has.
@@ -69,5 +75,6 @@ fn parts_are_named_by_the_attributes_that_they_came_from() {
     assert_eq!(shown("Sale", "GSI3PK"), "PRODUCTSALES#<product_id>#<year of placed_at>");
     assert_eq!(shown("IdempotencyRecord", "PK"), "IDEMPOTENCY#<scope.caller>#<scope.key>");
     assert_eq!(shown("CategoryNode", "SK"), "CHILD#<path[2]>");
+    assert_eq!(shown("Expiration", "PK"), "AUDIT#<day of removed_at>#<shard>");
     assert_eq!(shown("Stock", "SK"), "PRODUCT#STOCK");
 }

@@ -5,15 +5,23 @@ use std::collections::BTreeMap;
 use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
+use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{
     AddressName, Born, CustomerId, LogId, MAX_ID_BYTES, OrderId, OrderReference, ProductId, SessionId, StoreId,
 };
 use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
+use key_schema::instant::Instant;
 use key_schema::item::{Meta, Stored};
+use key_schema::mail::{Mail, MailState};
+use key_schema::mark::Mark;
+use key_schema::membership::{Membership, ProductCategories};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
-use key_schema::product::{Adjustment, CategoryPath, Product, ProductContent, ReviewStats, Stock};
-use key_schema::quarantine::Quarantined;
+use key_schema::picking::{PickingStations, WaitingJob};
+use key_schema::place::{PlaceSales, SalePlace, Store};
+use key_schema::product::{
+    Adjustment, CategoryPath, Copied, Product, ProductContent, ProductSales, ReviewStats, Stock,
+};
 use key_schema::review::Review;
 use key_schema::sales::Sale;
 use key_schema::session::Session;
@@ -37,6 +45,9 @@ pub struct World {
     pub category: CategoryPath,
     /// The longest path in which nothing is escaped.
     pub unescaped_category: CategoryPath,
+    pub further_category: CategoryPath,
+    pub country: String,
+    pub city: String,
     pub scope: Scope,
     pub event_id: String,
 }
@@ -75,6 +86,9 @@ impl World {
             username: "Zoë Straße".parse().unwrap(),
             category: path(&["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"]),
             unescaped_category: path(&["GROCERY"]),
+            further_category: path(&["SUMMER", "Party #1"]),
+            country: "CH".into(),
+            city: "Zürich #8 ~ 蘇黎世".into(),
             scope: Scope { caller: "household-2375".into(), key: "order-0001".into() },
             event_id: "b7d1c1a0c24ff3a2d0d4a9e2a1f3c7e9".into(),
         }
@@ -96,6 +110,9 @@ impl World {
             username: hashes(128).parse().unwrap(),
             category: longest_path("#"),
             unescaped_category: longest_path("x"),
+            further_category: longest_path("#"),
+            country: hashes(128),
+            city: hashes(128),
             scope: Scope { caller: hashes(128), key: hashes(255) },
             event_id: hashes(64),
         }
@@ -169,6 +186,7 @@ impl World {
             id: self.product.clone(),
             category_path: self.category.clone(),
             retired: false,
+            copied: Copied { in_stock: true, stock_rev: 5, rating_count: 12, rating_sum: 49, rating_rev: 13 },
             name: "ICE - CRUSHED/CUBED 22 LB".into(),
             brand: "Private".into(),
             package_size: Some("22 LB".into()),
@@ -199,6 +217,61 @@ impl World {
 
     pub fn review_stats(&self) -> Stored<ReviewStats> {
         self.stored(ReviewStats { product_id: self.product.clone(), rating_count: 12, rating_sum: 49 })
+    }
+
+    pub fn product_sales(&self) -> Stored<ProductSales> {
+        self.stored(ProductSales { product_id: self.product.clone(), quantity: 54, orders: 9 })
+    }
+
+    pub fn product_categories(&self) -> Stored<ProductCategories> {
+        self.stored(ProductCategories { product_id: self.product.clone(), paths: vec![self.further_category.clone()] })
+    }
+
+    pub fn membership(&self, retired: bool) -> Stored<Membership> {
+        self.stored(Membership {
+            id: self.product.clone(),
+            path: self.further_category.clone(),
+            retired,
+            source_rev: 21,
+            category_path: self.category.clone(),
+            name: "ICE - CRUSHED/CUBED 22 LB".into(),
+            brand: "Private".into(),
+            package_size: Some("22 LB".into()),
+            price: self.money(129),
+        })
+    }
+
+    pub fn shop(&self) -> Stored<Store> {
+        self.stored(Store {
+            id: self.store.clone(),
+            country: self.country.clone(),
+            city: self.city.clone(),
+            name: "By the lake".into(),
+        })
+    }
+
+    pub fn sale_place(&self, reversed: bool) -> Stored<SalePlace> {
+        self.stored(SalePlace {
+            order_id: self.order.clone(),
+            country: self.country.clone(),
+            city: self.city.clone(),
+            store_id: self.store.clone(),
+            placed_at: at(PLACED),
+            total: self.money(774),
+            reversed,
+        })
+    }
+
+    pub fn place_sales(&self) -> Stored<PlaceSales> {
+        self.stored(PlaceSales {
+            country: self.country.clone(),
+            city: self.city.clone(),
+            store_id: self.store.clone(),
+            date: "2017-01-01".into(),
+            currency: Currency::USD,
+            orders: 9,
+            amount: 6966,
+        })
     }
 
     pub fn content(&self) -> Stored<ProductContent> {
@@ -237,8 +310,27 @@ impl World {
             store_id: Some(self.store.clone()),
             total: self.money(774),
             line_count: 1,
+            expires_at: None,
             invoice_number: Some(4711),
         })
+    }
+
+    /// When a retired order is gone.
+    pub fn expiry(&self) -> Instant {
+        at("2020-01-01T00:00:00.000Z")
+    }
+
+    pub fn retired_order(&self) -> Stored<Order> {
+        let mut order = self.order(OrderStatus::Delivered);
+        order.data.expires_at = Some(self.expiry());
+        order
+    }
+
+    pub fn retired_customer_order(&self) -> Stored<CustomerOrder> {
+        let mut copy = self.customer_order(true);
+        copy.data.status = OrderStatus::Delivered;
+        copy.data.expires_at = Some(self.expiry());
+        copy
     }
 
     pub fn order_line(&self) -> Stored<OrderLine> {
@@ -250,6 +342,7 @@ impl World {
             quantity: 6,
             unit_price: self.money(129),
             total: self.money(774),
+            expires_at: None,
         })
     }
 
@@ -260,6 +353,7 @@ impl World {
             at: at("2017-01-01T12:00:00.000Z"),
             by: "staff-1".into(),
             note: Some("at the till".into()),
+            expires_at: None,
         })
     }
 
@@ -272,6 +366,7 @@ impl World {
             total: self.money(774),
             line_count: 1,
             shipped_at: shipped.then(|| at("2017-01-02T07:15:00.000Z")),
+            expires_at: None,
             status: if shipped { OrderStatus::Shipped } else { OrderStatus::Pending },
             carrier: shipped.then(|| "Post".into()),
             tracking: shipped.then(|| "CH-0001".into()),
@@ -314,15 +409,36 @@ impl World {
         })
     }
 
-    pub fn quarantined(&self) -> Stored<Quarantined> {
-        self.stored(Quarantined {
+    pub fn expiration(&self) -> Stored<Expiration> {
+        let entry = Expiration {
+            kind: "Session".into(),
+            item: "3f0d6c2b9a1e48d7b5c4f3e2d1a09876".into(),
+            removed_at: at("2017-03-06T09:30:00.000Z"),
+            sequence_number: "100000000000000000001".into(),
+            removed_by: RemovedBy::Ttl,
+            archive: "expired/3f0d/3f0d-100000000000000000001.json".into(),
+        };
+        entry.stored().unwrap()
+    }
+
+    pub fn mail(&self) -> Stored<Mail> {
+        self.stored(Mail {
             event_id: self.event_id.clone(),
-            day: "2017-02-01".into(),
-            consumer: "search".into(),
-            at: at("2017-02-01T09:00:01.000Z"),
-            expires_at: at("2017-03-03T09:00:01.000Z"),
-            reason: "malformed Product: missing field `name`".into(),
-            record: r#"{"eventName":"MODIFY"}"#.into(),
+            expires_at: at("2017-03-08T09:00:00.000Z"),
+            state: MailState::Sending,
+            lease_until: at("2017-02-01T09:00:15.000Z"),
         })
+    }
+
+    pub fn stations(&self, busy: bool) -> Stored<PickingStations> {
+        self.stored(PickingStations { jobs: busy.then(|| self.order.clone()).into_iter().collect() })
+    }
+
+    pub fn waiting_job(&self) -> Stored<WaitingJob> {
+        self.stored(WaitingJob { order_id: self.order.clone() })
+    }
+
+    pub fn mark(&self) -> Stored<Mark> {
+        Mark::new("bus", &self.event_id, at("2017-02-01T09:00:00.500Z")).unwrap()
     }
 }

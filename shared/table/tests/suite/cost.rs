@@ -12,16 +12,22 @@ use std::path::Path;
 use fixture::TestTable;
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer, Tier, TierPlace};
-use key_schema::id::AddressName;
+use key_schema::entity::AnyEntity;
+use key_schema::id::{AddressName, StoreId};
 use key_schema::item::{FromItem, Item, Stored, index_entry_size, key_of, size};
 use key_schema::key::{Index, Key};
+use key_schema::mail::MailState;
 use key_schema::order::{self, OrderStatus, Placement, Step};
 use key_schema::pattern::Pattern;
+use key_schema::place::SalePlace;
 use key_schema::product::{CategoryPath, Product};
 use key_schema::registry;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
 use key_schema::session::SessionPlace;
-use key_schema::{cart, category, idempotency, product, quarantine, review, sales, session};
+use key_schema::{
+    archive, cart, category, expiration, idempotency, mail, mark, membership, picking, place, product, review, sales,
+    session,
+};
 use table::Table;
 
 use crate::data::{self, at, customer_id, order_id, product_id};
@@ -355,6 +361,8 @@ async fn products(bench: &mut Bench) {
     bench.update("one stock", product::set_stock(&id, 900, at(1)).unwrap()).await;
     bench.get("one stock", product::stock(&id).unwrap()).await;
     adjust(bench).await;
+    copies(bench).await;
+    memberships(bench).await;
     bench.transact("2 KB of text", product::create_content(&data::content(1)).unwrap()).await;
     bench.batch_get("2 KB of text", product::content(&id).unwrap()).await;
 
@@ -380,6 +388,56 @@ async fn products(bench: &mut Bench) {
     bench.update("one category", redescribe).await;
     bench.query("one child", 1, category::children(&data::path().parent().unwrap()).unwrap()).await;
     bench.batch_get("2 ancestors", category::ancestors(&data::path()).unwrap()).await;
+}
+
+async fn copies(bench: &mut Bench) {
+    let id = product_id(2);
+    let mut stock: Stored<product::Stock> = bench.table.get(&product::stock(&id).unwrap()).await.unwrap().unwrap();
+    (stock.meta.rev, stock.data.available) = (stock.meta.rev + 1, 0);
+    let _ = bench.table.meter().take();
+    bench.write("one product", product::copy_stock(&stock).unwrap()).await;
+    let stats = product::ReviewStats { product_id: id, rating_count: 1, rating_sum: 5 };
+    bench.write("one product", product::copy_rating(&data::stored(stats, 2)).unwrap()).await;
+}
+
+async fn memberships(bench: &mut Bench) {
+    let path = |name: &str| CategoryPath::new(vec!["SUMMER".to_owned(), name.to_owned()]).unwrap();
+    let mut known: Option<Stored<membership::ProductCategories>> = None;
+    for number in 1..=3 {
+        let product = bench.table.get(&product::edit(&product_id(3)).unwrap()).await.unwrap().unwrap();
+        let path = path(&format!("PARTY {number}"));
+        let add = membership::add(&product, &path, known.as_ref(), &data::born(number), at(1)).unwrap();
+        let _ = bench.table.meter().take();
+        if number == 3 {
+            bench.transact("the third category", add).await;
+        } else {
+            bench.table.transact(&add).await.unwrap();
+        }
+        known = bench.table.batch_get(&membership::lists([&product.id]).unwrap()).await.unwrap().remove(0);
+        let _ = bench.table.meter().take();
+    }
+    let (id, known) = (product_id(3), known.unwrap());
+    bench.batch_get("one product", membership::prepare(&id).unwrap()).await;
+    bench.batch_get("one product", membership::lists([&id]).unwrap()).await;
+    bench.query("3 categories", 3, membership::of_product(&id).unwrap()).await;
+    let mut renamed: Stored<Product> = bench.table.get(&product::edit(&id).unwrap()).await.unwrap().unwrap();
+    renamed.meta.rev += 1;
+    renamed.data.name = "ICE - CUBED 22 LB".to_owned();
+    let _ = bench.table.meter().take();
+    bench.write("another name", membership::refresh(&renamed, &path("PARTY 1")).unwrap()).await;
+    bench.transact("one of 3", membership::remove(&known, &path("PARTY 2"), at(2)).unwrap()).await;
+}
+
+async fn places(bench: &mut Bench) {
+    let city = "Springfield".to_owned();
+    let id = StoreId::new("364").unwrap();
+    let store = place::Store { id, country: "US".to_owned(), city, name: "By the lake".to_owned() };
+    bench.write("one shop", place::create(&data::stored(store.clone(), 1)).unwrap()).await;
+    bench.get("one shop", place::get(&store.id).unwrap()).await;
+    bench.get("one shop", place::edit(&store.id).unwrap()).await;
+    bench.update("one shop", place::change(&store, 1, at(1)).unwrap()).await;
+    let month = "2026-01".parse().unwrap();
+    bench.query("one shop's day", 1, place::sales("US", &month, None).unwrap()).await;
 }
 
 async fn adjust(bench: &mut Bench) {
@@ -450,16 +508,89 @@ async fn orders(bench: &mut Bench) {
 async fn rest(bench: &mut Bench) {
     for number in 1..=25 {
         let (head, lines) = data::order(number, 5);
-        let rows: Vec<_> = lines.iter().map(|line| sales::derive(&head, line)).collect();
+        let counted_at = SalePlace::of(&head, None, place::store_of(&head));
+        let apply = sales::apply(&head, &lines, &sales::Derived::default(), counted_at).unwrap().remove(0);
         if number == 1 {
-            bench.transact("5 lines", sales::apply(&rows).unwrap()).await;
+            bench.transact("5 lines", apply).await;
         } else {
-            bench.table.transact(&sales::apply(&rows).unwrap()).await.unwrap();
+            bench.table.transact(&apply).await.unwrap();
         }
     }
     let _ = bench.table.meter().take();
     let sold = sales::of_product(&product_id(1), 2026, at(0), at(1000)).unwrap().limit(20);
     bench.query("a page of 20", 20, sold).await;
-    bench.write("1 KB of record", quarantine::put(&data::quarantined()).unwrap()).await;
-    bench.query("one record", 1, quarantine::list(&at(0).day()).unwrap()).await;
+    bench.query("5 lines and their place", 6, sales::derived(&order_id(1)).unwrap()).await;
+    places(bench).await;
+    expired(bench).await;
+    let marks = data::marks(10);
+    bench.batch_write("10 events", mark::keep(&marks).unwrap()).await;
+    let ids: Vec<_> = marks.iter().map(|mark| mark.event_id.as_str()).collect();
+    bench.batch_get("10 events", mark::known("bus", ids).unwrap()).await;
+    subscribers(bench).await;
+}
+
+/// Mail about the first order, and ten picking stations that are taken one after the other, by orders that are paid for it.
+async fn subscribers(bench: &mut Bench) {
+    bench.batch_get("customer and order", mail::prepare(&customer_id(1), &order_id(1)).unwrap()).await;
+    let (first, second) = (data::mail(1), data::mail(2));
+    bench.write("one event", mail::claim(&first, at(0)).unwrap()).await;
+    bench.write("one event", mail::settle(&first.event_id, MailState::Sent, at(1)).unwrap()).await;
+    bench.table.write(&mail::claim(&second, at(0)).unwrap()).await.unwrap();
+    let _ = bench.table.meter().take();
+    bench.write("one event", mail::release(&second, at(1)).unwrap()).await;
+    for number in 4..=14 {
+        let head = data::order(number, 5).0;
+        let step = Step {
+            order: &head,
+            lines: &[],
+            to: OrderStatus::Paid,
+            at: at(300),
+            by: "staff-7",
+            note: None,
+            carrier: None,
+            tracking: None,
+        };
+        bench.table.transact(&order::advance(step).unwrap()).await.unwrap();
+        let (job, born) = (data::waiting(number), data::born(number));
+        let _ = bench.table.meter().take();
+        let admit = picking::admit(&job.order_id, 10, &born, at(301)).unwrap();
+        if number == 13 {
+            bench.transact("one order", picking::wait(&job).unwrap()).await;
+            bench.transact("the last of 10 stations", admit).await;
+        } else {
+            bench.table.transact(&picking::wait(&job).unwrap()).await.unwrap();
+            if number < 13 {
+                bench.table.transact(&admit).await.unwrap();
+            }
+        }
+    }
+    let _ = bench.table.meter().take();
+    bench.get("10 stations taken", picking::stations().unwrap()).await;
+    bench.query("one waits", 1, picking::waiting().unwrap().limit(20)).await;
+    bench.transact("from 10 stations", picking::leave(&order_id(4), &data::born(4), at(302)).unwrap()).await;
+}
+
+async fn expired(bench: &mut Bench) {
+    // Cancelled by now, so closed.
+    let items = bench.table.query(&order::edit(&order_id(2)).unwrap()).await.unwrap().items;
+    let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
+    for item in items {
+        match item {
+            AnyEntity::Order(order) => head = Some(order),
+            AnyEntity::OrderLine(line) => lines.push(line),
+            AnyEntity::OrderStatusEvent(event) => history.push(event),
+            _ => {}
+        }
+    }
+    let (order, expires_at, at) = (&head.unwrap(), at(86_400), at(200));
+    let retirement = order::Retirement { order, lines: &lines, history: &history, expires_at, at };
+    let retire = order::retire(retirement).unwrap().remove(0);
+    let _ = bench.table.meter().take();
+    bench.transact("5 lines and 2 steps", retire).await;
+    let entry = data::expiration();
+    bench.write("one removal", expiration::record(&entry).unwrap()).await;
+    bench.query("one removal", 1, expiration::of_day(&entry.removed_at.day()).unwrap().limit(20)).await;
+    let archived = data::order(60, 5).0.to_item().unwrap();
+    let restored = archive::restored(archived, at, expires_at).unwrap();
+    bench.write("one head", archive::restore(&restored).unwrap()).await;
 }

@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::customer::{Address, Customer, Place, Tier};
+use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{AddressName, Born, CustomerId, LogId, OrderId, ProductId, SessionId, StoreId};
 use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
+use key_schema::mail::{self, Mail, MailState};
+use key_schema::mark::Mark;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderLine, OrderLog, OrderStatus};
-use key_schema::product::{CategoryPath, Product, ProductContent};
-use key_schema::quarantine::Quarantined;
+use key_schema::picking::WaitingJob;
+use key_schema::product::{CategoryPath, Copied, Product, ProductContent};
 use key_schema::review::Review;
 use key_schema::session::Session;
 
@@ -73,6 +76,7 @@ pub fn product(number: u8) -> Stored<Product> {
         id: product_id(number),
         category_path: path(),
         retired: false,
+        copied: Copied::default(),
         name: "ICE - CRUSHED/CUBED 22 LB".to_owned(),
         brand: "National".to_owned(),
         package_size: Some("22 LB".to_owned()),
@@ -128,6 +132,7 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         quantity: 2,
         unit_price: usd(129),
         total: usd(258),
+        expires_at: None,
     };
     let lines: Vec<_> = (1..=lines).map(|number| stored(line(number), number)).collect();
     let order = Order {
@@ -139,6 +144,7 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         store_id: Some(StoreId::new("330").unwrap()),
         total: usd(258 * i64::try_from(lines.len()).unwrap()),
         line_count: u64::try_from(lines.len()).unwrap(),
+        expires_at: None,
         invoice_number: None,
     };
     (stored(order, number), lines)
@@ -178,15 +184,32 @@ pub fn about() -> Stored<CategoryAbout> {
     stored(CategoryAbout { path: path(), title: Some("Ice".to_owned()), description }, 1)
 }
 
-pub fn quarantined() -> Stored<Quarantined> {
-    let record = Quarantined {
-        event_id: "7de3041dd709b024af6f29e4fa13d34c".to_owned(),
-        day: at(0).day(),
-        at: at(0),
-        expires_at: at(86_400),
-        consumer: "search".to_owned(),
-        reason: "malformed Order: missing field `status`".to_owned(),
-        record: "{\"eventID\":\"7de3041dd709b024af6f29e4fa13d34c\"} ".repeat(20),
+pub fn marks(number: u8) -> Vec<Stored<Mark>> {
+    (1..=number).map(|number| Mark::new("bus", &format!("{number:032x}"), at(0)).unwrap()).collect()
+}
+
+pub fn expiration() -> Stored<Expiration> {
+    let entry = Expiration {
+        kind: "Session".to_owned(),
+        item: "0123456789abcdef".repeat(4),
+        removed_at: at(0),
+        sequence_number: "100000000000000000001".to_owned(),
+        removed_by: RemovedBy::Ttl,
+        archive: format!("expired/{hash}/{hash}-100000000000000000001.json", hash = "0123456789abcdef".repeat(4)),
     };
-    stored(record, 1)
+    entry.stored().unwrap()
+}
+
+pub fn mail(number: u8) -> Stored<Mail> {
+    let mail = Mail {
+        event_id: format!("{number:032x}"),
+        expires_at: at(mail::LIFETIME_SECONDS),
+        state: MailState::Sending,
+        lease_until: at(15),
+    };
+    stored(mail, number)
+}
+
+pub fn waiting(number: u8) -> Stored<WaitingJob> {
+    stored(WaitingJob { order_id: order_id(number) }, number)
 }

@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::Error;
-use super::faults::{FaultKind, Faults, Strike};
+use crate::faults::{FaultKind, Faults, Strike};
 use body::Halves;
 use operation::Operation;
 

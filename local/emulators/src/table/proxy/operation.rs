@@ -1,6 +1,6 @@
 use hyper::HeaderMap;
 
-use super::super::faults::FaultKind;
+use crate::faults::FaultKind;
 
 /// What a request asks of DynamoDB, as far as faults and mending tell operations apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::EmbeddedTable;
-use super::super::faults::Fault;
 use super::*;
+use crate::faults::Fault;
 
 /// A table `shop` with a stream behind a proxy, both alive as long as this value.
 struct Shop {

@@ -1,0 +1,105 @@
+//! Measurements. Each prints a table, and writes JSON if asked to; none of them fails because something is slow.
+//!
+//! ```sh
+//! cargo run --release -p bench -- stream
+//! ```
+
+mod engine;
+pub mod records;
+pub mod replay;
+mod stream_bench;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A file, a pipe, a process.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// The embedded search engine.
+    #[error(transparent)]
+    Engine(#[from] emulators::search::Error),
+    /// The search client.
+    #[error(transparent)]
+    Search(#[from] search_index::SearchError),
+    /// The search client's settings.
+    #[error(transparent)]
+    Config(#[from] search_index::ConfigError),
+    /// What was measured did not do what it should.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl BenchError {
+    pub(crate) fn wrong(error: impl ToString) -> Self {
+        Self::Wrong(error.to_string())
+    }
+}
+
+/// Measures Bodega.
+#[derive(Debug, Parser)]
+#[command(name = "bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The stream's consumer with the search sink: records a second and CPU a record, in batches and one call a record.
+    Stream {
+        /// So many records.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        records: u64,
+        /// Write the figures to this file.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// A history imported into a local system of its own and then replayed twice, in random order: does the shop equal its table?
+    Replay(replay::ReplayArgs),
+    /// Be the search engine of a measurement, until standard input ends.
+    #[command(hide = true)]
+    Engine,
+    /// Be one function of a local system.
+    #[command(hide = true)]
+    Function {
+        /// The function's name in the template.
+        logical_id: String,
+    },
+}
+
+/// Runs the program with the arguments of the process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    let measured = match command {
+        Command::Stream { records, json } => {
+            one_thread().and_then(|runtime| runtime.block_on(stream_bench::run(records, json.as_deref())))
+        }
+        Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),
+        Command::Engine => many_threads().and_then(|runtime| runtime.block_on(engine::serve())),
+        Command::Function { logical_id } => one_thread()
+            .and_then(|runtime| runtime.block_on(local::functions::run(&logical_id)).map_err(BenchError::wrong)),
+    };
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// As many threads as a function has.
+fn one_thread() -> Result<Runtime, BenchError> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
+}
+
+fn many_threads() -> Result<Runtime, BenchError> {
+    Ok(Builder::new_multi_thread().enable_all().build()?)
+}

@@ -1,0 +1,291 @@
+//! A shop compared with what its table says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use key_schema::entity::AnyEntity;
+use key_schema::expiration;
+use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::order::{Order, OrderLine, OrderStatus};
+use key_schema::place::{PlaceSales, SalePlace};
+use key_schema::product::ProductSales;
+use key_schema::sales::{self, Sale};
+use ops::Pace;
+use ops::progress::Progress;
+use ops::search::{ReconcileOptions, reconcile};
+use search_index::Collection;
+use serde_json::Value;
+use stream::batch::{Batch, Change, Event, Remover};
+use stream::transitions::Rules;
+
+use super::recorder::Recorded;
+use super::shop::Shop;
+use crate::BenchError;
+
+/// How long a change may be on its way.
+const SETTLE: Duration = Duration::from_secs(2);
+/// So many differences of a kind are named.
+const NAMED: usize = 5;
+
+/// What was compared, and in what it differs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Documents in the index.
+    pub documents: u64,
+    /// Events that the bus took, each once.
+    pub events: usize,
+    /// Events that it took, as often as it took them.
+    pub published: usize,
+    /// Entries in the audit.
+    pub expirations: usize,
+    /// Rows and counters of sales.
+    pub derived: usize,
+    /// What differs.
+    pub differences: Vec<String>,
+}
+
+impl Compared {
+    /// Whether nothing differs.
+    #[must_use]
+    pub const fn is_equal(&self) -> bool {
+        self.differences.is_empty()
+    }
+
+    fn differs(&mut self, what: &str, names: impl IntoIterator<Item = String>) {
+        let names: Vec<String> = names.into_iter().collect();
+        if !names.is_empty() {
+            let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+            self.differences.push(format!("{what}: {} ({})", names.len(), shown.join(", ")));
+        }
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { documents, events, published, expirations, derived, differences } = self;
+        write!(f, "  {documents} documents, {events} events ({published} published), {expirations} expirations, ")?;
+        write!(f, "{derived} rows and counters of sales: ")?;
+        if differences.is_empty() {
+            return f.write_str("equal");
+        }
+        differences.iter().try_for_each(|difference| write!(f, "\n  DIFFERS: {difference}"))
+    }
+}
+
+/// Compares index, bus, audit and counters with the table.
+///
+/// # Errors
+/// [`BenchError`] when something cannot be read.
+pub async fn compare(shop: &Shop, recorded: &Recorded) -> Result<Compared, BenchError> {
+    let mut compared = Compared::default();
+    index(shop, &mut compared).await?;
+    let rules = Rules { table: shop.table_name().to_owned(), stock_low: stream::Settings::default().stock_low };
+    let history = History::of(recorded, &rules)?;
+    bus(shop, &history, &mut compared).await?;
+    audit(shop, &history, &mut compared).await?;
+    derived(shop, &mut compared).await?;
+    Ok(compared)
+}
+
+async fn index(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
+    let collections = Collection::ALL.to_vec();
+    let options = ReconcileOptions { collections, rate: None, dry_run: true, settle: SETTLE };
+    let reconciled = reconcile(&shop.search()?, &shop.items(), &options).await.map_err(BenchError::wrong)?;
+    compared.documents = reconciled.collections.iter().map(|collection| collection.documents).sum();
+    let drift = reconciled.collections.iter().filter(|collection| !collection.drift.is_none());
+    compared.differs("index", drift.map(|collection| format!("{}: {}", collection.collection, collection.drift)));
+    Ok(())
+}
+
+/// What the consumer must have made of the table's history: a function of its records.
+#[derive(Default)]
+struct History {
+    events: BTreeSet<String>,
+    /// The sequence numbers of audited removals, and the days on which they happened.
+    removals: BTreeSet<String>,
+    days: BTreeSet<String>,
+}
+
+impl History {
+    fn of(recorded: &Recorded, rules: &Rules) -> Result<Self, BenchError> {
+        let mut history = Self::default();
+        for record in recorded.by_function().flat_map(|(_, records)| records) {
+            let event = format!(r#"{{"Records":[{record}]}}"#);
+            let event: Event = serde_json::from_str(&event).map_err(BenchError::wrong)?;
+            for record in &Batch::decode(&event).map_err(BenchError::wrong)?.records {
+                let events = rules.events(record).map_err(BenchError::wrong)?;
+                history.events.extend(events.into_iter().map(|event| event.id.to_string()));
+                let audited = matches!(
+                    &record.change,
+                    Change::Removed {
+                        old: AnyEntity::Session(_) | AnyEntity::Cart(_) | AnyEntity::Order(_),
+                        by: Remover::Expiry | Remover::Unknown,
+                    }
+                );
+                if audited {
+                    history.removals.insert(record.origin.sequence.to_string());
+                    history.days.extend(record.origin.written_at.map(key_schema::instant::Instant::day));
+                }
+            }
+        }
+        Ok(history)
+    }
+}
+
+/// The events that the history gives, against those that the bus took; one id, one content.
+async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
+    let mut taken: BTreeMap<String, Value> = BTreeMap::new();
+    let mut other = Vec::new();
+    for mut event in shop.list("events").await? {
+        compared.published += 1;
+        if let Some(event) = event.as_object_mut() {
+            // How it was put, which is another each time.
+            event.remove("envelope");
+        }
+        let id = event.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match taken.get(&id) {
+            Some(first) if *first != event => other.push(id),
+            _ => drop(taken.insert(id, event)),
+        }
+    }
+    compared.events = taken.len();
+    compared.differs("events missing", history.events.iter().filter(|id| !taken.contains_key(*id)).cloned());
+    compared.differs("events of nothing", taken.into_keys().filter(|id| !history.events.contains(id)));
+    compared.differs("events of one id and other contents", other);
+    Ok(())
+}
+
+/// The removals that the history tells of, against the entries of the audit, and these against the objects in the archive.
+async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
+    let table = shop.table();
+    let mut entries = Vec::new();
+    for day in &history.days {
+        let mut after = None;
+        // Ends with the day: every page begins behind the one before.
+        loop {
+            let list = expiration::of_day(day).map_err(BenchError::wrong)?.after(after);
+            let page = table.query(&list).await.map_err(BenchError::wrong)?;
+            entries.extend(page.items.into_iter().map(|entry| entry.data));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    compared.expirations = entries.len();
+    let audited: BTreeSet<&str> = entries.iter().map(|entry| entry.sequence_number.as_str()).collect();
+    let missing = history.removals.iter().filter(|removal| !audited.contains(removal.as_str())).cloned();
+    compared.differs("expirations missing in the audit", missing);
+    let surplus = entries.len().saturating_sub(history.removals.len());
+    compared.differs("expirations too many in the audit", (surplus > 0).then(|| surplus.to_string()));
+    let archive = shop.archive();
+    let mut without = Vec::new();
+    for entry in &entries {
+        if archive.get(&entry.archive).await.map_err(BenchError::wrong)?.is_none() {
+            without.push(entry.archive.clone());
+        }
+    }
+    compared.differs("expirations without an object", without);
+    Ok(())
+}
+
+/// What the table holds of orders, and of what is derived from them.
+#[derive(Default)]
+struct Books {
+    orders: BTreeMap<String, Stored<Order>>,
+    lines: Vec<OrderLine>,
+    /// By order and line.
+    rows: BTreeMap<(String, u64), Sale>,
+    places: BTreeMap<String, SalePlace>,
+    products: BTreeMap<String, (u64, u64)>,
+    totals: BTreeMap<Total, (u64, i64)>,
+}
+
+/// A shop, a day, a currency.
+type Total = (String, String, String, String, String);
+
+impl Books {
+    fn enter(&mut self, entity: AnyEntity) {
+        match entity {
+            AnyEntity::Order(order) => drop(self.orders.insert(order.id.to_string(), order)),
+            AnyEntity::OrderLine(line) => self.lines.push(line.data),
+            AnyEntity::Sale(row) => drop(self.rows.insert((row.order_id.to_string(), row.line), row.data)),
+            AnyEntity::SalePlace(place) => drop(self.places.insert(place.order_id.to_string(), place.data)),
+            AnyEntity::ProductSales(sales) => {
+                self.products.insert(sales.product_id.to_string(), (sales.quantity, sales.orders));
+            }
+            AnyEntity::PlaceSales(sales) => {
+                let shop = (sales.country.clone(), sales.city.clone(), sales.store_id.to_string());
+                let total = (shop.0, shop.1, shop.2, sales.date.clone(), sales.currency.to_string());
+                self.totals.insert(total, (sales.orders, sales.amount));
+            }
+            _ => {}
+        }
+    }
+
+    fn check(&self, compared: &mut Compared) {
+        let mut rows = BTreeMap::new();
+        let mut products: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for line in &self.lines {
+            let Some(order) = self.orders.get(line.order_id.as_str()) else { continue };
+            if order.status == OrderStatus::Placing {
+                continue;
+            }
+            let row = sales::derive(order, line).data;
+            if !row.reversed {
+                let (quantity, orders) = products.entry(row.product_id.to_string()).or_default();
+                (*quantity, *orders) = (*quantity + row.quantity, *orders + 1);
+            }
+            rows.insert((row.order_id.to_string(), row.line), row);
+        }
+        compared.derived = self.rows.len() + self.products.len() + self.totals.len();
+        compared.differs("rows of sales", unlike(&rows, &self.rows));
+        // A counter that went back to nothing is as good as none.
+        let counted = self.products.iter().filter(|(_, counts)| **counts != (0, 0));
+        let counted = counted.map(|(id, counts)| (id.clone(), *counts)).collect();
+        compared.differs("counters of products", unlike(&products, &counted));
+
+        let mut totals: BTreeMap<Total, (u64, i64)> = BTreeMap::new();
+        let mut unplaced = Vec::new();
+        for order in self.orders.values().filter(|order| order.status.is_sale()) {
+            match self.places.get(order.id.as_str()) {
+                Some(place) if !place.reversed && place.total == order.total => {
+                    let shop = (place.country.clone(), place.city.clone(), place.store_id.to_string());
+                    let currency = order.total.currency.to_string();
+                    let total = (shop.0, shop.1, shop.2, order.placed_at.day(), currency);
+                    let (orders, amount) = totals.entry(total).or_default();
+                    (*orders, *amount) = (*orders + 1, *amount + order.total.amount);
+                }
+                _ => unplaced.push(order.id.to_string()),
+            }
+        }
+        compared.differs("orders that no place counts", unplaced);
+        let counted = self.totals.iter().filter(|(_, counts)| **counts != (0, 0));
+        let counted = counted.map(|(total, counts)| (total.clone(), *counts)).collect();
+        compared.differs("totals of places", unlike(&totals, &counted));
+    }
+}
+
+/// The keys under which two maps differ.
+fn unlike<K: Ord + fmt::Debug, V: PartialEq>(one: &BTreeMap<K, V>, other: &BTreeMap<K, V>) -> BTreeSet<String> {
+    let keys = one.keys().chain(other.keys());
+    keys.filter(|key| one.get(key) != other.get(key)).map(|key| format!("{key:?}")).collect()
+}
+
+async fn derived(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
+    let books = Mutex::new(Books::default());
+    let entities = [Order::NAME, OrderLine::NAME, Sale::NAME, SalePlace::NAME, ProductSales::NAME, PlaceSales::NAME];
+    let (items, pace, bar) = (shop.items(), Pace::new(None), Progress::hidden());
+    let scan = items.scan(&entities, &pace, &bar, async |items| {
+        let mut books = books.lock().unwrap_or_else(PoisonError::into_inner);
+        for item in items {
+            books.enter(AnyEntity::from_item(item)?);
+        }
+        Ok(())
+    });
+    scan.await.map_err(BenchError::wrong)?;
+    books.into_inner().unwrap_or_else(PoisonError::into_inner).check(compared);
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! A shop's history, taken by the consumer once as it happens and twice more in random order, and what came of it compared with the table.
+//!
+//! The functions are those of a running local system, in processes of their own, so what is shown holds for what is deployed. The parts stand
+//! alone, for tests that bring a history of their own: [`record`] reads the stream's records, [`replay`] gives them to the functions again,
+//! [`compare`] says in what the shop differs from what its table says.
+
+mod compare;
+mod recorder;
+mod run;
+mod shop;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use local::System;
+use serde_json::Value;
+use tokio::time::Instant;
+
+pub use compare::{Compared, compare};
+pub use recorder::{Recorded, record};
+pub use run::{ReplayArgs, run};
+pub use shop::Shop;
+
+use crate::BenchError;
+
+/// Functions that take the stream.
+pub const FUNCTIONS: [&str; 2] = ["StreamSearch", "StreamEvents"];
+/// One invocation, with the waiting for a process.
+const INVOCATION: Duration = Duration::from_secs(300);
+/// How often a batch is given to a function until it takes all of it.
+const ATTEMPTS: usize = 5;
+
+/// Gives the records of each function to it again: in batches of `size`, the batches in an order that `seed` decides.
+///
+/// # Errors
+/// [`BenchError::Wrong`] when a function does not take a batch.
+pub async fn replay(system: &System, recorded: &Recorded, size: usize, seed: u64) -> Result<u64, BenchError> {
+    let mut taken = 0;
+    for (function, records) in recorded.by_function() {
+        let mut batches: Vec<&[String]> = records.chunks(size.max(1)).collect();
+        fastrand::Rng::with_seed(seed).shuffle(&mut batches);
+        for batch in batches {
+            invoke(system, function, batch).await?;
+            taken += u64::try_from(batch.len()).unwrap_or_default();
+        }
+    }
+    Ok(taken)
+}
+
+async fn invoke(system: &System, function: &str, records: &[String]) -> Result<(), BenchError> {
+    let event = Bytes::from(format!(r#"{{"Records":[{}]}}"#, records.join(",")));
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        let answer = system.functions().invoke(function, event.clone(), Instant::now() + INVOCATION).await;
+        let answer = answer.map_err(BenchError::wrong)?;
+        let value: Value = serde_json::from_slice(&answer).map_err(BenchError::wrong)?;
+        match value.get("batchItemFailures").and_then(Value::as_array) {
+            Some(failures) if failures.is_empty() => return Ok(()),
+            _ => last = value.to_string(),
+        }
+    }
+    Err(BenchError::Wrong(format!("{function} does not take a batch of {}: {last}", records.len())))
+}

@@ -1,0 +1,115 @@
+//! Everything that the functions get of a table's stream.
+//!
+//! The stream has to be there still, all of it: the system is started with [`Options::keeps_stream`](local::Options::keeps_stream).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use local::System;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use stream_poller::{Endpoint, FunctionError, HttpStream, Invoke, Mapping, MappingSettings, Pace, Poller};
+use template::Template;
+
+use super::FUNCTIONS;
+use super::shop::Shop;
+use crate::BenchError;
+
+/// The records that each function got.
+#[derive(Debug, Default)]
+pub struct Recorded(BTreeMap<&'static str, Vec<String>>);
+
+#[derive(Default)]
+struct Kept(Mutex<BTreeMap<String, String>>);
+
+/// Reads the stream from its beginning, through the filters of each function.
+///
+/// # Errors
+/// [`BenchError::Wrong`] when the stream cannot be read, or a record was lost.
+pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result<Recorded, BenchError> {
+    let endpoint = Endpoint {
+        table_url: system.table_url().to_owned(),
+        stream_url: system.table_url().to_owned(),
+        access_key_id: shop.access_key().to_owned(),
+        region: shop.region().to_owned(),
+    };
+    let stream = HttpStream::of_table(endpoint, system.table()).await.map_err(BenchError::wrong)?;
+    let mut kept = Vec::new();
+    let mut mappings = Vec::new();
+    for function in FUNCTIONS {
+        let mut settings = MappingSettings::for_function(function);
+        let mapping = template.streams.iter().find(|stream| stream.function == function);
+        settings.filters = mapping.iter().flat_map(|stream| &stream.filters).map(ToString::to_string).collect();
+        settings.batch_size = 1_000;
+        let keeper = Arc::new(Kept::default());
+        kept.push((function, Arc::clone(&keeper)));
+        mappings.push(Mapping::new(settings, keeper, None).map_err(BenchError::wrong)?);
+    }
+    let poller = Poller::start(stream, mappings, Pace::default()).await.map_err(BenchError::wrong)?;
+    poller.drained().await;
+    let lost: u64 = poller.progress().mappings.iter().map(|mapping| mapping.lost).sum();
+    drop(poller);
+    if lost > 0 {
+        return Err(BenchError::Wrong(format!("{lost} records of the stream were not recorded")));
+    }
+    let take = |kept: &Kept| std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Recorded(kept.iter().map(|(name, kept)| (*name, take(kept).into_values().collect())).collect()))
+}
+
+impl Recorded {
+    /// The records of each function, in the order of the stream.
+    pub fn by_function(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        self.0.iter().map(|(function, records)| (*function, records.as_slice()))
+    }
+
+    /// How many records there are, those of several functions as often.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "Records")]
+    records: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    dynamodb: Sequenced,
+}
+
+#[derive(Deserialize)]
+struct Sequenced {
+    #[serde(rename = "SequenceNumber")]
+    sequence_number: String,
+}
+
+impl Kept {
+    fn keep(&self, payload: &[u8]) -> Result<(), serde_json::Error> {
+        let event: Event = serde_json::from_slice(payload)?;
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in event.records {
+            let Place { dynamodb: Sequenced { sequence_number } } = serde_json::from_str(record.get())?;
+            // As text in the order of numbers; and once, though the poller may deliver twice.
+            kept.insert(format!("{sequence_number:0>40}"), record.get().to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Invoke for Kept {
+    fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>> {
+        let kept = self.keep(&payload).map_err(|error| FunctionError::Failed(error.to_string()));
+        Box::pin(async move { kept.map(|()| Bytes::from_static(br#"{"batchItemFailures":[]}"#)) })
+    }
+}

@@ -1,0 +1,164 @@
+//! A system of a test's own, and clients of it.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use key_schema::instant::Instant;
+use key_schema::item::{Meta, Stored};
+use key_schema::session::Session;
+use local::{Log, Options, System};
+use serde_json::{Value, json};
+use template::Template;
+
+/// Starts a system on the embedded table, whose stream is kept.
+pub async fn start() -> System {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_bench"));
+    let template = Some(root().join("template.yaml"));
+    let options = Options {
+        template,
+        log: Log::Off,
+        environments: 3,
+        keeps_stream: true,
+        // Only the embedded table removes what has expired when it is told to.
+        table_endpoint: None,
+        streams_endpoint: None,
+        ..Options::from_environment(program)
+    };
+    System::start(options).await.unwrap()
+}
+
+pub async fn stop(system: System) {
+    system.shutdown().await;
+}
+
+pub fn template() -> Template {
+    Template::read(&root().join("template.yaml")).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Clients of the API, and of what lies behind it.
+pub struct Clients {
+    base: String,
+    http: reqwest::Client,
+    staff: String,
+    tokens: Box<dyn Fn(&str) -> String + Send + Sync>,
+    /// Orders that were placed.
+    pub orders: Mutex<Vec<String>>,
+}
+
+/// What a call was answered. A call that got no answer has the status 0.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Value,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.body);
+        self
+    }
+}
+
+impl Clients {
+    pub fn new(system: &System) -> Self {
+        let tokens: std::collections::BTreeMap<String, String> =
+            (0..16).map(|n| format!("c{n}")).map(|id| (id.clone(), system.token(&id, &[]))).collect();
+        Self {
+            base: system.url(),
+            http: reqwest::Client::new(),
+            staff: system.token("staff", &["staff".to_owned()]),
+            tokens: Box::new(move |id| tokens[id].clone()),
+            orders: Mutex::default(),
+        }
+    }
+
+    pub async fn staff(&self, method: &str, path: &str, headers: &[(&str, String)], body: Option<&Value>) -> Answer {
+        self.call(Some(&self.staff), method, path, headers, body).await
+    }
+
+    pub async fn customer(
+        &self,
+        id: &str,
+        method: &str,
+        path: &str,
+        headers: &[(&str, String)],
+        body: Option<&Value>,
+    ) -> Answer {
+        let token = (self.tokens)(id);
+        self.call(Some(&token), method, path, headers, body).await
+    }
+
+    /// A call behind the API, which must succeed.
+    pub async fn local(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let answer = self.call(None, method, path, &[], body).await;
+        assert!((200..300).contains(&answer.status), "{method} {path}: {answer:?}");
+        answer.body
+    }
+
+    /// Everything on the pages of a list behind the API.
+    pub async fn all(&self, path: &str) -> Vec<Value> {
+        let (mut items, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.local("GET", &format!("{path}{cursor}"), None).await;
+            items.extend(page["items"].as_array().unwrap().iter().cloned());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("?cursor={next}"),
+                None => return items,
+            }
+        }
+    }
+
+    async fn call(
+        &self,
+        token: Option<&str>,
+        method: &str,
+        path: &str,
+        headers: &[(&str, String)],
+        body: Option<&Value>,
+    ) -> Answer {
+        let mut request = self.http.request(method.parse().unwrap(), format!("{}{path}", self.base));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let Ok(answer) = request.send().await else { return Answer { status: 0, body: Value::Null } };
+        let status = answer.status().as_u16();
+        Answer { status, body: answer.json().await.unwrap_or_default() }
+    }
+}
+
+/// Puts a session into the table that has just ended.
+pub async fn ended_session(system: &System, id: &str) {
+    let now = Instant::now();
+    let session = Session {
+        id: id.parse().unwrap(),
+        customer_id: "c0".parse().unwrap(),
+        expires_at: now.plus_seconds(-60),
+        device: "Laptop".into(),
+    };
+    let session =
+        Stored { meta: Meta::new(format!("born-{id}").parse().unwrap(), now.plus_seconds(-3_600)), data: session };
+    let item = serde_json::to_value(session.to_item().unwrap()).unwrap();
+    let credential = "local/20260101/us-east-1/dynamodb/aws4_request";
+    // While the table throttles it is not written, which is as good.
+    let _ = reqwest::Client::new()
+        .post(system.table_url())
+        .header("content-type", "application/x-amz-json-1.0")
+        .header("x-amz-target", "DynamoDB_20120810.PutItem")
+        .header("x-amz-date", "20260101T000000Z")
+        .header("authorization", format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"))
+        .body(json!({"TableName": system.table(), "Item": item}).to_string())
+        .send()
+        .await;
+}

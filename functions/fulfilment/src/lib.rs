@@ -1,0 +1,102 @@
+//! The queue of picking jobs: a paid order waits for one of the warehouse's picking stations, and at most `PICKING_STATIONS` orders have one at a time.
+//!
+//! The messages of an SQS queue are events of the bus: an order was paid, or has left the warehouse (shipped or cancelled). What a message says is done in a
+//! transaction of its own ([`picking`]), then waiting orders are given what stations are free. The status of an order is the staff's to change,
+//! never this function's. `GET /v1/picking` shows who waits and who is being picked.
+//!
+//! Messages come at least once and in any order, and are answered one by one: a message that cannot be read, or whose step failed, is named and comes again
+//! alone, until the queue moves it to the queue of failures.
+
+pub mod message;
+pub mod picking;
+
+use std::time::{Duration, SystemTime};
+
+use lambda_runtime::{LambdaEvent, service_fn};
+use serde_json::{Value, json};
+use table::{Measured, SetupError, Table};
+use telemetry::emf::{Line, Unit};
+use tokio::time::Instant;
+
+use message::Batch;
+use picking::{Answer, Picking};
+
+/// How long before its deadline the function stops, so that its answer still gets out.
+const MARGIN: Duration = Duration::from_secs(1);
+/// The stations where the environment does not say.
+const DEFAULT_STATIONS: usize = 10;
+
+/// Why the function cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no way to the table.
+    #[error(transparent)]
+    Table(#[from] SetupError),
+    /// `PICKING_STATIONS` is no number of stations.
+    #[error(
+        "the environment variable PICKING_STATIONS must be a number from 1 to {}",
+        key_schema::picking::MAX_STATIONS
+    )]
+    Stations,
+}
+
+/// Takes messages of the picking queue for as long as the runtime lives.
+///
+/// Environment: `TABLE_NAME`, the SDK's own variables, and optionally `PICKING_STATIONS` (1 to 100, default 10).
+///
+/// # Errors
+/// [`StartError`], and when the Runtime API breaks.
+pub async fn run() -> Result<(), lambda_runtime::Error> {
+    telemetry::init("fulfilment");
+    let stations = stations(std::env::var("PICKING_STATIONS").ok().as_deref())?;
+    let picking = &Picking::new(Table::from_env().await.map_err(StartError::from)?, stations);
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Batch>| async move {
+        let (started, left) = (Instant::now(), event.context.deadline().duration_since(SystemTime::now()));
+        let stop = started + left.unwrap_or_default().saturating_sub(MARGIN);
+        // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
+        let answer = Box::pin(picking.take(&event.payload, stop)).await;
+        report(&event, &answer, started, &picking.costs());
+        Ok::<_, lambda_runtime::Error>(answer)
+    }))
+    .await
+}
+
+fn stations(given: Option<&str>) -> Result<usize, StartError> {
+    let Some(text) = given.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(DEFAULT_STATIONS) };
+    let number = text.parse().ok().filter(|number| (1..=key_schema::picking::MAX_STATIONS).contains(number));
+    number.ok_or(StartError::Stations)
+}
+
+fn report(event: &LambdaEvent<Batch>, answer: &Answer, started: Instant, costs: &[Measured]) {
+    let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    Line::new()
+        .metric("Messages", Unit::Count, count(event.payload.records.len()))
+        .metric("Failed", Unit::Count, count(answer.failed().len()))
+        .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
+        .property("request_id", event.context.request_id.as_str())
+        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .print();
+}
+
+/// Exact: a batch has at most 10,000 messages.
+#[allow(clippy::cast_precision_loss)]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn there_are_1_to_100_stations_and_10_unless_said() {
+        assert_eq!(stations(None).unwrap(), 10);
+        assert_eq!(stations(Some("")).unwrap(), 10);
+        assert_eq!(stations(Some(" 3 ")).unwrap(), 3);
+        for bad in ["0", "101", "-1", "ten", "1.5"] {
+            assert!(matches!(stations(Some(bad)), Err(StartError::Stations)), "{bad}");
+        }
+    }
+}

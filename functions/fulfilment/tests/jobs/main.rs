@@ -1,0 +1,8 @@
+//! The queue of picking jobs over a real table.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod answers;
+mod crashes;
+mod stations;
+mod support;

@@ -1,0 +1,164 @@
+//! At most so many at a time, everybody in turn, and nothing twice.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::{join, join_all};
+use key_schema::id::OrderId;
+use key_schema::order::OrderStatus;
+use serde_json::Value;
+
+use crate::support::{Warehouse, moved, order, paid, take};
+
+#[tokio::test]
+async fn the_first_orders_get_the_stations_and_the_others_wait_in_the_order_of_placing() {
+    let warehouse = Warehouse::open(2).await;
+    for number in [3, 1, 4, 2] {
+        warehouse.pay(&order(number)).await;
+    }
+    assert_eq!(warehouse.jobs().await, BTreeSet::from([order(1), order(3)]));
+    assert_eq!(warehouse.waiting().await, [order(2), order(4)]);
+
+    warehouse.set(&order(3), OrderStatus::Shipped).await;
+    assert!(warehouse.take(&[moved(&order(3), "picking", "shipped")]).await.is_empty());
+    assert_eq!(warehouse.jobs().await, BTreeSet::from([order(1), order(2)]));
+    assert_eq!(warehouse.waiting().await, [order(4)]);
+}
+
+#[tokio::test]
+async fn the_set_may_become_empty_and_be_filled_again() {
+    let warehouse = Warehouse::open(1).await;
+    for number in 1..=3 {
+        warehouse.pay(&order(number)).await;
+        assert_eq!(warehouse.jobs().await, BTreeSet::from([order(number)]));
+        warehouse.set(&order(number), OrderStatus::Cancelled).await;
+        assert!(warehouse.take(&[moved(&order(number), "paid", "cancelled")]).await.is_empty());
+        assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_order_that_is_told_twice_has_one_station() {
+    let warehouse = Warehouse::open(3).await;
+    for _ in 0..3 {
+        warehouse.pay(&order(1)).await;
+    }
+    let again = paid(&order(1));
+    assert!(warehouse.take(&[again.clone(), again.clone(), again.clone()]).await.is_empty());
+    join_all((0..10).map(|_| warehouse.take(std::slice::from_ref(&again)))).await;
+    assert_eq!(warehouse.jobs().await, BTreeSet::from([order(1)]));
+    assert!(warehouse.waiting().await.is_empty());
+}
+
+#[tokio::test]
+async fn being_picked_keeps_the_station() {
+    let warehouse = Warehouse::open(1).await;
+    warehouse.pay(&order(1)).await;
+    warehouse.set(&order(1), OrderStatus::Picking).await;
+    assert!(warehouse.take(&[moved(&order(1), "paid", "picking"), paid(&order(1))]).await.is_empty());
+    assert_eq!(warehouse.jobs().await, BTreeSet::from([order(1)]));
+    assert!(warehouse.waiting().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_order_that_is_cancelled_while_it_waits_is_never_picked() {
+    let warehouse = Warehouse::open(1).await;
+    for number in 1..=3 {
+        warehouse.pay(&order(number)).await;
+    }
+    warehouse.set(&order(2), OrderStatus::Cancelled).await;
+    assert!(warehouse.take(&[moved(&order(2), "paid", "cancelled")]).await.is_empty());
+    assert_eq!(warehouse.waiting().await, [order(3)]);
+    warehouse.set(&order(1), OrderStatus::Shipped).await;
+    assert!(warehouse.take(&[moved(&order(1), "picking", "shipped")]).await.is_empty());
+    assert_eq!(warehouse.jobs().await, BTreeSet::from([order(3)]));
+}
+
+#[tokio::test]
+async fn a_payment_that_is_told_after_the_order_has_left_changes_nothing() {
+    let warehouse = Warehouse::open(1).await;
+    for (number, status, to) in [(1, OrderStatus::Shipped, "shipped"), (2, OrderStatus::Cancelled, "cancelled")] {
+        warehouse.pay(&order(number)).await;
+        warehouse.set(&order(number), status).await;
+        assert!(warehouse.take(&[moved(&order(number), "picking", to)]).await.is_empty());
+        // Again, late, and both ways round.
+        assert!(warehouse.take(&[paid(&order(number))]).await.is_empty());
+        assert!(warehouse.take(&[moved(&order(number), "picking", to), paid(&order(number))]).await.is_empty());
+        assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
+    }
+    // Of an order that is not there at all.
+    assert!(warehouse.take(&[paid(&order(9))]).await.is_empty());
+    assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
+}
+
+#[tokio::test]
+async fn with_fewer_stations_nobody_is_sent_away_and_nobody_is_admitted() {
+    let warehouse = Warehouse::open(3).await;
+    for number in 1..=4 {
+        warehouse.pay(&order(number)).await;
+    }
+    let smaller = warehouse.with(2);
+    let leave = |number: u8| {
+        let (warehouse, smaller) = (&warehouse, &smaller);
+        async move {
+            warehouse.set(&order(number), OrderStatus::Shipped).await;
+            assert!(take(smaller, &[moved(&order(number), "picking", "shipped")]).await.is_empty());
+            (warehouse.jobs().await.len(), warehouse.waiting().await.len())
+        }
+    };
+    assert_eq!(leave(1).await, (2, 1));
+    assert_eq!(leave(2).await, (2, 0));
+}
+
+/// Fifty orders are paid at once and picked by three stations, while somebody watches.
+#[tokio::test(flavor = "multi_thread")]
+async fn however_many_are_paid_at_once_never_more_than_three_are_picked_and_all_are_in_the_end() {
+    const ORDERS: u8 = 50;
+    let warehouse = Warehouse::open(3).await;
+    let orders: Vec<OrderId> = (1..=ORDERS).map(order).collect();
+    join_all(orders.iter().map(|id| warehouse.set(id, OrderStatus::Paid))).await;
+
+    let over = AtomicBool::new(false);
+    let watch = async {
+        let mut looks = 0;
+        while !over.load(Ordering::Relaxed) {
+            let jobs = warehouse.jobs().await;
+            assert!(jobs.len() <= 3, "{jobs:?}");
+            looks += 1;
+        }
+        looks
+    };
+    let work = async {
+        join_all(orders.iter().map(|id| until_taken(&warehouse, paid(id)))).await;
+        let mut picked = BTreeSet::new();
+        while picked.len() < orders.len() {
+            let jobs = warehouse.jobs().await;
+            assert!(!jobs.is_empty(), "{} wait and nobody picks", warehouse.waiting().await.len());
+            // All stations finish at the same time, and each message comes twice.
+            join_all(jobs.iter().map(async |id| {
+                warehouse.set(id, OrderStatus::Shipped).await;
+                let shipped = moved(id, "picking", "shipped");
+                join(until_taken(&warehouse, shipped.clone()), until_taken(&warehouse, shipped)).await;
+            }))
+            .await;
+            for id in jobs {
+                assert!(picked.insert(id), "picked twice");
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        picked.len()
+    };
+    let (looks, picked) = join(watch, work).await;
+    println!("{picked} orders picked, looked {looks} times");
+    assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
+}
+
+/// As the queue does: again while the message fails.
+async fn until_taken(warehouse: &Warehouse, message: Value) {
+    for _ in 0..20 {
+        if warehouse.take(std::slice::from_ref(&message)).await.is_empty() {
+            return;
+        }
+    }
+    panic!("a message is never taken");
+}

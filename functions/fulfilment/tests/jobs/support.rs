@@ -1,0 +1,158 @@
+//! A warehouse: orders with a status, messages about them, and what the table says about the stations.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use emulators::table::Faults;
+use fixture::TestTable;
+use fulfilment::message::Batch;
+use fulfilment::picking::Picking;
+use futures::future::poll_fn;
+use key_schema::id::{Born, OrderId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::money::{Currency, Money};
+use key_schema::order::{Order, OrderStatus};
+use key_schema::picking;
+use serde_json::{Value, json};
+use table::Table;
+use tokio::time;
+
+const PLACED: &str = "2026-11-20T12:00:00.000Z";
+
+pub struct Warehouse {
+    test: TestTable,
+    table: Table,
+    pub picking: Picking,
+}
+
+impl Warehouse {
+    pub async fn open(stations: usize) -> Self {
+        let test = TestTable::create().await;
+        Self { table: test.table(), picking: Picking::new(test.table(), stations), test }
+    }
+
+    /// The same warehouse with another number of stations.
+    pub fn with(&self, stations: usize) -> Picking {
+        Picking::new(self.test.table(), stations)
+    }
+
+    /// What can be made to go wrong with the table.
+    pub fn faults(&self) -> &Faults {
+        self.test.faults()
+    }
+
+    /// Makes the order stand so.
+    pub async fn set(&self, id: &OrderId, status: OrderStatus) {
+        let at: Instant = PLACED.parse().unwrap();
+        let order = Order {
+            id: id.clone(),
+            customer_id: "c1".parse().unwrap(),
+            status,
+            placed_at: at,
+            reference: None,
+            store_id: None,
+            total: Money::new(129, Currency::USD),
+            line_count: 1,
+            expires_at: None,
+            invoice_number: None,
+        };
+        let item = Stored::new(order, Born::new("b1").unwrap(), at).to_item().unwrap();
+        let put = self.test.client().put_item().table_name(self.test.name());
+        put.set_item(Some(item.into())).send().await.unwrap();
+    }
+
+    /// The orders that have a station.
+    pub async fn jobs(&self) -> BTreeSet<OrderId> {
+        let stations = self.table.get(&picking::stations().unwrap()).await.unwrap();
+        stations.map(|stations| stations.data.jobs).unwrap_or_default()
+    }
+
+    /// The orders that wait, in order.
+    pub async fn waiting(&self) -> Vec<OrderId> {
+        let page = self.table.query(&picking::waiting().unwrap()).await.unwrap();
+        page.items.into_iter().map(|job| job.data.order_id).collect()
+    }
+
+    /// Takes messages in one batch and gives the ids of those that failed.
+    pub async fn take(&self, messages: &[Value]) -> Vec<String> {
+        take(&self.picking, messages).await
+    }
+
+    /// The order is paid, and the warehouse is told.
+    pub async fn pay(&self, id: &OrderId) {
+        self.set(id, OrderStatus::Paid).await;
+        assert!(self.take(&[paid(id)]).await.is_empty());
+    }
+}
+
+pub async fn take(picking: &Picking, messages: &[Value]) -> Vec<String> {
+    let answer = picking.take(&batch(messages), far()).await;
+    answer.failed().into_iter().map(ToOwned::to_owned).collect()
+}
+
+pub fn far() -> time::Instant {
+    time::Instant::now() + Duration::from_secs(60)
+}
+
+pub fn batch(messages: &[Value]) -> Batch {
+    serde_json::from_value(json!({"Records": messages})).unwrap()
+}
+
+pub fn order(number: u8) -> OrderId {
+    OrderId::generate(PLACED.parse::<Instant>().unwrap().plus_millis(number.into()), [number; 10])
+}
+
+pub fn paid(id: &OrderId) -> Value {
+    moved(id, "pending", "paid")
+}
+
+/// A message about a step of the order.
+pub fn moved(id: &OrderId, from: &str, to: &str) -> Value {
+    let data = json!({
+        "order_id": id, "customer_id": "c1", "from": from, "to": to, "total": {"amount": 129, "currency": "USD"}, "placed_at": PLACED,
+    });
+    let detail = json!({"id": format!("{:032x}", 7), "type": "OrderStatusChanged", "version": 1, "occurred_at": PLACED, "data": data});
+    message(&format!("{id}-{to}"), &detail)
+}
+
+pub fn message(id: &str, detail: &Value) -> Value {
+    let event = json!({
+        "version": "0", "id": "7f3c2d5e-6a40-4c1f-9b5e-3f0c6b1d2e4a", "detail-type": detail["type"], "source": "bodega",
+        "account": "123456789012", "time": "2026-11-20T12:00:01Z", "region": "eu-central-1", "resources": [], "detail": detail,
+    });
+    json!({"messageId": id, "receiptHandle": "h", "body": event.to_string(), "attributes": {}, "messageAttributes": {}})
+}
+
+/// Polls the future to its end, and does something when it has waited `polls` times; the result and whether it came to that.
+pub async fn disturbed_after<T>(polls: usize, disturb: impl Fn(), future: impl Future<Output = T>) -> (T, bool) {
+    let (mut future, mut waits) = (pin!(future), 0);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready((value, waits > polls)),
+        Poll::Pending => {
+            if waits == polls {
+                disturb();
+            }
+            waits += 1;
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+/// Polls until the future has waited `polls` times, then drops it, as a crash does. `None` if it crashed.
+pub async fn crash_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut left) = (pin!(future), polls);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            Poll::Pending
+        }
+    })
+    .await
+}

@@ -1,0 +1,66 @@
+//! What was removed because its time was over.
+
+use std::fmt;
+use std::str::FromStr;
+
+use http_api::{Problem, Request, Response, Store};
+use key_schema::expiration::{self, Expiration, RemovedBy};
+use key_schema::instant::Instant;
+use serde::Serialize;
+
+/// GET audit/expirations?day=: the removals of a day in UTC, newest first; today's when it is left out.
+pub async fn expirations(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let given: Option<Day> = request.query_as("day")?;
+    let parameters = [("day", request.query("day")?.unwrap_or_default())];
+    let page = request.page(&store.cursors, expiration::OF_DAY.id, &parameters)?;
+    // Today's list goes on as the list of that day when midnight comes between two pages.
+    let begun = page.after().as_deref().and_then(expiration::day_of);
+    let day = given.map(|day| day.0).or(begun).unwrap_or_else(|| Instant::now().day());
+    let query = expiration::of_day(&day)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<Entry<'_>> = found.items.iter().map(|entry| Entry::from(&entry.data)).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// A removal as staff sees it. It names nobody: who has a key finds its entries by the key's hash, and whose it was says the archive object,
+/// as long as that is kept.
+#[derive(Serialize)]
+struct Entry<'a> {
+    entity: &'a str,
+    item: &'a str,
+    removed_at: Instant,
+    removed_by: RemovedBy,
+    sequence_number: &'a str,
+    archive: &'a str,
+}
+
+impl<'a> From<&'a Expiration> for Entry<'a> {
+    fn from(entry: &'a Expiration) -> Self {
+        let Expiration { kind, item, removed_at, sequence_number, removed_by, archive } = entry;
+        Self { entity: kind, item, removed_at: *removed_at, removed_by: *removed_by, sequence_number, archive }
+    }
+}
+
+/// A day, `2017-01-01`.
+struct Day(String);
+
+/// The text is no day.
+#[derive(Debug)]
+struct NoDay;
+
+impl fmt::Display for NoDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("must be a day such as 2017-01-01")
+    }
+}
+
+impl FromStr for Day {
+    type Err = NoDay;
+
+    fn from_str(text: &str) -> Result<Self, NoDay> {
+        let midnight: Instant = format!("{text}T00:00:00Z").parse().map_err(|_| NoDay)?;
+        // The parser of instants is more lenient than this.
+        if midnight.day() == text { Ok(Self(text.to_owned())) } else { Err(NoDay) }
+    }
+}

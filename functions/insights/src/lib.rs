@@ -1,0 +1,27 @@
+//! Insights: what staff wants to know about the shop as a whole.
+
+mod audit;
+mod sales;
+mod stores;
+
+use http_api::{Error, Routes, Store};
+
+/// The routes of this function.
+#[must_use]
+pub fn routes() -> Routes<Store> {
+    Routes::new()
+        .on("GET /v1/audit/expirations", |store, request| Box::pin(audit::expirations(store, request)))
+        .on("GET /v1/sales/{country}", |store, request| Box::pin(sales::of_place(store, request)))
+        .on("GET /v1/stores/{id}", |store, request| Box::pin(stores::read(store, request)))
+        .on("PUT /v1/stores/{id}", |store, request| Box::pin(stores::put(store, request)))
+}
+
+/// Answers requests until the environment is shut down.
+///
+/// # Errors
+/// When the environment lacks what the function needs, or the Runtime API breaks.
+pub async fn run() -> Result<(), Error> {
+    telemetry::init("insights");
+    let store = Store::from_env().await?;
+    http_api::run(routes(), store).await
+}

@@ -1,0 +1,42 @@
+//! Sales by place.
+
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::id::{StoreId, check};
+use key_schema::money::Money;
+use key_schema::place::{self, Month, PlacePath, PlaceSales};
+use serde::Serialize;
+
+/// GET sales/{country}?month=&path=: what was sold in a month, by city, shop, day and currency; `path` leaves one city, one shop or one day of it.
+pub async fn of_place(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let country = request.path_by("country", |text| check(text).map(|()| text.to_owned()))?;
+    let month: Month = request
+        .query_as("month")?
+        .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `month` is missing."))?;
+    let within: Option<PlacePath> = request.query_as("path")?;
+    let (month_text, path) = (month.to_string(), request.query("path")?.unwrap_or_default());
+    let parameters = [("country", country.as_str()), ("month", month_text.as_str()), ("path", path)];
+    let page = request.page(&store.cursors, place::SALES.id, &parameters)?;
+    let query = place::sales(&country, &month, within.as_ref())?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<TotalView<'_>> = found.items.iter().map(|total| TotalView::from(&total.data)).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// What a shop sold on a day, in one currency.
+#[derive(Serialize)]
+struct TotalView<'a> {
+    country: &'a str,
+    city: &'a str,
+    store_id: &'a StoreId,
+    date: &'a str,
+    orders: u64,
+    total: Money,
+}
+
+impl<'a> From<&'a PlaceSales> for TotalView<'a> {
+    fn from(sales: &'a PlaceSales) -> Self {
+        let PlaceSales { country, city, store_id, date, currency, orders, amount } = sales;
+        Self { country, city, store_id, date, orders: *orders, total: Money::new(*amount, *currency) }
+    }
+}

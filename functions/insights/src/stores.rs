@@ -1,0 +1,89 @@
+//! Shops: where each one is. Sales by place come from it.
+
+use http_api::read::text;
+use http_api::url::location;
+use http_api::{Code, Precondition, Problem, Request, Response, Store as Shared};
+use key_schema::id::{MAX_ID_BYTES, StoreId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::place::{self, Store};
+use serde::Serialize;
+use table::WriteError;
+
+/// The longest name of a shop, in bytes of UTF-8.
+const MAX_NAME: usize = 200;
+
+/// GET stores/{id}.
+pub async fn read(shared: &Shared, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: StoreId = request.path("id")?;
+    let store = shared.table.get(&place::get(&id)?).await?.ok_or_else(no_such_store)?;
+    Ok(current(&store))
+}
+
+/// PUT stores/{id}. With `If-None-Match: *` it enters a shop, with If-Match it replaces what is said of one. What was sold before stays
+/// counted where it was.
+pub async fn put(shared: &Shared, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: StoreId = request.path("id")?;
+    let precondition = request.precondition()?;
+    let mut body = request.object()?;
+    let country = body.required("country", text(1..=MAX_ID_BYTES));
+    let city = body.required("city", text(1..=MAX_ID_BYTES));
+    let name = body.required("name", text(1..=MAX_NAME));
+    let (country, city, name) = body.finish((country, city, name))?;
+    let (store, at) = (Store { id, country, city, name }, Instant::now());
+    match precondition {
+        Precondition::Absent => create(shared, store, at).await,
+        Precondition::Version(version) => change(shared, &store, version, at).await,
+    }
+}
+
+async fn create(shared: &Shared, store: Store, at: Instant) -> Result<Response, Problem> {
+    let store = Stored::new(store, shared.born(at)?, at);
+    let location = location(&["stores", store.id.as_str()]);
+    match shared.table.write(&place::create(&store)?).await {
+        Ok(()) => Ok(Response::created(location, &StoreView::from(&store)).etag(store.meta.version)),
+        Err(WriteError::Refused(_)) => {
+            Err(Problem::new(Code::AlreadyExists, "There is a shop with this id.").location(location))
+        }
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+async fn change(shared: &Shared, store: &Store, version: u64, at: Instant) -> Result<Response, Problem> {
+    match shared.table.update(&place::change(store, version, at)?).await {
+        Ok(store) => Ok(current(&store)),
+        Err(WriteError::Refused(None)) => Err(no_such_store()),
+        Err(WriteError::Refused(Some(_))) => Err(Problem::version_mismatch()),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+fn current(store: &Stored<Store>) -> Response {
+    Response::ok(&StoreView::from(store)).etag(store.meta.version)
+}
+
+fn no_such_store() -> Problem {
+    Problem::not_found("store")
+}
+
+#[derive(Serialize)]
+struct StoreView<'a> {
+    id: &'a StoreId,
+    country: &'a str,
+    city: &'a str,
+    name: &'a str,
+    version: u64,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> From<&'a Stored<Store>> for StoreView<'a> {
+    fn from(store: &'a Stored<Store>) -> Self {
+        let Store { id, country, city, name } = &store.data;
+        let meta = &store.meta;
+        let (version, created_at, updated_at) = (meta.version, meta.created_at, meta.updated_at);
+        Self { id, country, city, name, version, created_at, updated_at }
+    }
+}

@@ -1,0 +1,237 @@
+//! Shops, and sales by place.
+
+use fixture::TestTable;
+use http_api::sample::{Answered, Call};
+use key_schema::id::Born;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::money::{Currency, Money};
+use key_schema::order::{Order, OrderStatus};
+use key_schema::place::{self, SalePlace};
+use key_schema::sales::{self, Derived};
+use serde_json::{Value, json};
+
+struct Shop {
+    test: TestTable,
+}
+
+/// A sale: shop, day, currency, amount.
+type Sold<'a> = (&'a str, &'a str, &'a str, i64);
+
+impl Shop {
+    async fn open() -> Self {
+        Self { test: TestTable::create().await }
+    }
+
+    async fn send(&self, call: Call) -> Answered {
+        call.send(&insights::routes(), &self.test.store()).await
+    }
+
+    /// Enters a shop and expects that to succeed.
+    async fn enter(&self, id: &str, country: &str, city: &str) {
+        let body = json!({"country": country, "city": city, "name": "Shop"});
+        let answer = self.send(put(id).header("if-none-match", "*").json(&body).staff("s1")).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+    }
+
+    /// Counts an order, as the stream does.
+    async fn sell(&self, number: usize, (store, day, currency, amount): Sold<'_>) {
+        let order = Order {
+            id: format!("o{number}").parse().unwrap(),
+            customer_id: "c1".parse().unwrap(),
+            status: OrderStatus::Pending,
+            placed_at: format!("{day}T12:00:00Z").parse().unwrap(),
+            reference: None,
+            store_id: Some(store.parse().unwrap()),
+            total: Money::new(amount, currency.parse::<Currency>().unwrap()),
+            line_count: 0,
+            expires_at: None,
+            invoice_number: None,
+        };
+        let (table, id) = (self.test.table(), place::store_of(&order));
+        let store = table.get(&place::edit(&id).unwrap()).await.unwrap();
+        let counted_at = SalePlace::of(&order, store.as_deref(), id);
+        let head = Stored::new(order, Born::new("b1").unwrap(), Instant::EPOCH);
+        for transaction in sales::apply(&head, &[], &Derived::default(), counted_at).unwrap() {
+            table.transact(&transaction).await.unwrap();
+        }
+    }
+
+    /// What is listed: city, shop, day, orders, total.
+    async fn sales(&self, country: &str, query: &[(&str, &str)]) -> Vec<String> {
+        let answer = self.send(list(country, query).staff("s1")).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body["items"].as_array().unwrap().iter().map(line).collect()
+    }
+}
+
+fn line(item: &Value) -> String {
+    let text = |name: &str| item[name].as_str().unwrap().to_owned();
+    let (total, orders) = (&item["total"], &item["orders"]);
+    let amount = format!("{} {}", total["amount"], total["currency"].as_str().unwrap());
+    format!("{}/{}/{}: {orders} for {amount}", text("city"), text("store_id"), text("date"))
+}
+
+fn put(id: &str) -> Call {
+    Call::new("PUT /v1/stores/{id}").path("id", id)
+}
+
+fn get(id: &str) -> Call {
+    Call::new("GET /v1/stores/{id}").path("id", id)
+}
+
+fn list(country: &str, query: &[(&str, &str)]) -> Call {
+    let call = Call::new("GET /v1/sales/{country}").path("country", country);
+    query.iter().fold(call, |call, (name, value)| call.query(name, value))
+}
+
+#[tokio::test]
+async fn a_shop_is_entered_once_read_and_changed_by_whoever_has_seen_it_last() {
+    let shop = Shop::open().await;
+    let body = json!({"country": "CH", "city": "Zürich #8", "name": "By the lake"});
+    let entered = shop.send(put("3/64").header("if-none-match", "*").json(&body).staff("s1")).await;
+    assert_eq!((entered.status, entered.version()), (201, Some(1)));
+    assert_eq!(entered.header("location"), Some("/v1/stores/3%2F64"));
+    let again = shop.send(put("3/64").header("if-none-match", "*").json(&body).staff("s1")).await;
+    assert_eq!((again.status, again.code()), (409, Some("already_exists")));
+    assert_eq!(again.header("location"), Some("/v1/stores/3%2F64"));
+    let read = shop.send(get("3/64").staff("s1")).await;
+    assert_eq!((read.status, read.version(), &read.body), (200, Some(1), &entered.body));
+    let moved = json!({"country": "DE", "city": "Konstanz", "name": "By the lake"});
+    let change = |tag| put("3/64").header("if-match", tag).json(&moved).staff("s1");
+    let changed = shop.send(change("\"1\"")).await;
+    assert_eq!((changed.status, changed.version(), &changed.body["city"]), (200, Some(2), &json!("Konstanz")));
+    let stale = shop.send(change("\"1\"")).await;
+    assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
+    assert_eq!(shop.send(get("3/64").staff("s1")).await.body, changed.body);
+}
+
+#[tokio::test]
+async fn of_many_who_enter_or_change_a_shop_at_once_one_wins() {
+    let shop = Shop::open().await;
+    let statuses = async |headers: (&'static str, &'static str)| {
+        let attempts = (0..6).map(|number| {
+            let body = json!({"country": "CH", "city": format!("City {number}"), "name": "x"});
+            shop.send(put("s").header(headers.0, headers.1).json(&body).staff("s1"))
+        });
+        let mut statuses: Vec<u16> =
+            futures::future::join_all(attempts).await.iter().map(|answer| answer.status).collect();
+        statuses.sort_unstable();
+        statuses
+    };
+    assert_eq!(statuses(("if-none-match", "*")).await, [201, 409, 409, 409, 409, 409]);
+    assert_eq!(statuses(("if-match", "\"1\"")).await, [200, 412, 412, 412, 412, 412]);
+}
+
+#[tokio::test]
+async fn a_shop_that_cannot_be_is_refused() {
+    let shop = Shop::open().await;
+    let good = json!({"country": "CH", "city": "Bern", "name": "x"});
+    assert_eq!(shop.send(put("s").json(&good).staff("s1")).await.status, 428);
+    assert_eq!(shop.send(put("s").header("if-match", "\"1\"").json(&good).staff("s1")).await.status, 404);
+    assert_eq!(shop.send(get("s").staff("s1")).await.status, 404);
+    let bad = json!({"country": "", "city": "a\u{7}b", "name": 5, "street": "x"});
+    let answer = shop.send(put("s").header("if-none-match", "*").json(&bad).staff("s1")).await;
+    let mut pointers = answer.pointers();
+    pointers.sort_unstable();
+    assert_eq!((answer.status, pointers), (422, vec!["/city", "/country", "/name", "/street"]));
+    for id in ["", "a\u{7}b", &"x".repeat(129)] {
+        assert_eq!(shop.send(get(id).staff("s1")).await.code(), Some("invalid_id"), "{id:?}");
+    }
+}
+
+#[tokio::test]
+async fn sales_are_listed_by_any_part_of_a_country_in_one_query() {
+    let shop = Shop::open().await;
+    let cities = ["Zürich", "Züri", "Zürich #8", "a~b", "100%", "蘇黎世", "St. Gallen"];
+    for (number, city) in cities.iter().enumerate() {
+        shop.enter(&format!("s{number}"), "CH", city).await;
+        shop.sell(number, (&format!("s{number}"), "2017-01-05", "CHF", 100)).await;
+    }
+    shop.enter("t#0", "CH", "Zürich").await;
+    for (number, day) in ["2017-01-05", "2017-01-06", "2017-01-06", "2017-02-01"].iter().enumerate() {
+        shop.sell(100 + number, ("t#0", day, "CHF", 10)).await;
+    }
+    shop.sell(200, ("t#0", "2017-01-06", "EUR", 7)).await;
+    let january = ("month", "2017-01");
+    let all = shop.sales("CH", &[january]).await;
+    assert_eq!(all.len(), cities.len() + 3, "{all:?}");
+    for (number, city) in cities.iter().enumerate().skip(1) {
+        let segment = key_schema::product::segment::encode(&[(*city).to_owned()]);
+        let of_city = shop.sales("CH", &[january, ("path", segment.as_str())]).await;
+        assert_eq!(of_city, [format!("{city}/s{number}/2017-01-05: 1 for 100 CHF")]);
+    }
+    let _ = shop.test.table().meter().take();
+    let of = async |path| shop.sales("CH", &[january, ("path", path)]).await;
+    let in_shop = [
+        "Zürich/t#0/2017-01-05: 1 for 10 CHF",
+        "Zürich/t#0/2017-01-06: 2 for 20 CHF",
+        "Zürich/t#0/2017-01-06: 1 for 7 EUR",
+    ];
+    assert_eq!(of("Z_C3_BCrich~t_230").await, in_shop);
+    assert_eq!(of("Z_C3_BCrich~t_230~2017-01-06").await, in_shop[1..]);
+    assert_eq!(of("Z_C3_BCrich").await.len(), 4);
+    assert_eq!(shop.sales("CH", &[("month", "2017-02")]).await, ["Zürich/t#0/2017-02-01: 1 for 10 CHF"]);
+    assert!(shop.sales("C", &[january]).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_pages_of_a_month_lead_through_all_its_totals_once() {
+    let shop = Shop::open().await;
+    for number in 0..7 {
+        shop.sell(number, (&format!("s{number}"), "2017-01-05", "USD", 1)).await;
+    }
+    let (mut found, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let mut query = vec![("month", "2017-01"), ("limit", "3")];
+        query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let answer = shop.send(list("US", &query).staff("s1")).await;
+        found.extend(answer.body["items"].as_array().unwrap().iter().map(line));
+        match answer.body["next_cursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    let expected: Vec<String> = (0..7).map(|number| format!("unknown/s{number}/2017-01-05: 1 for 1 USD")).collect();
+    assert_eq!(found, expected);
+    let cursor = cursor.unwrap();
+    for other in [vec![("month", "2017-02")], vec![("month", "2017-01"), ("path", "unknown")]] {
+        let query: Vec<_> = other.into_iter().chain([("cursor", cursor.as_str())]).collect();
+        assert_eq!(shop.send(list("US", &query).staff("s1")).await.code(), Some("cursor_invalid"));
+    }
+}
+
+#[tokio::test]
+async fn a_month_is_needed_and_what_is_no_month_or_no_place_is_refused() {
+    let shop = Shop::open().await;
+    let refused = async |query: &[(&str, &str)]| {
+        let answer = shop.send(list("US", query).staff("s1")).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{query:?}");
+    };
+    refused(&[]).await;
+    for month in ["", "2017", "2017-13", "2017-00", "2017-1", "2017-01-01", "+017-01", "2017-01 ", "２０１７-01"] {
+        refused(&[("month", month)]).await;
+    }
+    let day = "unknown~s1~2017-02-30";
+    for path in ["", "~", "a~", "A B", "a_", "_41", "_c3_bc", "a~b~c", day, "a~b~2017-01-01~d", "_07", "a~b~2017-1-1"] {
+        refused(&[("month", "2017-01"), ("path", path)]).await;
+    }
+    refused(&[("month", "2017-01"), ("month", "2017-02")]).await;
+    for country in ["", "a\u{7}b", &"x".repeat(129)] {
+        let answer = shop.send(list(country, &[("month", "2017-01")]).staff("s1")).await;
+        assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{country:?}");
+    }
+}
+
+#[tokio::test]
+async fn customers_and_nobody_see_neither_shops_nor_sales() {
+    let shop = Shop::open().await;
+    let body = json!({"country": "CH", "city": "Bern", "name": "x"});
+    let calls = || [get("s"), put("s").header("if-none-match", "*").json(&body), list("US", &[("month", "2017-01")])];
+    for call in calls() {
+        assert_eq!(shop.send(call).await.status, 401);
+    }
+    for call in calls() {
+        assert_eq!(shop.send(call.customer("c1")).await.status, 403);
+    }
+}

@@ -1,0 +1,88 @@
+//! Tells customers about their orders by mail: a confirmation when one is placed, a message at each step that matters to them.
+//!
+//! # Once, as far as possible
+//!
+//! The events come at least once, from the bus, from the retries of an asynchronous invocation, and from a queue that is redriven; SES takes a message as
+//! often as it is given. So each event's message is claimed before it is sent, and recorded afterwards:
+//!
+//! ```text
+//! claim (a lease of 10 s) ──▶ send ──▶ SES accepts ──▶ record as sent
+//!                                             └─ window ─┘
+//! ```
+//!
+//! - Before SES accepts, a failure costs nothing: the next attempt sends. One that broke off without a word keeps others away until its lease has run
+//!   out: the next waits for that while it has time, then fails, and Lambda makes another after a minute.
+//! - After the record, nothing is sent again, however often and however late the event comes: within 35 days the record says so, and a replay of the bus's
+//!   archive tells of nothing that is older than 30 days.
+//! - **Between SES's acceptance and the record lies the window in which a crash repeats a message**: the machine ends, or SES's answer is lost, in the milliseconds between
+//!   the two. The next attempt cannot know, and sends a second mail: better twice than never. A record that cannot be written keeps the window shut all the
+//!   same, because the invocation ends well then and nothing tries again.
+//!
+//! Two attempts never send at the same time: an attempt stops sending before its lease ends ([`notifier`]).
+//!
+//! Nothing here logs to whom a message goes or what it says.
+
+pub mod event;
+pub mod mailer;
+pub mod message;
+pub mod notifier;
+
+use std::time::{Duration, SystemTime};
+
+use key_schema::instant;
+use lambda_runtime::{LambdaEvent, service_fn};
+use serde_json::{Value, json};
+use table::{Measured, Table};
+use telemetry::emf::{Line, Unit};
+
+use event::Delivery;
+use mailer::Ses;
+use notifier::{Notifier, NotifyError, Outcome, SEND_UNTIL};
+use tokio::time::Instant;
+
+/// What must be left of an invocation after a message was sent, for its record and the answer.
+const MARGIN: Duration = Duration::from_secs(3);
+
+/// Takes events of the bus for as long as the runtime lives.
+///
+/// Environment: `TABLE_NAME`, `MAIL_FROM` (the address that mail comes from, which SES must know as verified), and the SDK's own variables.
+///
+/// # Errors
+/// When the environment lacks what the function needs, or the Runtime API breaks.
+pub async fn run() -> Result<(), lambda_runtime::Error> {
+    telemetry::init("notifier");
+    let from = aws::variable("MAIL_FROM")?;
+    let mailer = Ses::new(&aws::config().await?, from);
+    let notifier = &Notifier::new(Table::from_env().await?, mailer);
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Delivery>| async move {
+        let started = Instant::now();
+        let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
+        let patience = started + left.saturating_sub(SEND_UNTIL + MARGIN);
+        // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
+        let outcome = Box::pin(notifier.take(&event.payload, instant::Instant::now(), patience)).await;
+        report(&event, &outcome, started, &notifier.costs());
+        outcome.map(|_| ()).map_err(lambda_runtime::Error::from)
+    }))
+    .await
+}
+
+/// One line an event, without anything of the person.
+fn report(event: &LambdaEvent<Delivery>, outcome: &Result<Outcome, NotifyError>, started: Instant, costs: &[Measured]) {
+    let (kind, id) = event.payload.names();
+    let is = |wanted: Outcome| f64::from(u8::from(matches!(outcome, Ok(outcome) if *outcome == wanted)));
+    let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    Line::new()
+        .metric("Sent", Unit::Count, is(Outcome::Sent))
+        .metric("Rejected", Unit::Count, is(Outcome::Rejected))
+        .metric("Failed", Unit::Count, f64::from(u8::from(outcome.is_err())))
+        .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
+        .property("request_id", event.context.request_id.as_str())
+        .property("event_id", id)
+        .property("event", kind)
+        .property("outcome", outcome.as_ref().map_or("failed", |outcome| outcome.as_str()))
+        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .print();
+    if let Err(error) = outcome {
+        tracing::warn!(event_id = id, event = kind, %error, "a message was not sent");
+    }
+}

@@ -1,0 +1,145 @@
+//! What customers read.
+//!
+//! Plain text only: nothing in it is markup, so nothing that a client wrote can become any. Line breaks come from here alone; control characters
+//! of names and notes are blanks, so that no text can pretend to be a header or a line of ours.
+
+use std::fmt::Write as _;
+
+use bus::Kind;
+use key_schema::customer::Customer;
+use key_schema::money::Money;
+use key_schema::order::{CustomerOrder, OrderLine};
+
+use crate::event::Occasion;
+
+/// The longest text of a client's that is quoted, in characters.
+const MAX_QUOTED: usize = 200;
+
+/// A message to one person. It has no `Debug`, so that it cannot end in a log.
+pub struct Message {
+    to: String,
+    subject: String,
+    text: String,
+    kind: Kind,
+}
+
+impl Message {
+    /// The recipient's address.
+    #[must_use]
+    pub fn to(&self) -> &str {
+        &self.to
+    }
+
+    /// The subject, one line.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The kind of the event that it tells.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Tells a customer about his order; `lines` are shown where there are any.
+    #[must_use]
+    pub fn about(occasion: Occasion, customer: &Customer, order: &CustomerOrder, lines: &[OrderLine]) -> Self {
+        let number = order.reference.as_ref().map_or(order.id.as_str(), |reference| reference.as_str());
+        let number = quoted(number);
+        let (title, sentence) = words(occasion);
+        let mut text = format!("Dear {},\n\n", quoted(&customer.name));
+        let _ = writeln!(text, "{}", sentence.replace("{number}", &number));
+        if occasion == Occasion::Shipped {
+            for (label, value) in [("Carrier", &order.carrier), ("Tracking number", &order.tracking)] {
+                if let Some(value) = value {
+                    let _ = write!(text, "\n{label}: {}", quoted(value));
+                }
+            }
+            if order.carrier.is_some() || order.tracking.is_some() {
+                text.push('\n');
+            }
+        }
+        text.push('\n');
+        for line in lines {
+            let _ = writeln!(text, "{} x {}: {}", line.quantity, quoted(&line.name), amount(line.total));
+        }
+        let _ = writeln!(text, "Total: {}", amount(order.total));
+        let _ = writeln!(text, "Ordered on: {}", order.placed_at.day());
+        let kind = if occasion == Occasion::Placed { Kind::OrderPlaced } else { Kind::OrderStatusChanged };
+        Self { to: customer.email.to_string(), subject: title.replace("{number}", &number), text, kind }
+    }
+
+    /// Whether the recipient is one address and nothing else. A mail service reads more into an address field than a shop does: lists, names,
+    /// groups and comments, which these characters make.
+    #[must_use]
+    pub fn has_plain_recipient(&self) -> bool {
+        !self.to.contains([',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'])
+    }
+}
+
+const fn words(occasion: Occasion) -> (&'static str, &'static str) {
+    match occasion {
+        Occasion::Placed => ("Your order {number}", "thank you for your order {number}. This is what we have noted:"),
+        Occasion::Paid => ("Your order {number} is paid", "we have received the payment of your order {number}."),
+        Occasion::Shipped => ("Your order {number} is on its way", "your order {number} has left our warehouse."),
+        Occasion::Delivered => ("Your order {number} was delivered", "your order {number} has been delivered."),
+        Occasion::Cancelled => ("Your order {number} was cancelled", "your order {number} has been cancelled."),
+        Occasion::Returned => ("Your order {number} was returned", "your order {number} has come back to us."),
+    }
+}
+
+/// A client's text on one line.
+fn quoted(text: &str) -> String {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    text.chars().map(|c| if breaks(c) { ' ' } else { c }).take(MAX_QUOTED).collect()
+}
+
+/// `12.99 USD`, with as many decimals as ISO 4217 gives the currency.
+fn amount(money: Money) -> String {
+    let currency = money.currency.as_str();
+    let decimals = match currency {
+        "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF" | "UGX" | "UYI" | "VND"
+        | "VUV" | "XAF" | "XOF" | "XPF" => 0,
+        "BHD" | "IQD" | "JOD" | "KWD" | "LYD" | "OMR" | "TND" => 3,
+        "CLF" | "UYW" => 4,
+        _ => 2,
+    };
+    let sign = if money.amount < 0 { "-" } else { "" };
+    let minor = 10_u64.pow(decimals);
+    let (whole, part) = (money.amount.unsigned_abs() / minor, money.amount.unsigned_abs() % minor);
+    match usize::try_from(decimals) {
+        Ok(width) if width > 0 => format!("{sign}{whole}.{part:0width$} {currency}"),
+        _ => format!("{sign}{whole} {currency}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn amounts_have_the_decimals_of_their_currency() {
+        let shown = |amount_: i64, currency: &str| amount(Money::new(amount_, currency.parse().unwrap()));
+        assert_eq!(shown(1299, "USD"), "12.99 USD");
+        assert_eq!(shown(5, "EUR"), "0.05 EUR");
+        assert_eq!(shown(-5, "EUR"), "-0.05 EUR");
+        assert_eq!(shown(1299, "JPY"), "1299 JPY");
+        assert_eq!(shown(1299, "KWD"), "1.299 KWD");
+        assert_eq!(shown(i64::MIN, "USD"), "-92233720368547758.08 USD");
+    }
+
+    #[test]
+    fn a_quoted_text_is_one_line_of_bounded_length() {
+        assert_eq!(quoted("Ann\r\nBcc: x@example.com\u{2028}\u{0}"), "Ann  Bcc: x@example.com  ");
+        assert_eq!(quoted(&"é".repeat(500)).chars().count(), MAX_QUOTED);
+    }
+}

@@ -1,0 +1,80 @@
+//! The window in which a crash repeats a message, and that there is no other.
+
+use notifier::notifier::{LEASE, NotifyError, Outcome};
+
+use crate::support::{Act, NOW, Shop, at, at_once, crash_after, crash_when_called, patient};
+
+fn after_the_lease() -> key_schema::instant::Instant {
+    at(NOW).plus_millis(i64::try_from(LEASE.as_millis()).unwrap()).plus_seconds(2)
+}
+
+#[tokio::test]
+async fn a_crash_before_the_message_is_accepted_costs_nothing() {
+    let shop = Shop::open().await;
+    let event = shop.placed(1);
+    shop.post.next(Act::LoseIt);
+    assert!(crash_when_called(&shop.post, 1, shop.notifier.take(&event, at(NOW), at_once())).await.is_none());
+    assert_eq!(shop.post.sent().len(), 0);
+    // Nobody knows yet that it crashed.
+    let early = shop.notifier.take(&event, at(NOW).plus_seconds(1), at_once()).await;
+    assert!(matches!(early, Err(NotifyError::Claimed)), "{early:?}");
+    assert_eq!(shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap(), Outcome::Sent);
+    assert_eq!(shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap(), Outcome::Known);
+    assert_eq!(shop.post.sent().len(), 1);
+}
+
+#[tokio::test]
+async fn with_time_an_attempt_outlasts_the_lease_of_one_that_crashed() {
+    let shop = Shop::open().await;
+    let event = shop.placed(1);
+    shop.post.next(Act::LoseIt);
+    assert!(crash_when_called(&shop.post, 1, shop.notifier.take(&event, at(NOW), at_once())).await.is_none());
+    let nearly_over = at(NOW).plus_millis(i64::try_from(LEASE.as_millis()).unwrap() - 100);
+    assert_eq!(shop.notifier.take(&event, nearly_over, patient()).await.unwrap(), Outcome::Sent);
+    assert_eq!(shop.post.sent().len(), 1);
+}
+
+/// The stated exception: between the mail service's acceptance and the record.
+#[tokio::test]
+async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
+    let shop = Shop::open().await;
+    let event = shop.placed(1);
+    shop.post.next(Act::LoseTheAnswer);
+    assert!(crash_when_called(&shop.post, 1, shop.notifier.take(&event, at(NOW), at_once())).await.is_none());
+    assert_eq!(shop.post.sent().len(), 1);
+    assert_eq!(shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap(), Outcome::Sent);
+    assert_eq!(shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap(), Outcome::Known);
+    assert_eq!(shop.post.sent().len(), 2);
+}
+
+/// Dropped at every place where it waits: what a crash there costs follows from whether the message was accepted, and is one more mail at most.
+#[tokio::test]
+async fn a_crash_anywhere_else_neither_loses_nor_repeats() {
+    let shop = Shop::open().await;
+    let (mut repeated, mut crashes) = (0, 0);
+    for polls in 0..500 {
+        let event = shop.placed(u32::try_from(polls).unwrap());
+        let before = shop.post.sent().len();
+        let ended = crash_after(polls, shop.notifier.take(&event, at(NOW), at_once())).await;
+        let accepted = shop.post.sent().len() - before;
+        if ended.is_none() {
+            crashes += 1;
+        }
+        let last = shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap();
+        let sent = shop.post.sent().len() - before;
+        match (ended, accepted) {
+            (None, 0) => assert_eq!((sent, last), (1, Outcome::Sent), "after {polls} waits"),
+            (None, _) => {
+                assert!(sent <= 2, "after {polls} waits");
+                repeated += usize::from(sent == 2);
+            }
+            (Some(outcome), _) => {
+                assert_eq!((outcome.unwrap(), sent, last), (Outcome::Sent, 1, Outcome::Known));
+                println!("{crashes} crashes, {repeated} of them repeated the message");
+                assert!(crashes > 5 && repeated > 0, "the window is there, and this has hit it");
+                return;
+            }
+        }
+    }
+    panic!("it never ends");
+}

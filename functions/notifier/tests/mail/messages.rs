@@ -1,0 +1,207 @@
+//! Who is told what, and how often.
+
+use emulators::table::{Fault, FaultKind};
+use futures::future::join_all;
+use notifier::mailer::MailError;
+use notifier::notifier::{NotifyError, Outcome};
+use serde_json::json;
+
+use crate::support::{Act, NOW, Shop, at, at_once, delivery, patient};
+
+#[tokio::test]
+async fn a_placed_order_is_confirmed_with_its_lines() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    let [sent] = shop.post.sent().try_into().unwrap();
+    assert_eq!((sent.to.as_str(), sent.kind), ("zoe@example.com", "OrderPlaced"));
+    assert_eq!(sent.subject, format!("Your order {}", shop.order));
+    let text = format!(
+        "Dear Zoë,\n\nthank you for your order {}. This is what we have noted:\n\n2 x ICE - CRUSHED/CUBED: 2.58 USD\n1 x Milk: 0.99 USD\n\
+         Total: 3.57 USD\nOrdered on: 2026-11-20\n",
+        shop.order
+    );
+    assert_eq!(sent.text, text);
+}
+
+#[tokio::test]
+async fn the_steps_that_matter_to_a_customer_are_told_and_no_others() {
+    let shop = Shop::open().await;
+    let steps = [
+        ("pending", "paid", Some("is paid")),
+        ("paid", "picking", None),
+        ("picking", "shipped", Some("is on its way")),
+        ("shipped", "delivered", Some("was delivered")),
+        ("delivered", "returned", Some("was returned")),
+        ("paid", "cancelled", Some("was cancelled")),
+    ];
+    for (number, (from, to, subject)) in (1..).zip(steps) {
+        let outcome = shop.notifier.take(&shop.moved(number, from, to), at(NOW), at_once()).await.unwrap();
+        assert_eq!(outcome, if subject.is_some() { Outcome::Sent } else { Outcome::NoNews }, "{to}");
+        let last = shop.post.sent().pop().unwrap();
+        assert!(subject.is_none_or(|subject| last.subject.ends_with(subject)), "{}", last.subject);
+        assert_eq!(last.kind, "OrderStatusChanged");
+    }
+    assert_eq!(shop.post.sent().len(), 5);
+}
+
+#[tokio::test]
+async fn a_shipment_is_told_with_carrier_and_number_and_the_clients_own_reference() {
+    let shop = Shop::open().await;
+    let mut copy = shop.copy();
+    copy.carrier = Some("Post".into());
+    copy.tracking = Some("CH-0001\r\nBcc: everybody@example.com".into());
+    copy.reference = Some("basket #26984851472".parse().unwrap());
+    shop.put(copy).await;
+    shop.notifier.take(&shop.moved(1, "picking", "shipped"), at(NOW), at_once()).await.unwrap();
+    let [sent] = shop.post.sent().try_into().unwrap();
+    assert_eq!(sent.subject, "Your order basket #26984851472 is on its way");
+    assert!(
+        sent.text.contains("\nCarrier: Post\nTracking number: CH-0001  Bcc: everybody@example.com\n"),
+        "{}",
+        sent.text
+    );
+}
+
+#[tokio::test]
+async fn what_a_customer_calls_himself_is_one_line_and_no_header() {
+    let shop = Shop::of("Zoë\r\nTotal: 0.00 USD\u{2028}Bcc: x@example.com", "zoe@example.com").await;
+    shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap();
+    let [sent] = shop.post.sent().try_into().unwrap();
+    assert!(sent.text.starts_with("Dear Zoë  Total: 0.00 USD Bcc: x@example.com,\n\n"), "{}", sent.text);
+    assert!(!sent.subject.contains(char::is_control));
+}
+
+#[tokio::test]
+async fn an_event_that_comes_again_is_told_once() {
+    let shop = Shop::open().await;
+    let event = shop.placed(1);
+    assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    for later in [0, 1, 15_001, 86_400_000, 30 * 86_400_000] {
+        assert_eq!(shop.notifier.take(&event, at(NOW).plus_millis(later), at_once()).await.unwrap(), Outcome::Known);
+    }
+    assert_eq!(shop.post.calls(), 1);
+}
+
+#[tokio::test]
+async fn of_deliveries_at_the_same_time_one_sends() {
+    let shop = Shop::open().await;
+    let event = shop.placed(1);
+    let outcomes = join_all((0..20).map(|_| shop.notifier.take(&event, at(NOW), at_once()))).await;
+    let sent = outcomes.iter().filter(|outcome| matches!(outcome, Ok(Outcome::Sent))).count();
+    let others =
+        |outcome: &&Result<Outcome, NotifyError>| matches!(outcome, Ok(Outcome::Known) | Err(NotifyError::Claimed));
+    assert_eq!((sent, outcomes.iter().filter(others).count()), (1, 19));
+    assert_eq!(shop.post.calls(), 1);
+}
+
+#[tokio::test]
+async fn with_time_a_delivery_waits_for_the_one_under_way() {
+    let shop = Shop::open().await;
+    let event = shop.placed(1);
+    let outcomes = join_all((0..20).map(|_| shop.notifier.take(&event, at(NOW), patient()))).await;
+    let count = |wanted| outcomes.iter().filter(|outcome| matches!(outcome, Ok(outcome) if *outcome == wanted)).count();
+    assert_eq!((count(Outcome::Sent), count(Outcome::Known)), (1, 19));
+}
+
+#[tokio::test]
+async fn who_is_gone_gets_no_mail() {
+    let shop = Shop::open().await;
+    shop.remove("CUSTOMER#c1", "PROFILE").await;
+    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Nobody);
+    let shop = Shop::open().await;
+    shop.remove("CUSTOMER#c1", &format!("ORDER#{}", shop.order)).await;
+    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Nobody);
+    assert_eq!(shop.post.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_busy_mail_service_is_asked_again_in_the_same_attempt() {
+    let shop = Shop::open().await;
+    for _ in 0..2 {
+        shop.post.next(Act::Fail(MailError::Throttled("TooManyRequestsException".into())));
+    }
+    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    assert_eq!((shop.post.calls(), shop.post.sent().len()), (3, 1));
+}
+
+#[tokio::test]
+async fn what_was_certainly_not_sent_is_tried_again_without_a_wait() {
+    let shop = Shop::open().await;
+    shop.post.next(Act::Fail(MailError::Refused("SendingPausedException".into())));
+    let event = shop.placed(1);
+    let failed = shop.notifier.take(&event, at(NOW), at_once()).await;
+    assert!(matches!(failed, Err(NotifyError::Mail(MailError::Refused(_)))), "{failed:?}");
+    assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    assert_eq!(shop.post.sent().len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_for_good_is_given_up() {
+    let shop = Shop::open().await;
+    shop.post.next(Act::Fail(MailError::Rejected("MessageRejected".into())));
+    let event = shop.placed(1);
+    assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Rejected);
+    assert_eq!(shop.notifier.take(&event, at(NOW).plus_seconds(60), at_once()).await.unwrap(), Outcome::Known);
+    assert_eq!((shop.post.calls(), shop.post.sent().len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_recipient_that_is_more_than_one_address_is_not_written_to() {
+    for email in ["zoe,eve@example.com", "<zoe@example.com", "zoe;eve@example.com", "\"zoe\"@example.com"] {
+        let shop = Shop::of("Zoë", email).await;
+        assert_eq!(
+            shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(),
+            Outcome::Rejected,
+            "{email}"
+        );
+        assert_eq!(shop.post.calls(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_written_sends_nothing_again() {
+    let shop = Shop::open().await;
+    let faults = shop.table.faults().clone();
+    shop.post.next(Act::AcceptAfter(Box::new(move || {
+        faults.add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
+    })));
+    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    assert_eq!(shop.post.sent().len(), 1);
+}
+
+#[tokio::test]
+async fn a_record_that_is_written_late_is_written() {
+    let shop = Shop::open().await;
+    let (event, faults) = (shop.placed(1), shop.table.faults().clone());
+    shop.post.next(Act::AcceptAfter(Box::new(move || {
+        faults.add(Fault { kind: FaultKind::Error, rate: 1.0, count: Some(3), seed: 1 }).unwrap();
+    })));
+    assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    assert_eq!(shop.notifier.take(&event, at(NOW).plus_seconds(60), at_once()).await.unwrap(), Outcome::Known);
+}
+
+#[tokio::test]
+async fn a_replay_of_the_archive_tells_no_old_stories() {
+    let shop = Shop::open().await;
+    let mut replayed = shop.placed(1);
+    replayed.replay = Some("rebuild".into());
+    let late = at(NOW).plus_seconds(30 * 86_400 + 1);
+    assert_eq!(shop.notifier.take(&replayed, late, at_once()).await.unwrap(), Outcome::NoNews);
+    assert_eq!(shop.post.calls(), 0);
+    // An event that was merely late is told.
+    assert_eq!(shop.notifier.take(&shop.placed(1), late, at_once()).await.unwrap(), Outcome::Sent);
+}
+
+#[tokio::test]
+async fn an_event_that_is_not_known_fails_and_one_for_others_is_passed_over() {
+    let shop = Shop::open().await;
+    let mut newer = shop.placed(1);
+    newer.detail["version"] = json!(2);
+    let unknown = delivery("OrderEaten", 2, json!({}));
+    for event in [newer, unknown] {
+        assert!(matches!(shop.notifier.take(&event, at(NOW), at_once()).await, Err(NotifyError::Event(_))));
+    }
+    let stock = delivery("StockLow", 3, json!({"product_id": "p1", "available": 3, "threshold": 10}));
+    assert_eq!(shop.notifier.take(&stock, at(NOW), at_once()).await.unwrap(), Outcome::NoNews);
+    assert_eq!(shop.post.calls(), 0);
+}

@@ -1,0 +1,75 @@
+//! The way out as SES sees it.
+
+use aws::SdkConfig;
+use aws_sdk_sesv2::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
+use emulators::faults::{Fault, FaultKind};
+use emulators::mail::{Mail, MailServer};
+use notifier::mailer::Ses;
+use notifier::notifier::{Notifier, NotifyError, Outcome};
+
+use crate::support::{NOW, Shop, at, at_once};
+
+fn ses(server: &MailServer) -> Ses {
+    let config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new("eu-central-1"))
+        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test")))
+        .endpoint_url(server.url())
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .build();
+    Ses::new(&config, "shop@example.com".to_owned())
+}
+
+fn mails(server: &MailServer) -> Vec<Mail> {
+    server.sent(0, 100).items
+}
+
+#[tokio::test]
+async fn a_message_reaches_the_mail_service_as_it_was_written() {
+    let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());
+    let notifier = Notifier::new(shop.table.table(), ses(&server));
+    assert_eq!(notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    let [mail] = mails(&server).try_into().unwrap();
+    assert_eq!(
+        (mail.from.as_str(), mail.to.as_slice()),
+        ("shop@example.com", ["zoe@example.com".to_owned()].as_slice())
+    );
+    assert_eq!(mail.subject, format!("Your order {}", shop.order));
+    assert!(mail.text.starts_with("Dear Zoë,\n"));
+    assert_eq!(mail.tags.into_iter().collect::<Vec<_>>(), [("event".to_owned(), "OrderPlaced".to_owned())]);
+}
+
+/// SES takes no letters outside ASCII before the `@`.
+#[tokio::test]
+async fn an_address_that_the_mail_service_refuses_is_given_up() {
+    let (shop, server) = (Shop::of("Zoë", "zoë@example.com").await, MailServer::start().await.unwrap());
+    let notifier = Notifier::new(shop.table.table(), ses(&server));
+    assert_eq!(notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Rejected);
+    assert_eq!(notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Known);
+    assert!(mails(&server).is_empty());
+}
+
+#[tokio::test]
+async fn a_throttled_mail_service_is_asked_again() {
+    let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());
+    server.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: Some(3), seed: 0 }).unwrap();
+    let notifier = Notifier::new(shop.table.table(), ses(&server));
+    assert_eq!(notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    assert_eq!(mails(&server).len(), 1);
+}
+
+/// The request of such an answer may have been accepted: only the lease lets another attempt begin.
+#[tokio::test]
+async fn an_unclear_answer_is_not_followed_by_another_request_at_once() {
+    for kind in [FaultKind::Error, FaultKind::Reset] {
+        let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());
+        server.faults().add(Fault { kind, rate: 1.0, count: Some(1), seed: 0 }).unwrap();
+        let (notifier, event) = (Notifier::new(shop.table.table(), ses(&server)), shop.placed(1));
+        assert!(
+            matches!(notifier.take(&event, at(NOW), at_once()).await, Err(NotifyError::Mail(error)) if !error.is_certain())
+        );
+        assert!(matches!(notifier.take(&event, at(NOW).plus_seconds(1), at_once()).await, Err(NotifyError::Claimed)));
+        assert_eq!(notifier.take(&event, at(NOW).plus_seconds(60), at_once()).await.unwrap(), Outcome::Sent);
+        assert_eq!(mails(&server).len(), 1);
+    }
+}

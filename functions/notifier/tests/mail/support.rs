@@ -1,0 +1,253 @@
+//! A shop with one order, events about it, and a post office with a script.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::{Future, pending};
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use fixture::TestTable;
+use futures::future::poll_fn;
+use key_schema::customer::{Customer, Tier};
+use key_schema::id::{Born, CustomerId, OrderId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::order::{CustomerOrder, OrderLine, OrderStatus};
+use notifier::event::Delivery;
+use notifier::mailer::{MailError, Mailer};
+use notifier::message::Message;
+use notifier::notifier::Notifier;
+use serde_json::{Value, json};
+use tokio::time::Instant as Clock;
+
+pub const NOW: &str = "2026-11-20T12:00:00.000Z";
+
+pub fn at(text: &str) -> Instant {
+    text.parse().unwrap()
+}
+
+/// No patience: whoever finds another attempt under way fails.
+pub fn at_once() -> Clock {
+    Clock::now()
+}
+
+/// Patience for longer than any test takes.
+pub fn patient() -> Clock {
+    Clock::now() + Duration::from_secs(60)
+}
+
+/// What happens to the next message.
+pub enum Act {
+    /// It is refused.
+    Fail(MailError),
+    /// It is accepted after this was done.
+    AcceptAfter(Box<dyn Fn() + Send>),
+    /// It never arrives, and nobody says so.
+    LoseIt,
+    /// It is accepted, and the answer never comes.
+    LoseTheAnswer,
+}
+
+/// A message that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    pub to: String,
+    pub subject: String,
+    pub text: String,
+    pub kind: &'static str,
+}
+
+#[derive(Clone, Default)]
+pub struct Post {
+    sent: Arc<Mutex<Vec<Sent>>>,
+    script: Arc<Mutex<VecDeque<Act>>>,
+    calls: Arc<Mutex<u32>>,
+}
+
+impl Post {
+    pub fn sent(&self) -> Vec<Sent> {
+        self.sent.lock().unwrap().clone()
+    }
+
+    pub fn calls(&self) -> u32 {
+        *self.calls.lock().unwrap()
+    }
+
+    pub fn next(&self, act: Act) {
+        self.script.lock().unwrap().push_back(act);
+    }
+
+    fn accept(&self, message: &Message) {
+        self.sent.lock().unwrap().push(Sent {
+            to: message.to().to_owned(),
+            subject: message.subject().to_owned(),
+            text: message.text().to_owned(),
+            kind: message.kind().as_str(),
+        });
+    }
+}
+
+impl Mailer for Post {
+    async fn send(&self, message: &Message) -> Result<(), MailError> {
+        *self.calls.lock().unwrap() += 1;
+        let act = self.script.lock().unwrap().pop_front();
+        // A place to crash before, and one after the message is accepted.
+        tokio::task::yield_now().await;
+        match act {
+            Some(Act::Fail(error)) => return Err(error),
+            Some(Act::LoseIt) => pending().await,
+            Some(Act::LoseTheAnswer) => {
+                self.accept(message);
+                pending::<()>().await;
+            }
+            Some(Act::AcceptAfter(done)) => {
+                done();
+                self.accept(message);
+            }
+            None => self.accept(message),
+        }
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+}
+
+pub struct Shop {
+    pub table: TestTable,
+    pub post: Post,
+    pub notifier: Notifier<Post>,
+    pub customer: CustomerId,
+    pub order: OrderId,
+}
+
+impl Shop {
+    /// A customer with one order of two lines.
+    pub async fn open() -> Self {
+        Self::of("Zoë", "zoe@example.com").await
+    }
+
+    pub async fn of(name: &str, email: &str) -> Self {
+        let table = TestTable::create().await;
+        let post = Post::default();
+        let notifier = Notifier::new(table.table(), post.clone());
+        let order = OrderId::generate(at(NOW), [7; 10]);
+        let shop = Self { table, post, notifier, customer: CustomerId::new("c1").unwrap(), order };
+        shop.put(Customer {
+            id: shop.customer.clone(),
+            email: email.parse().unwrap(),
+            username: "zoe".parse().unwrap(),
+            tier: Tier::Bronze,
+            name: name.into(),
+            place: None,
+            addresses: BTreeMap::new(),
+        })
+        .await;
+        shop.put(shop.copy()).await;
+        for (line, name, amount) in [(1, "ICE - CRUSHED/CUBED", 258), (2, "Milk", 99)] {
+            shop.put(OrderLine {
+                order_id: shop.order.clone(),
+                line,
+                product_id: format!("p{line}").parse().unwrap(),
+                name: name.into(),
+                quantity: 3 - line,
+                unit_price: usd(129),
+                total: usd(amount),
+                expires_at: None,
+            })
+            .await;
+        }
+        shop
+    }
+
+    pub fn copy(&self) -> CustomerOrder {
+        CustomerOrder {
+            id: self.order.clone(),
+            customer_id: self.customer.clone(),
+            placed_at: at(NOW),
+            reference: None,
+            total: usd(357),
+            line_count: 2,
+            shipped_at: None,
+            expires_at: None,
+            status: OrderStatus::Pending,
+            carrier: None,
+            tracking: None,
+        }
+    }
+
+    pub async fn put<T: Entity>(&self, data: T) {
+        let item = Stored::new(data, Born::new("b1").unwrap(), at(NOW)).to_item().unwrap();
+        let put = self.table.client().put_item().table_name(self.table.name());
+        put.set_item(Some(item.into())).send().await.unwrap();
+    }
+
+    pub async fn remove(&self, pk: &str, sk: &str) {
+        use aws_sdk_dynamodb::types::AttributeValue::S;
+        let delete = self.table.client().delete_item().table_name(self.table.name());
+        delete.key("PK", S(pk.into())).key("SK", S(sk.into())).send().await.unwrap();
+    }
+
+    /// The event of the order's placing, with a number for its id.
+    pub fn placed(&self, number: u32) -> Delivery {
+        let data = json!({
+            "order_id": self.order, "reference": null, "customer_id": self.customer, "store_id": null, "status": "pending",
+            "total": {"amount": 357, "currency": "USD"}, "line_count": 2, "placed_at": NOW,
+        });
+        delivery("OrderPlaced", number, data)
+    }
+
+    /// The event of a step of the order.
+    pub fn moved(&self, number: u32, from: &str, to: &str) -> Delivery {
+        let data = json!({
+            "order_id": self.order, "customer_id": self.customer, "from": from, "to": to,
+            "total": {"amount": 357, "currency": "USD"}, "placed_at": NOW,
+        });
+        delivery("OrderStatusChanged", number, data)
+    }
+}
+
+pub fn delivery(kind: &str, number: u32, data: Value) -> Delivery {
+    let event = json!({
+        "version": "0", "id": "7f3c2d5e-6a40-4c1f-9b5e-3f0c6b1d2e4a", "detail-type": kind, "source": "bodega", "account": "123456789012",
+        "time": "2026-11-20T12:00:01Z", "region": "eu-central-1", "resources": [],
+        "detail": {"id": format!("{number:032x}"), "type": kind, "version": 1, "occurred_at": NOW, "data": data},
+    });
+    serde_json::from_value(event).unwrap()
+}
+
+fn usd(amount: i64) -> Money {
+    Money::new(amount, Currency::USD)
+}
+
+/// Polls until the future has waited `polls` times, then drops it, as a crash does. `None` if it crashed.
+pub async fn crash_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut left) = (pin!(future), polls);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+/// Runs until the post office has been called so often, then drops the future.
+pub async fn crash_when_called<T>(post: &Post, calls: u32, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending if post.calls() >= calls => {
+            // Once more, so that the script gets to where it stops.
+            context.waker().wake_by_ref();
+            match future.as_mut().poll(context) {
+                Poll::Ready(value) => Poll::Ready(Some(value)),
+                Poll::Pending => Poll::Ready(None),
+            }
+        }
+        Poll::Pending => Poll::Pending,
+    })
+    .await
+}

@@ -1,0 +1,39 @@
+//! Which orders are being picked, and which wait for it.
+
+use http_api::{Problem, Request, Response, Store};
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::picking;
+use serde::Serialize;
+
+/// What stands beside the list of those that wait.
+#[derive(Serialize)]
+struct Stations {
+    jobs: Vec<Job>,
+}
+
+/// An order that has a station.
+#[derive(Serialize)]
+struct Job {
+    order_id: OrderId,
+}
+
+#[derive(Serialize)]
+struct Waiting {
+    order_id: OrderId,
+    waiting_since: Instant,
+}
+
+/// GET picking: the orders that have a picking station, and page by page those that wait for one, the first placed first.
+pub async fn queue(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let page = request.page(&store.cursors, picking::WAITING.id, &[])?;
+    let waiting = store.table.query(&picking::waiting()?.limit(page.limit()).after(page.after())).await?;
+    // Read afterwards, so that who gets a station between the two reads is shown, and shown once.
+    let jobs = store.table.get(&picking::stations()?).await?.map(|stations| stations.data.jobs).unwrap_or_default();
+    let items = waiting.items.into_iter().filter(|job| !jobs.contains(&job.order_id));
+    let items: Vec<Waiting> =
+        items.map(|job| Waiting { waiting_since: job.meta.created_at, order_id: job.data.order_id }).collect();
+    let stations = Stations { jobs: jobs.into_iter().map(|order_id| Job { order_id }).collect() };
+    Ok(Response::page_with(&items, page.next_cursor(waiting.next.as_deref())?, &stations))
+}

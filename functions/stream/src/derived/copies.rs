@@ -1,0 +1,32 @@
+//! The copies that a search document needs, on the product. Why they converge, and why most records need not be copied, says
+//! [`key_schema::product::copies`].
+
+use key_schema::entity::AnyEntity;
+use key_schema::item::Stored;
+use key_schema::product::{self, ReviewStats, Stock};
+
+use super::{DeriveError, copy};
+use crate::batch::Change;
+use crate::ports::Items;
+
+/// Copies whether a product is in stock, if that has changed.
+pub(super) async fn stock<I: Items>(table: &I, change: &Change, new: &Stored<Stock>) -> Result<(), DeriveError> {
+    let changed = match change {
+        // A product is written together with its first stock, and says so itself.
+        Change::Created { .. } | Change::Removed { .. } => false,
+        Change::Changed { old: Some(AnyEntity::Stock(old)), .. } => old.in_stock() != new.in_stock(),
+        // What it was cannot be read: then the copy is made, for nothing but a write.
+        Change::Changed { .. } => true,
+    };
+    if changed { copy(table, &product::copy_stock(new)?).await } else { Ok(()) }
+}
+
+/// Copies what a product's reviews add up to, if that has changed.
+pub(super) async fn rating<I: Items>(table: &I, change: &Change, new: &Stored<ReviewStats>) -> Result<(), DeriveError> {
+    let added_up = |stats: &ReviewStats| (stats.rating_count, stats.rating_sum);
+    let changed = match change.before() {
+        Some(AnyEntity::ReviewStats(old)) => added_up(old) != added_up(new),
+        _ => true,
+    };
+    if changed { copy(table, &product::copy_rating(new)?).await } else { Ok(()) }
+}

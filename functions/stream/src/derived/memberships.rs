@@ -1,0 +1,33 @@
+//! A product's entries in the lists of further categories, kept as the product is. Why they end on the newest says
+//! [`key_schema::membership`].
+//!
+//! The memberships are looked up, strongly, when the record is taken: one that is created later was made from a product of the record's version
+//! or a newer one.
+
+use key_schema::entity::AnyEntity;
+use key_schema::item::Stored;
+use key_schema::membership;
+use key_schema::product::Product;
+
+use super::{DeriveError, copy};
+use crate::batch::Change;
+use crate::ports::Items;
+
+/// Refreshes the copies of a product, if the change is one that they show.
+pub(super) async fn refresh<I: Items>(table: &I, change: &Change, new: &Stored<Product>) -> Result<(), DeriveError> {
+    let shown = match change {
+        // A new product is in no further category yet.
+        Change::Created { .. } | Change::Removed { .. } => false,
+        Change::Changed { old: Some(AnyEntity::Product(old)), .. } => membership::shows(old, new),
+        Change::Changed { .. } => true,
+    };
+    if !shown {
+        return Ok(());
+    }
+    for member in table.query(&membership::of_product(&new.id)?).await?.items {
+        if member.source_rev < new.meta.rev {
+            copy(table, &membership::refresh(new, &member.path)?).await?;
+        }
+    }
+    Ok(())
+}

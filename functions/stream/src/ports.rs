@@ -1,0 +1,111 @@
+//! What the sinks stand on: the table, the search engine, and more to come with each sink.
+//!
+//! Each is a trait of the calls that sinks make, implemented by the client that reaches the real thing. The second implementation is the
+//! memory of the model test (`tests/model`), which runs the sinks' own code through every schedule of a small world.
+
+use std::future::Future;
+
+use bus::{Event, EventBus, Outcome};
+use futures::future::BoxFuture;
+use key_schema::item::FromItem;
+use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Query, Single, Transaction};
+use objects::{Class, ObjectError, ObjectStore, Put};
+use search_index::{BulkOperation, BulkOutcome, SearchClient, SearchError};
+use table::{Page, Table, TableError, TransactError, WriteError};
+
+/// The table.
+pub trait Items: Send + Sync + 'static {
+    /// See [`Table::get`].
+    fn get<T: FromItem + Send>(&self, get: &Get<T>) -> impl Future<Output = Result<Option<T>, TableError>> + Send;
+
+    /// See [`Table::batch_get`].
+    fn batch_get<T: FromItem + Clone + Send>(
+        &self,
+        batch: &BatchGet<T>,
+    ) -> impl Future<Output = Result<Vec<Option<T>>, TableError>> + Send;
+
+    /// See [`Table::query`].
+    fn query<T: FromItem + Send>(&self, query: &Query<T>) -> impl Future<Output = Result<Page<T>, TableError>> + Send;
+
+    /// See [`Table::write`].
+    fn write(&self, write: &Single<()>) -> impl Future<Output = Result<(), WriteError>> + Send;
+
+    /// See [`Table::transact`].
+    fn transact<L: Clone + Send + Sync>(
+        &self,
+        transaction: &Transaction<L>,
+    ) -> impl Future<Output = Result<(), TransactError<L>>> + Send;
+
+    /// See [`Table::batch_write`].
+    fn batch_write(&self, batch: &BatchWrite)
+    -> impl Future<Output = Result<Vec<BatchWriteAction>, TableError>> + Send;
+}
+
+impl Items for Table {
+    async fn get<T: FromItem + Send>(&self, get: &Get<T>) -> Result<Option<T>, TableError> {
+        Self::get(self, get).await
+    }
+
+    async fn batch_get<T: FromItem + Clone + Send>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
+        Self::batch_get(self, batch).await
+    }
+
+    async fn query<T: FromItem + Send>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
+        Self::query(self, query).await
+    }
+
+    async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
+        Self::write(self, write).await
+    }
+
+    async fn transact<L: Clone + Send + Sync>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
+        Self::transact(self, transaction).await
+    }
+
+    async fn batch_write(&self, batch: &BatchWrite) -> Result<Vec<BatchWriteAction>, TableError> {
+        Self::batch_write(self, batch).await
+    }
+}
+
+/// The search engine.
+pub trait Index: Send + Sync + 'static {
+    /// See [`SearchClient::ensure_indices`].
+    fn ensure(&self) -> BoxFuture<'_, Result<(), SearchError>>;
+
+    /// See [`SearchClient::bulk`].
+    fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>>;
+}
+
+impl Index for SearchClient {
+    fn ensure(&self) -> BoxFuture<'_, Result<(), SearchError>> {
+        Box::pin(self.ensure_indices())
+    }
+
+    fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>> {
+        Box::pin(Self::bulk(self, operations))
+    }
+}
+
+/// The event bus.
+pub trait Publisher: Send + Sync + 'static {
+    /// See [`EventBus::publish`].
+    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Outcome>>;
+}
+
+impl Publisher for EventBus {
+    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Outcome>> {
+        Box::pin(Self::publish(self, events))
+    }
+}
+
+/// The object store.
+pub trait Objects: Send + Sync + 'static {
+    /// See [`ObjectStore::put_new`].
+    fn put_new<'a>(&'a self, name: &'a str, body: Vec<u8>, class: Class) -> BoxFuture<'a, Result<Put, ObjectError>>;
+}
+
+impl Objects for ObjectStore {
+    fn put_new<'a>(&'a self, name: &'a str, body: Vec<u8>, class: Class) -> BoxFuture<'a, Result<Put, ObjectError>> {
+        Box::pin(Self::put_new(self, name, body, class))
+    }
+}

@@ -1,0 +1,147 @@
+//! Which events a change is: a function of its record alone.
+//!
+//! Nothing is read and no clock is asked, so that a record which comes again, at any time and beside any other, gives the same events with the same ids.
+//! A transition is seen by comparing the two images of one record, never two records: between two records there may be others.
+
+use bus::{CustomerTierChanged, Data, Event, EventId, OrderPlaced, OrderStatusChanged, Origin, ReviewPosted, StockLow};
+use key_schema::customer::Customer;
+use key_schema::entity::AnyEntity;
+use key_schema::item::{Meta, Stored};
+use key_schema::order::{Order, OrderStatus};
+use key_schema::product::Stock;
+use key_schema::review::Review;
+
+use crate::batch::{Change, Record};
+
+/// What decides, beside the record.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// The table's name, a part of every event's id: the same item in another table is another.
+    pub table: String,
+    /// A stock below this is low.
+    pub stock_low: u64,
+}
+
+/// The old image cannot be read, and whether there was a transition depends on it. Guessing would lose an event or invent one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("what the item was cannot be read, and an event depends on it")]
+pub struct UnreadableOldImage;
+
+impl Rules {
+    /// The events of a change, in their order; of each kind at most one.
+    ///
+    /// # Errors
+    /// [`UnreadableOldImage`].
+    pub fn events(&self, record: &Record<'_>) -> Result<Vec<Event>, UnreadableOldImage> {
+        let change = &record.change;
+        let Some(new) = change.after() else { return Ok(Vec::new()) };
+        let happened = match new {
+            AnyEntity::Order(new) => {
+                order(before(change, |old| if let AnyEntity::Order(old) = old { Some(old) } else { None }), new)?
+            }
+            AnyEntity::Stock(new) => {
+                self.stock(before(change, |old| if let AnyEntity::Stock(old) = old { Some(old) } else { None }), new)?
+            }
+            AnyEntity::Customer(new) => {
+                customer(before(change, |old| if let AnyEntity::Customer(old) = old { Some(old) } else { None }), new)?
+            }
+            AnyEntity::Review(new) => review(change, new),
+            _ => None,
+        };
+        Ok(happened.map(|(meta, data)| self.event(record, meta, data)).into_iter().collect())
+    }
+
+    fn stock<'a>(&self, before: Before<'_, Stock>, new: &'a Stored<Stock>) -> Happened<'a> {
+        let threshold = self.stock_low;
+        if !new.sellable || new.available >= threshold {
+            return Ok(None);
+        }
+        let crossed = match before {
+            // A product that comes into the catalogue with little or nothing in stock did not run low.
+            Before::Absent => false,
+            Before::Unreadable => return Err(UnreadableOldImage),
+            Before::Known(old) => old.available >= threshold,
+        };
+        let low = || StockLow { product_id: new.product_id.clone(), available: new.available, threshold };
+        Ok(crossed.then(|| (&new.meta, low().into())))
+    }
+
+    fn event(&self, record: &Record<'_>, meta: &Meta, data: Data) -> Event {
+        let origin = Origin { table: &self.table, key: &record.key, born: &meta.born, rev: meta.rev };
+        Event { id: EventId::derive(origin, data.kind()), occurred_at: meta.updated_at, data }
+    }
+}
+
+/// What an item was before a change.
+enum Before<'a, T> {
+    /// It was not there.
+    Absent,
+    /// It was there, and nobody knows what it was.
+    Unreadable,
+    /// It was this.
+    Known(&'a Stored<T>),
+}
+
+fn before<T>(change: &Change, of: impl Fn(&AnyEntity) -> Option<&Stored<T>>) -> Before<'_, T> {
+    match change {
+        Change::Changed { old, .. } => old.as_ref().and_then(of).map_or(Before::Unreadable, Before::Known),
+        Change::Created { .. } | Change::Removed { .. } => Before::Absent,
+    }
+}
+
+/// The data of an event, if there is one, with what every item has.
+type Happened<'a> = Result<Option<(&'a Meta, Data)>, UnreadableOldImage>;
+
+fn order<'a>(before: Before<'_, Order>, new: &'a Stored<Order>) -> Happened<'a> {
+    if new.status == OrderStatus::Placing {
+        // Nobody can see it yet, whatever it was.
+        return Ok(None);
+    }
+    let from = match before {
+        // It comes back from the archive, which only orders at their end get into: nobody placed it now.
+        Before::Absent if new.status.is_closed() => return Ok(None),
+        Before::Absent => OrderStatus::Placing,
+        Before::Unreadable => return Err(UnreadableOldImage),
+        Before::Known(old) => old.status,
+    };
+    let data: Data = match from {
+        OrderStatus::Placing => OrderPlaced {
+            order_id: new.id.clone(),
+            reference: new.reference.clone(),
+            customer_id: new.customer_id.clone(),
+            store_id: new.store_id.clone(),
+            status: new.status,
+            total: new.total,
+            line_count: new.line_count,
+            placed_at: new.placed_at,
+        }
+        .into(),
+        from if from == new.status => return Ok(None),
+        from => OrderStatusChanged {
+            order_id: new.id.clone(),
+            customer_id: new.customer_id.clone(),
+            from,
+            to: new.status,
+            total: new.total,
+            placed_at: new.placed_at,
+        }
+        .into(),
+    };
+    Ok(Some((&new.meta, data)))
+}
+
+fn customer<'a>(before: Before<'_, Customer>, new: &'a Stored<Customer>) -> Happened<'a> {
+    let from = match before {
+        Before::Absent => return Ok(None),
+        Before::Unreadable => return Err(UnreadableOldImage),
+        Before::Known(old) => old.tier,
+    };
+    let changed = || CustomerTierChanged { customer_id: new.id.clone(), from, to: new.tier };
+    Ok((from != new.tier).then(|| (&new.meta, changed().into())))
+}
+
+fn review<'a>(change: &Change, new: &'a Stored<Review>) -> Option<(&'a Meta, Data)> {
+    let Change::Created { .. } = change else { return None };
+    let (product_id, customer_id) = (new.product_id.clone(), new.customer_id.clone());
+    Some((&new.meta, ReviewPosted { product_id, customer_id, rating: new.rating }.into()))
+}

@@ -1,0 +1,349 @@
+//! Time to live: what expired is archived and recorded, once each.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
+    StreamViewType,
+};
+use emulators::faults::{Fault, FaultKind};
+use fixture::TestTable;
+use key_schema::cart::{Cart, CartLine};
+use key_schema::expiration::{self, Expiration, RemovedBy};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use key_schema::order::{CustomerOrder, OrderStatus, OrderStatusEvent};
+use key_schema::session::Session;
+use serde_json::{Value, json};
+use stream::Consumer;
+use stream::archive::{self, Archived};
+use stream::audit::Audit;
+use stream::sink::Sink;
+use table::Table;
+
+use crate::store::Bucket;
+use crate::support::{consumer, earliest, image, insert, line, meta, modify, order, product, remove};
+
+/// The day of every record of these tests, and its instant in seconds.
+const DAY: &str = "2017-01-01";
+const REMOVED_AT: &str = "2017-01-01T11:53:26.000Z";
+
+struct Shop {
+    test: TestTable,
+    table: Arc<Table>,
+    bucket: Bucket,
+    consumer: Consumer,
+}
+
+impl Shop {
+    async fn open() -> Self {
+        let test = TestTable::create().await;
+        let (table, bucket) = (Arc::new(test.table()), Bucket::create().await);
+        let sink: Box<dyn Sink> = Box::new(Audit::new(table.clone(), bucket.store.clone(), 4));
+        let consumer = consumer([sink]).0;
+        Self { test, table, bucket, consumer }
+    }
+
+    async fn take(&self, records: &[Value]) -> Option<String> {
+        earliest(&self.consumer, records).await
+    }
+
+    /// The audit entries of a day, newest first.
+    async fn entries(&self) -> Vec<Stored<Expiration>> {
+        self.table.query(&expiration::of_day(DAY).unwrap()).await.unwrap().items
+    }
+
+    async fn counts(&self) -> (usize, usize) {
+        (self.bucket.names().len(), self.entries().await.len())
+    }
+}
+
+fn session(id: &str) -> Stored<Session> {
+    let data = Session {
+        id: id.parse().unwrap(),
+        customer_id: "c1".parse().unwrap(),
+        expires_at: "2017-01-01T11:00:00.000Z".parse().unwrap(),
+        device: "Laptop".into(),
+    };
+    Stored { meta: meta(1), data }
+}
+
+fn cart() -> Stored<Cart> {
+    let line = CartLine { quantity: 2, added_at: Instant::EPOCH };
+    let data = Cart {
+        customer_id: "c1".parse().unwrap(),
+        expires_at: "2017-01-01T11:00:00.000Z".parse().unwrap(),
+        lines: [("p1".parse().unwrap(), line)].into(),
+    };
+    Stored { meta: meta(3), data }
+}
+
+/// The record of a removal by DynamoDB, as Lambda spells it.
+fn expire<T: Entity>(sequence: &str, old: &Stored<T>) -> Value {
+    by(remove(sequence, old), json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"}))
+}
+
+fn by(mut record: Value, identity: Value) -> Value {
+    record["userIdentity"] = identity;
+    record
+}
+
+#[tokio::test]
+async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry() {
+    let shop = Shop::open().await;
+    let session = session("s1");
+    for _ in 0..3 {
+        assert_eq!(shop.take(&[expire("7", &session)]).await, None);
+    }
+    let (key, sequence) = (session.data.key().unwrap(), "7".parse().unwrap());
+    let name = archive::name(&key, &sequence);
+    assert_eq!(shop.bucket.names(), std::slice::from_ref(&name));
+    assert_eq!(
+        shop.bucket.json(&name),
+        json!({
+            "entity": "Session", "key": {"PK": "SESSION#s1", "SK": "SESSION"}, "removed_at": REMOVED_AT, "removed_by": "ttl",
+            "sequence_number": "7", "item": image(&session),
+        })
+    );
+    let entries = shop.entries().await;
+    let [entry] = entries.as_slice() else { panic!("{entries:?}") };
+    let expected = Expiration {
+        kind: "Session".into(),
+        item: archive::hash(&key),
+        removed_at: REMOVED_AT.parse().unwrap(),
+        sequence_number: "7".into(),
+        removed_by: RemovedBy::Ttl,
+        archive: name,
+    };
+    assert_eq!(entry.data, expected);
+}
+
+#[tokio::test]
+async fn case_32_a_crash_between_object_and_entry_leaves_one_of_each_in_the_end() {
+    let shop = Shop::open().await;
+    let refused = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
+    shop.test.faults().add(refused).unwrap();
+    assert_eq!(shop.take(&[expire("7", &session("s1"))]).await.as_deref(), Some("7"));
+    shop.test.faults().clear();
+    // Never the other way round: an entry names an object that is there.
+    assert_eq!(shop.counts().await, (1, 0));
+    assert_eq!(shop.take(&[expire("7", &session("s1"))]).await, None);
+    assert_eq!(shop.counts().await, (1, 1));
+}
+
+#[tokio::test]
+async fn while_the_archive_is_away_nothing_is_recorded_and_the_record_comes_again() {
+    let shop = Shop::open().await;
+    let away = Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 0 };
+    shop.bucket.server.faults().add(away).unwrap();
+    assert_eq!(shop.take(&[expire("7", &session("s1")), expire("8", &cart())]).await.as_deref(), Some("7"));
+    assert_eq!(shop.counts().await, (0, 0));
+    shop.bucket.server.faults().clear();
+    assert_eq!(shop.take(&[expire("7", &session("s1")), expire("8", &cart())]).await, None);
+    assert_eq!(shop.counts().await, (2, 2));
+}
+
+#[tokio::test]
+async fn case_33_what_a_caller_removes_leaves_no_trace() {
+    let shop = Shop::open().await;
+    let batch = [remove("1", &session("s1")), by(remove("2", &cart()), Value::Null)];
+    assert_eq!(shop.take(&batch).await, None);
+    assert_eq!(shop.counts().await, (0, 0));
+}
+
+#[tokio::test]
+async fn case_33_a_removal_with_an_unknown_identity_is_labelled_so() {
+    let shop = Shop::open().await;
+    let identities = [
+        json!({"type": "Service", "principalId": "replication.dynamodb.amazonaws.com"}),
+        json!({"type": "Root", "principalId": "dynamodb.amazonaws.com"}),
+        json!({"type": "Service"}),
+        json!("dynamodb.amazonaws.com"),
+    ];
+    for (number, identity) in identities.into_iter().enumerate() {
+        assert_eq!(shop.take(&[by(remove(&format!("{}", 10 + number), &session("s1")), identity)]).await, None);
+    }
+    let entries = shop.entries().await;
+    assert_eq!(entries.len(), 4);
+    assert!(entries.iter().all(|entry| entry.removed_by == RemovedBy::Unknown));
+    assert!(shop.bucket.all().iter().all(|object| object["removed_by"] == "unknown"));
+}
+
+#[tokio::test]
+async fn dynamodb_is_known_in_either_spelling_of_the_identity() {
+    let shop = Shop::open().await;
+    let lambda = json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"});
+    let streams = json!({"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"});
+    for (sequence, identity) in [("1", lambda), ("2", streams)] {
+        assert_eq!(shop.take(&[by(remove(sequence, &session("s1")), identity)]).await, None);
+    }
+    let labels: Vec<RemovedBy> = shop.entries().await.iter().map(|entry| entry.removed_by).collect();
+    assert_eq!(labels, [RemovedBy::Ttl, RemovedBy::Ttl]);
+}
+
+#[tokio::test]
+async fn secrets_of_a_session_are_neither_archived_nor_recorded() {
+    let shop = Shop::open().await;
+    let mut record = expire("7", &session("s1"));
+    // The schema has no such attributes; a session of an older or a careless program may.
+    for secret in ["token", "refresh_token", "password", "ip"] {
+        record["dynamodb"]["OldImage"][secret] = json!({"S": "hunter2"});
+    }
+    assert_eq!(shop.take(&[record]).await, None);
+    let names = shop.bucket.names();
+    let text = shop.bucket.text(&names[0]);
+    assert!(!text.contains("hunter2") && !text.contains("token"), "{text}");
+    let archived: Archived = serde_json::from_str(&text).unwrap();
+    let mut attributes: Vec<&str> = archived.item.keys().map(String::as_str).collect();
+    attributes.sort_unstable();
+    let schema = ["GSI1PK", "GSI1SK", "PK", "SK", "born", "created_at"];
+    let own = ["customer_id", "device", "entity", "expires_at", "id", "rev", "ttl", "updated_at", "version"];
+    assert_eq!(attributes, [&schema[..], &own[..]].concat());
+    assert!(!serde_json::to_string(&shop.entries().await[0].data).unwrap().contains("hunter2"));
+}
+
+#[tokio::test]
+async fn an_audit_entry_names_nobody() {
+    let shop = Shop::open().await;
+    let mut cart = cart();
+    cart.data.customer_id = "household-2375".parse().unwrap();
+    assert_eq!(shop.take(&[expire("7", &cart)]).await, None);
+    let entry = image(&shop.entries().await[0]).to_string();
+    assert!(!entry.contains("household"), "{entry}");
+    assert!(!shop.bucket.names()[0].contains("household"));
+}
+
+#[tokio::test]
+async fn a_retired_order_is_archived_item_by_item_and_recorded_by_its_head() {
+    let shop = Shop::open().await;
+    let gone = Some("2017-01-01T11:00:00.000Z".parse().unwrap());
+    let mut head = order("o1", OrderStatus::Delivered, 6, 1);
+    head.data.expires_at = gone;
+    let mut line = line("o1", 1);
+    line.data.expires_at = gone;
+    let step = OrderStatusEvent {
+        order_id: "o1".parse().unwrap(),
+        status: OrderStatus::Delivered,
+        at: "2017-01-01T10:00:00.000Z".parse().unwrap(),
+        by: "staff-1".into(),
+        note: None,
+        expires_at: gone,
+    };
+    let step = Stored { meta: meta(2), data: step };
+    let copy = CustomerOrder {
+        id: head.id.clone(),
+        customer_id: head.customer_id.clone(),
+        placed_at: head.placed_at,
+        reference: None,
+        total: head.total,
+        line_count: 1,
+        shipped_at: None,
+        expires_at: gone,
+        status: OrderStatus::Delivered,
+        carrier: None,
+        tracking: None,
+    };
+    let copy = Stored { meta: meta(5), data: copy };
+    let batch = [expire("1", &head), expire("2", &line), expire("3", &step), expire("4", &copy)];
+    assert_eq!(shop.take(&batch).await, None);
+    assert_eq!(shop.counts().await, (4, 1));
+    assert_eq!(shop.entries().await[0].kind, "Order");
+    assert!(shop.bucket.objects().iter().all(|object| object.class == "GLACIER_IR"), "{:?}", shop.bucket.objects());
+    // Head, lines and history are found together.
+    let together = archive::collection(&head.data.key().unwrap().pk);
+    assert_eq!(shop.bucket.names().iter().filter(|name| name.starts_with(&together)).count(), 3);
+}
+
+#[tokio::test]
+async fn nothing_else_is_audited() {
+    let shop = Shop::open().await;
+    let entry = Expiration {
+        kind: "Session".into(),
+        item: "h".into(),
+        removed_at: REMOVED_AT.parse().unwrap(),
+        sequence_number: "1".into(),
+        removed_by: RemovedBy::Ttl,
+        archive: "a".into(),
+    };
+    let batch = [
+        insert("1", &session("s1")),
+        modify("2", &session("s1"), &session("s1")),
+        // Not retired: only somebody who is not DynamoDB removes it.
+        by(remove("3", &order("o1", OrderStatus::Paid, 1, 1)), json!({"type": "Service", "principalId": "x"})),
+        by(remove("4", &line("o1", 1)), json!({"type": "Service", "principalId": "x"})),
+        expire("5", &product("p1", 1)),
+        // What it writes itself.
+        expire("6", &entry.stored().unwrap()),
+    ];
+    assert_eq!(shop.take(&batch).await, None);
+    assert_eq!(shop.counts().await, (0, 0));
+}
+
+#[tokio::test]
+async fn a_key_that_expires_twice_is_archived_and_recorded_twice() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.take(&[expire("7", &session("s1")), expire("9", &session("s1"))]).await, None);
+    assert_eq!(shop.counts().await, (2, 2));
+    let under = archive::item(&session("s1").data.key().unwrap());
+    assert!(shop.bucket.names().iter().all(|name| name.starts_with(&under)));
+}
+
+#[tokio::test]
+async fn a_removal_without_a_believable_time_is_dated_by_the_item_in_every_delivery() {
+    let shop = Shop::open().await;
+    for time in [Value::Null, json!(0), json!("soon"), json!(1e30)] {
+        let mut record = expire("7", &session("s1"));
+        record["dynamodb"]["ApproximateCreationDateTime"] = time;
+        assert_eq!(shop.take(&[record]).await, None);
+    }
+    assert_eq!(shop.counts().await, (1, 1));
+    assert_eq!(shop.entries().await[0].removed_at, session("s1").expires_at);
+}
+
+/// A table whose stream shows something else, or nothing.
+async fn table_with(view: Option<StreamViewType>) -> TestTable {
+    let test = TestTable::create().await;
+    let stream = StreamSpecification::builder().stream_enabled(view.is_some()).set_stream_view_type(view);
+    let create = test.client().create_table().table_name(other(&test)).billing_mode(BillingMode::PayPerRequest);
+    let create = ["PK", "SK"].into_iter().zip([KeyType::Hash, KeyType::Range]).fold(create, |create, (name, kind)| {
+        let attribute = AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S);
+        let key = KeySchemaElement::builder().attribute_name(name).key_type(kind);
+        create.attribute_definitions(attribute.build().unwrap()).key_schema(key.build().unwrap())
+    });
+    create.stream_specification(stream.build().unwrap()).send().await.unwrap();
+    test
+}
+
+fn other(test: &TestTable) -> String {
+    format!("{}-other", test.name())
+}
+
+#[tokio::test]
+async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clear_message() {
+    for (view, shown) in
+        [(Some(StreamViewType::NewImage), "NEW_IMAGE"), (Some(StreamViewType::KeysOnly), "KEYS_ONLY"), (None, "none")]
+    {
+        let test = table_with(view).await;
+        let (endpoint, table) = (test.endpoint().to_owned(), other(&test));
+        let started = tokio::task::spawn_blocking(move || {
+            Command::new(env!("CARGO_BIN_EXE_stream"))
+                .env_clear()
+                .envs([
+                    ("SINKS", "audit"),
+                    ("TABLE_NAME", &table),
+                    ("ARCHIVE_BUCKET", "a"),
+                    ("FAILED_RECORDS_BUCKET", "f"),
+                ])
+                .envs([("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()), ("AWS_REGION", "us-east-1")])
+                .envs([("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local")])
+                .output()
+                .unwrap()
+        });
+        let started = started.await.unwrap();
+        assert!(!started.status.success());
+        let said = String::from_utf8([started.stdout, started.stderr].concat()).unwrap();
+        let expected = format!("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {shown}");
+        assert!(said.contains(&expected), "{said}");
+    }
+}

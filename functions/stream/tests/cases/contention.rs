@@ -1,0 +1,144 @@
+//! Counters that everybody moves: a table that meets colliding transactions as DynamoDB does, which the embedded one never does.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures::future::join_all;
+use key_schema::item::FromItem;
+use key_schema::key::Key;
+use key_schema::order::OrderStatus;
+use key_schema::place::{self, SalePlace};
+use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Single, Transaction, Write};
+use key_schema::sales;
+use serde_json::Value;
+use stream::consumer::Consumer;
+use stream::derived::Derived;
+use stream::ports::Items;
+use stream::sink::Sink;
+use table::{Backoff, Page, Table, TableError, TransactError, WriteError};
+
+use crate::derived::Shop;
+use crate::support::{consumer, earliest, insert, line, modify, order};
+
+/// A table that cancels a transaction which meets another one on an item, and then does with it what [`Table`] does.
+struct Contended {
+    table: Arc<Table>,
+    under_way: Arc<Mutex<BTreeSet<Key>>>,
+    conflicts: Arc<AtomicUsize>,
+    /// What somebody else does right before the first transaction.
+    before: Mutex<Vec<Transaction<()>>>,
+}
+
+impl Contended {
+    /// Claims the items, unless one of them is claimed.
+    fn claim(&self, keys: &BTreeSet<Key>) -> bool {
+        let mut under_way = self.under_way.lock().unwrap();
+        let free = under_way.is_disjoint(keys);
+        if free {
+            under_way.extend(keys.iter().cloned());
+        }
+        free
+    }
+}
+
+fn key_of(guarded: &Guarded) -> Key {
+    match &guarded.write {
+        Write::Put { item } => key_schema::item::key_of(item).unwrap(),
+        Write::Update { key, .. } | Write::Delete { key } | Write::Check { key } => key.clone(),
+    }
+}
+
+impl Items for Contended {
+    async fn get<T: FromItem + Send>(&self, get: &Get<T>) -> Result<Option<T>, TableError> {
+        self.table.get(get).await
+    }
+
+    async fn batch_get<T: FromItem + Clone + Send>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
+        self.table.batch_get(batch).await
+    }
+
+    async fn query<T: FromItem + Send>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
+        self.table.query(query).await
+    }
+
+    async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
+        self.table.write(write).await
+    }
+
+    async fn transact<L: Clone + Send + Sync>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
+        let before = std::mem::take(&mut *self.before.lock().unwrap());
+        for other in before {
+            self.table.transact(&other).await.unwrap();
+        }
+        let keys: BTreeSet<Key> = transaction.actions().iter().map(|(_, guarded)| key_of(guarded)).collect();
+        let mut backoff = Backoff::new();
+        while !self.claim(&keys) {
+            self.conflicts.fetch_add(1, Ordering::Relaxed);
+            if !backoff.wait().await {
+                return Err(TableError::Contended.into());
+            }
+        }
+        let done = self.table.transact(transaction).await;
+        self.under_way.lock().unwrap().retain(|key| !keys.contains(key));
+        done
+    }
+
+    async fn batch_write(&self, batch: &BatchWrite) -> Result<Vec<BatchWriteAction>, TableError> {
+        self.table.batch_write(batch).await
+    }
+}
+
+/// 200 orders for one product in one shop, taken by so many consumers of eight lanes each, which share them out; how often two
+/// transactions met.
+async fn conflicts(consumers: usize) -> usize {
+    let shop = Shop::open().await;
+    let mut records: Vec<Value> = Vec::new();
+    for number in 1..=200 {
+        let order = order(&format!("o{number:03}"), OrderStatus::Pending, 1, 1);
+        shop.place(&order).await;
+        records.push(insert(&number.to_string(), &order));
+    }
+    let (under_way, conflicts) = (Arc::default(), Arc::<AtomicUsize>::default());
+    let consumers = (0..consumers).map(|_| {
+        let (under_way, conflicts) = (Arc::clone(&under_way), conflicts.clone());
+        let sink = Derived::new(
+            Arc::new(Contended { table: shop.table.clone(), under_way, conflicts, before: Mutex::default() }),
+            8,
+        );
+        consumer([Box::new(sink) as Box<dyn Sink>]).0
+    });
+    let consumers: Vec<Consumer> = consumers.collect();
+    let shares = consumers.iter().zip(records.chunks(records.len() / consumers.len()));
+    let answers = join_all(shares.map(|(consumer, share)| earliest(consumer, share))).await;
+    assert!(answers.iter().all(Option::is_none), "all are taken inside the budget: {answers:?}");
+    assert_eq!(shop.sold("p1").await, (200, 200));
+    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 200 for 25800 USD"]);
+    conflicts.load(Ordering::Relaxed)
+}
+
+#[tokio::test]
+async fn the_lanes_of_one_consumer_never_meet_on_a_counter() {
+    assert_eq!(conflicts(1).await, 0);
+}
+
+#[tokio::test]
+async fn four_consumers_that_move_the_same_counters_all_come_to_their_turn() {
+    assert!(conflicts(4).await > 0, "they did meet");
+}
+
+#[tokio::test]
+async fn who_is_overtaken_by_a_slow_predecessor_with_an_older_head_reads_again_and_wins() {
+    let shop = Shop::open().await;
+    let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
+    shop.place(&cancelled).await;
+    let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
+    let late = sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at).unwrap();
+    let (table, before) = (shop.table.clone(), Mutex::new(late));
+    let table = Contended { table, under_way: Arc::default(), conflicts: Arc::default(), before };
+    let consumer = consumer([Box::new(Derived::new(Arc::new(table), 8)) as Box<dyn Sink>]).0;
+    assert_eq!(earliest(&consumer, &[modify("2", &pending, &cancelled)]).await, None);
+    assert_eq!(shop.sold("p1").await, (0, 0));
+    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 0 for 0 USD"]);
+    assert!(shop.rows("o1").await.values().all(|(_, rev, reversed)| rev == "2" && *reversed));
+}

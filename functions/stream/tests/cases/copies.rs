@@ -1,0 +1,111 @@
+//! The copies on a product: set, never added to, and by the newest.
+
+use key_schema::category::CategoryNode;
+use key_schema::item::Stored;
+use key_schema::product::{self as schema, Copied, ReviewStats, Stock};
+use serde_json::Value;
+
+use crate::derived::Shop;
+use crate::support::{insert, meta, modify, product, remove};
+
+fn stock(available: u64, sellable: bool, rev: u64) -> Stored<Stock> {
+    let data = Stock { product_id: "p1".parse().unwrap(), available, sellable, last_adjustment: None };
+    Stored { meta: meta(rev), data }
+}
+
+fn stats(count: u64, sum: u64, rev: u64) -> Stored<ReviewStats> {
+    let data = ReviewStats { product_id: "p1".parse().unwrap(), rating_count: count, rating_sum: sum };
+    Stored { meta: meta(rev), data }
+}
+
+impl Shop {
+    async fn copies(&self) -> Copied {
+        self.product("p1").await.unwrap().copied
+    }
+
+    /// A product that is created with so many pieces.
+    async fn with_product(available: u64) -> Self {
+        let shop = Self::open().await;
+        let nodes: [Stored<CategoryNode>; 0] = [];
+        shop.table.transact(&schema::create(&product("p1", 1), available, &nodes).unwrap()).await.unwrap();
+        let _ = shop.table.meter().take();
+        shop
+    }
+}
+
+/// A product's stock: sold out, filled up, sold out, retired, back.
+fn stocks() -> Vec<Value> {
+    let states = [(5, true), (1, true), (0, true), (3, true), (0, true), (9, true), (9, false), (4, true)];
+    let states: Vec<_> =
+        states.iter().zip(1..).map(|((pieces, sellable), rev)| stock(*pieces, *sellable, rev)).collect();
+    let changes = states.windows(2).enumerate();
+    changes.map(|(number, pair)| modify(&(number + 2).to_string(), &pair[0], &pair[1])).collect()
+}
+
+#[tokio::test]
+async fn a_new_product_says_itself_whether_it_is_in_stock_and_its_record_writes_nothing() {
+    for (available, in_stock) in [(0, false), (5, true)] {
+        let shop = Shop::with_product(available).await;
+        shop.deliver(&[&[insert("1", &stock(available, true, 1)), insert("2", &product("p1", 1))]]).await;
+        assert!(shop.table.meter().take().is_empty());
+        assert_eq!(shop.copies().await, Copied { in_stock, stock_rev: 1, ..Copied::default() });
+        assert_eq!(shop.product("p1").await.unwrap().meta.rev, 1);
+    }
+}
+
+#[tokio::test]
+async fn only_a_record_in_which_it_changes_is_copied_and_no_version_moves() {
+    let shop = Shop::with_product(5).await;
+    shop.deliver(&[&[modify("2", &stock(5, true, 1), &stock(4, true, 2))]]).await;
+    assert!(shop.table.meter().take().is_empty());
+    shop.deliver(&[&[modify("3", &stock(1, true, 2), &stock(0, true, 3))]]).await;
+    assert_eq!(shop.copies().await, Copied { in_stock: false, stock_rev: 3, ..Copied::default() });
+    let product = shop.product("p1").await.unwrap();
+    assert_eq!((product.meta.version, product.meta.rev), (1, 2));
+}
+
+#[tokio::test]
+async fn case_11_and_13_copies_end_on_the_newest_whatever_is_repeated_and_reordered() {
+    for seed in 0..10 {
+        let shop = Shop::with_product(5).await;
+        let ratings = [(0, 0), (1, 5), (2, 7), (2, 9), (1, 4)].into_iter().zip(0..);
+        let ratings: Vec<_> = ratings.map(|((count, sum), rev)| stats(count, sum, rev)).collect();
+        let rated = ratings.windows(2).enumerate();
+        let mut records: Vec<Value> =
+            rated.map(|(number, pair)| modify(&(number + 20).to_string(), &pair[0], &pair[1])).collect();
+        records.extend(stocks());
+        let mut delivered = [records.clone(), records].concat();
+        fastrand::Rng::with_seed(seed).shuffle(&mut delivered);
+        let batches: Vec<&[Value]> = delivered.chunks(4).collect();
+        shop.deliver(&batches).await;
+        let newest = Copied { in_stock: true, stock_rev: 8, rating_count: 1, rating_sum: 4, rating_rev: 4 };
+        assert_eq!(shop.copies().await, newest, "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn case_12_old_records_that_are_replayed_later_change_no_copy() {
+    let shop = Shop::with_product(5).await;
+    let records = stocks();
+    shop.deliver(&[&records]).await;
+    let (before, rev) = (shop.copies().await, shop.product("p1").await.unwrap().meta.rev);
+    shop.deliver(&[&records[..3], &records]).await;
+    assert_eq!((shop.copies().await, shop.product("p1").await.unwrap().meta.rev), (before, rev));
+}
+
+#[tokio::test]
+async fn a_review_that_changes_no_rating_is_not_copied() {
+    let shop = Shop::with_product(5).await;
+    shop.deliver(&[&[insert("1", &stats(1, 5, 1)), modify("2", &stats(1, 5, 1), &stats(1, 5, 2))]]).await;
+    assert_eq!(shop.copies().await.rating_rev, 1);
+    let written: u32 = shop.table.meter().take().iter().map(|cost| cost.requests).sum();
+    assert_eq!(written, 1 + 1, "one copy, and the look at it");
+}
+
+#[tokio::test]
+async fn of_a_product_that_is_not_there_nothing_is_written() {
+    let shop = Shop::open().await;
+    let removed = [remove("3", &stock(5, true, 1)), remove("4", &stats(1, 5, 1)), remove("5", &product("p1", 1))];
+    shop.deliver(&[&stocks(), &[insert("1", &stats(1, 5, 1))], &removed]).await;
+    assert_eq!(shop.product("p1").await, None);
+}

@@ -1,0 +1,117 @@
+//! A shop whose derived data is looked at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fixture::TestTable;
+use key_schema::entity::AnyEntity;
+use key_schema::item::{Entity, Stored};
+use key_schema::order::Order;
+use key_schema::place;
+use key_schema::product::{self, Product};
+use key_schema::sales::{self, Listed};
+use serde_json::Value;
+use stream::derived::Derived;
+use stream::sink::Sink;
+use table::Table;
+
+use crate::support::{consumer, earliest, line};
+
+/// A shop with a table and the sink over it.
+pub struct Shop {
+    pub test: TestTable,
+    pub table: Arc<Table>,
+}
+
+impl Shop {
+    pub async fn open() -> Self {
+        let test = TestTable::create().await;
+        let table = Arc::new(test.table());
+        Self { test, table }
+    }
+
+    pub fn sink(&self) -> Box<dyn Sink> {
+        Box::new(Derived::new(self.table.clone(), 4))
+    }
+
+    /// Writes an item as it stands.
+    pub async fn put<T: Entity>(&self, item: &Stored<T>) {
+        let item = item.to_item().unwrap().into();
+        self.test.client().put_item().table_name(self.test.name()).set_item(Some(item)).send().await.unwrap();
+    }
+
+    /// Writes an order with its lines.
+    pub async fn place(&self, order: &Stored<Order>) {
+        self.put(order).await;
+        for number in 1..=order.line_count {
+            self.put(&line(order.id.as_str(), number)).await;
+        }
+    }
+
+    /// The rows of an order, reversed ones too: quantity, rev, reversed, by sort key.
+    pub async fn rows(&self, order: &str) -> BTreeMap<String, (String, String, bool)> {
+        let answer = self
+            .test
+            .client()
+            .query()
+            .table_name(self.test.name())
+            .key_condition_expression("PK = :pk")
+            .expression_attribute_values(":pk", AttributeValue::S(format!("SALES#{order}")))
+            .consistent_read(true)
+            .send()
+            .await
+            .unwrap();
+        let number = |value: &AttributeValue| value.as_n().unwrap().clone();
+        answer
+            .items()
+            .iter()
+            .filter(|row| row["entity"].as_s().unwrap() == "Sale")
+            .map(|row| {
+                let reversed = row.contains_key("reversed");
+                (row["SK"].as_s().unwrap().clone(), (number(&row["quantity"]), number(&row["rev"]), reversed))
+            })
+            .collect()
+    }
+
+    /// What the list of a product's sales shows.
+    pub async fn listed(&self, product: &str) -> Vec<Listed> {
+        let (from, to) = ("2017-01-01T00:00:00.000Z".parse().unwrap(), "2017-12-31T00:00:00.000Z".parse().unwrap());
+        self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items
+    }
+
+    /// What was sold of a product: pieces, orders.
+    pub async fn sold(&self, product: &str) -> (u64, u64) {
+        let page = self.table.query(&product::page(&product.parse().unwrap()).unwrap()).await.unwrap();
+        let mut sold = page.items.into_iter().filter_map(|item| match item {
+            AnyEntity::ProductSales(sales) => Some((sales.quantity, sales.orders)),
+            _ => None,
+        });
+        sold.next().unwrap_or_default()
+    }
+
+    /// What was sold in a country in January 2017: city, shop, day, orders, amount.
+    pub async fn totals(&self, country: &str) -> Vec<String> {
+        let query = place::sales(country, &"2017-01".parse().unwrap(), None).unwrap();
+        let found = self.table.query(&query).await.unwrap().items.into_iter().map(|total| {
+            let total = total.data;
+            let (city, store, date) = (total.city, total.store_id, total.date);
+            format!("{city}/{store}/{date}: {} for {} {}", total.orders, total.amount, total.currency)
+        });
+        found.collect()
+    }
+
+    /// A product as the table holds it.
+    pub async fn product(&self, id: &str) -> Option<Stored<Product>> {
+        self.table.get(&product::edit(&id.parse().unwrap()).unwrap()).await.unwrap()
+    }
+
+    /// Runs batches one after the other; each must succeed.
+    pub async fn deliver(&self, batches: &[&[Value]]) {
+        let (consumer, shelf) = consumer([self.sink()]);
+        for batch in batches {
+            assert_eq!(earliest(&consumer, batch).await, None);
+        }
+        assert_eq!(shelf.kept(), []);
+    }
+}

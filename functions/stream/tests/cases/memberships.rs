@@ -1,0 +1,123 @@
+//! A product in further categories: its entries end on what the product is.
+
+use std::slice::from_ref;
+
+use key_schema::item::Stored;
+use key_schema::membership;
+use key_schema::product::{self as schema, CategoryPath, Listed, Product};
+
+use crate::derived::Shop;
+use crate::support::{insert, modify, product, retired};
+
+fn summer() -> CategoryPath {
+    CategoryPath::new(vec!["SUMMER".into(), "Party #1".into()]).unwrap()
+}
+
+impl Shop {
+    /// What the list of the further category shows.
+    async fn summer(&self) -> Vec<Listed> {
+        self.table.query(&schema::in_category(&summer()).unwrap()).await.unwrap().items
+    }
+
+    async fn names(&self) -> Vec<String> {
+        self.summer().await.into_iter().map(|listed| listed.name).collect()
+    }
+
+    /// Puts the product that is in the table, as it was seen, into the further category.
+    async fn join(&self, seen: &Stored<Product>) -> bool {
+        let add = membership::add(seen, &summer(), None, &seen.meta.born, seen.meta.updated_at).unwrap();
+        self.table.transact(&add).await.is_ok()
+    }
+}
+
+#[tokio::test]
+async fn a_further_category_lists_a_product_as_it_is_and_where_it_stands() {
+    let shop = Shop::open().await;
+    let one = product("p1", 1);
+    shop.put(&one).await;
+    assert!(shop.join(&one).await);
+    let listed = shop.summer().await;
+    assert_eq!((listed.len(), listed[0].version, &listed[0].category_path), (1, 1, &one.data.category_path));
+    let mut moved = product("p1", 2);
+    moved.data.category_path = CategoryPath::new(vec!["ELSEWHERE".into()]).unwrap();
+    moved.data.package_size = Some("22 LB".into());
+    shop.deliver(&[&[modify("2", &one, &moved)]]).await;
+    let listed = shop.summer().await;
+    assert_eq!((listed[0].version, &listed[0].category_path), (2, &moved.data.category_path));
+    assert_eq!(listed[0].package_size, moved.data.package_size);
+}
+
+#[tokio::test]
+async fn case_38_a_source_that_is_renamed_during_a_replay_of_its_old_name_leaves_copies_with_the_new_name() {
+    for seed in 0..8 {
+        let shop = Shop::open().await;
+        let [one, two, three] = [1, 2, 3].map(|rev| product("p1", rev));
+        shop.put(&one).await;
+        assert!(shop.join(&one).await);
+        shop.put(&three).await;
+        let mut records =
+            vec![insert("1", &one), modify("2", &one, &two), modify("3", &two, &three), modify("2", &one, &two)];
+        fastrand::Rng::with_seed(seed).shuffle(&mut records);
+        shop.deliver(&[&records[..2], &records[2..]]).await;
+        assert_eq!(shop.names().await, ["p1 at rev 3"], "seed {seed}");
+        // And by one that looked at the membership before it was refreshed, and writes only now.
+        assert!(shop.table.write(&membership::refresh(&two, &summer()).unwrap()).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn case_38_a_membership_that_is_made_while_an_old_record_is_on_its_way_keeps_the_newest_name() {
+    let shop = Shop::open().await;
+    let [one, two] = [1, 2].map(|rev| product("p1", rev));
+    shop.put(&two).await;
+    assert!(!shop.join(&one).await, "what was read is not what the product is");
+    assert!(shop.join(&two).await);
+    shop.deliver(&[&[insert("1", &one), modify("2", &one, &two)]]).await;
+    assert_eq!(shop.names().await, ["p1 at rev 2"]);
+}
+
+#[tokio::test]
+async fn a_copy_of_the_stock_on_the_product_neither_refuses_a_membership_nor_is_shown_in_it() {
+    let shop = Shop::open().await;
+    let seen = product("p1", 1);
+    let mut copied = seen.clone();
+    copied.meta.rev = 7;
+    copied.data.copied.in_stock = true;
+    shop.put(&copied).await;
+    assert!(shop.join(&seen).await);
+    let _ = shop.table.meter().take();
+    shop.deliver(&[&[modify("2", &seen, &copied)]]).await;
+    assert!(shop.table.meter().take().is_empty());
+}
+
+#[tokio::test]
+async fn a_retired_product_leaves_the_list_and_a_revived_one_comes_back() {
+    let shop = Shop::open().await;
+    let (one, gone, back) = (product("p1", 1), retired("p1", 2), product("p1", 3));
+    shop.put(&one).await;
+    assert!(shop.join(&one).await);
+    let (went, came) = (modify("2", &one, &gone), modify("3", &gone, &back));
+    shop.deliver(&[from_ref(&went)]).await;
+    assert!(shop.summer().await.is_empty());
+    shop.deliver(&[from_ref(&came), from_ref(&went)]).await;
+    assert_eq!(shop.names().await, ["p1 at rev 3"]);
+    // Taken in the other order, and again.
+    shop.deliver(&[&[came, went]]).await;
+    assert_eq!(shop.names().await, ["p1 at rev 3"]);
+}
+
+#[tokio::test]
+async fn a_membership_that_is_given_up_is_not_brought_back_by_a_record() {
+    let shop = Shop::open().await;
+    let [one, two] = [1, 2].map(|rev| product("p1", rev));
+    shop.put(&one).await;
+    assert!(shop.join(&one).await);
+    let lists = membership::lists([&one.data.id]).unwrap();
+    let known = shop.table.batch_get(&lists).await.unwrap().remove(0).unwrap();
+    shop.table.transact(&membership::remove(&known, &summer(), known.meta.updated_at).unwrap()).await.unwrap();
+    // A consumer that had found it before it was removed.
+    let late = membership::refresh(&two, &summer()).unwrap();
+    assert!(shop.table.write(&late).await.is_err());
+    shop.deliver(&[&[modify("2", &one, &two)]]).await;
+    assert!(shop.summer().await.is_empty());
+}

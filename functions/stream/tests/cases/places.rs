@@ -1,0 +1,91 @@
+//! The totals of places: each order in one place, and taken from the same again.
+
+use std::slice::from_ref;
+
+use key_schema::item::Stored;
+use key_schema::money::{Currency, Money};
+use key_schema::order::{Order, OrderStatus};
+use key_schema::place::Store;
+
+use crate::derived::Shop;
+use crate::support::{insert, meta, modify, order};
+
+fn sold_in(id: &str, store: Option<&str>, status: OrderStatus, rev: u64) -> Stored<Order> {
+    let mut order = order(id, status, rev, 1);
+    order.data.store_id = store.map(|store| store.parse().unwrap());
+    order
+}
+
+fn store(id: &str, country: &str, city: &str) -> Stored<Store> {
+    let data = Store { id: id.parse().unwrap(), country: country.into(), city: city.into(), name: "Shop".into() };
+    Stored { meta: meta(1), data }
+}
+
+#[tokio::test]
+async fn an_order_counts_where_its_shop_is_and_under_unknown_if_nobody_entered_it() {
+    let shop = Shop::open().await;
+    shop.put(&store("364", "CH", "Zürich")).await;
+    shop.put(&store("a#b~%", "CH", "St. Gallen #1 ~ 聖加侖 %23")).await;
+    let orders = [Some("364"), Some("364"), Some("a#b~%"), Some("365"), None].into_iter().enumerate();
+    for (number, at) in orders {
+        let order = sold_in(&format!("o{number}"), at, OrderStatus::Pending, 1);
+        shop.place(&order).await;
+        shop.deliver(&[&[insert("1", &order)]]).await;
+    }
+    let swiss = ["St. Gallen #1 ~ 聖加侖 %23/a#b~%/2017-01-01: 1 for 129 USD", "Zürich/364/2017-01-01: 2 for 258 USD"];
+    assert_eq!(shop.totals("CH").await, swiss);
+    let unknown = ["unknown/365/2017-01-01: 1 for 129 USD", "unknown/online/2017-01-01: 1 for 129 USD"];
+    assert_eq!(shop.totals("US").await, unknown);
+}
+
+#[tokio::test]
+async fn staff_may_say_where_the_online_shop_is() {
+    let shop = Shop::open().await;
+    shop.put(&store("online", "CH", "Bern")).await;
+    let order = sold_in("o1", None, OrderStatus::Pending, 1);
+    shop.place(&order).await;
+    shop.deliver(&[&[insert("1", &order)]]).await;
+    assert_eq!(shop.totals("CH").await, ["Bern/online/2017-01-01: 1 for 129 USD"]);
+}
+
+#[tokio::test]
+async fn an_order_is_taken_from_where_it_was_counted_though_its_shop_has_moved() {
+    let shop = Shop::open().await;
+    shop.put(&store("364", "CH", "Zürich")).await;
+    let [delivered, returned] = [(OrderStatus::Delivered, 5), (OrderStatus::Returned, 6)]
+        .map(|(status, rev)| sold_in("o1", Some("364"), status, rev));
+    shop.place(&delivered).await;
+    let placed = insert("1", &delivered);
+    shop.deliver(&[from_ref(&placed)]).await;
+    shop.put(&store("364", "DE", "Konstanz")).await;
+    shop.put(&returned).await;
+    let brought_back = modify("2", &delivered, &returned);
+    shop.deliver(&[&[brought_back.clone(), placed.clone()], &[brought_back], &[placed]]).await;
+    assert_eq!(shop.totals("CH").await, ["Zürich/364/2017-01-01: 0 for 0 USD"]);
+    assert!(shop.totals("DE").await.is_empty());
+}
+
+#[tokio::test]
+async fn amounts_of_two_currencies_are_never_added() {
+    let shop = Shop::open().await;
+    for (id, currency) in [("a", "USD"), ("b", "EUR"), ("c", "EUR")] {
+        let mut order = sold_in(id, Some("364"), OrderStatus::Pending, 1);
+        order.data.total = Money::new(100, currency.parse::<Currency>().unwrap());
+        shop.place(&order).await;
+        shop.deliver(&[&[insert("1", &order)]]).await;
+    }
+    assert_eq!(
+        shop.totals("US").await,
+        ["unknown/364/2017-01-01: 2 for 200 EUR", "unknown/364/2017-01-01: 1 for 100 USD"]
+    );
+}
+
+#[tokio::test]
+async fn an_order_counts_on_the_day_it_was_placed_in_universal_time() {
+    let shop = Shop::open().await;
+    let mut order = sold_in("o1", None, OrderStatus::Pending, 1);
+    order.data.placed_at = "2017-02-01T01:00:00+02:00".parse().unwrap();
+    shop.place(&order).await;
+    shop.deliver(&[&[insert("1", &order)]]).await;
+    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-31: 1 for 129 USD"]);
+}

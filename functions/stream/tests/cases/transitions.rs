@@ -1,0 +1,233 @@
+//! Which events a change is.
+
+use bus::{Data, Event, Kind};
+use key_schema::customer::{Customer, Tier};
+use key_schema::item::{Entity, Meta, Stored};
+use key_schema::order::OrderStatus;
+use key_schema::product::Stock;
+use key_schema::review::Review;
+use serde_json::{Value, json};
+use stream::batch::Batch;
+use stream::transitions::{Rules, UnreadableOldImage};
+
+use crate::support::{event, insert, line, modify, order, product, remove};
+
+/// What one record is, as the rules of a shop with a threshold of 10 say.
+pub fn told(record: Value) -> Result<Vec<Event>, UnreadableOldImage> {
+    told_in("shop", record)
+}
+
+fn told_in(table: &str, record: Value) -> Result<Vec<Event>, UnreadableOldImage> {
+    let event = event(&[record]);
+    let batch = Batch::decode(&event).unwrap();
+    assert_eq!((batch.records.len(), batch.malformed.len()), (1, 0), "{:?}", batch.malformed);
+    Rules { table: table.to_owned(), stock_low: 10 }.events(&batch.records[0])
+}
+
+/// The one thing that a record is, or nothing.
+fn data(record: Value) -> Option<Data> {
+    let mut events = told(record).unwrap();
+    assert!(events.len() <= 1, "{events:?}");
+    events.pop().map(|event| event.data)
+}
+
+/// The record with an old image that is not what it says.
+fn unreadable(mut record: Value) -> Value {
+    record["dynamodb"]["OldImage"]["rev"] = json!({"S": "eight"});
+    record
+}
+
+fn meta(rev: u64) -> Meta {
+    order("o1", OrderStatus::Pending, rev, 1).meta
+}
+
+fn stock(available: u64, sellable: bool, rev: u64) -> Stored<Stock> {
+    let data = Stock { product_id: "p1".parse().unwrap(), available, sellable, last_adjustment: None };
+    Stored { meta: meta(rev), data }
+}
+
+fn customer(tier: Tier, rev: u64) -> Stored<Customer> {
+    let data = Customer {
+        id: "c1".parse().unwrap(),
+        email: "ada@example.com".parse().unwrap(),
+        username: "ada".parse().unwrap(),
+        tier,
+        name: "Ada".to_owned(),
+        place: None,
+        addresses: Default::default(),
+    };
+    Stored { meta: meta(rev), data }
+}
+
+fn review(rating: u64, rev: u64) -> Stored<Review> {
+    let data = Review {
+        product_id: "p1".parse().unwrap(),
+        customer_id: "c1".parse().unwrap(),
+        rating,
+        title: "Cold".to_owned(),
+        text: "As ice should be.".to_owned(),
+    };
+    Stored { meta: meta(rev), data }
+}
+
+const STATUSES: [OrderStatus; 8] = [
+    OrderStatus::Placing,
+    OrderStatus::Pending,
+    OrderStatus::Paid,
+    OrderStatus::Picking,
+    OrderStatus::Shipped,
+    OrderStatus::Delivered,
+    OrderStatus::Cancelled,
+    OrderStatus::Returned,
+];
+
+#[test]
+fn an_order_is_placed_when_it_becomes_visible() {
+    for status in STATUSES {
+        let new = order("o1", status, 2, 3);
+        // One that is created at its end was restored from the archive.
+        let created = (!status.is_closed()).then(|| insert("1", &new));
+        let committed = modify("1", &order("o1", OrderStatus::Placing, 1, 3), &new);
+        for record in created.into_iter().chain([committed]) {
+            match data(record) {
+                None => assert_eq!(status, OrderStatus::Placing),
+                Some(Data::OrderPlaced(placed)) => {
+                    assert_ne!(status, OrderStatus::Placing);
+                    assert_eq!((placed.order_id, placed.status, placed.line_count), (new.id.clone(), status, 3));
+                    assert_eq!((placed.total, placed.placed_at), (new.total, new.placed_at));
+                    assert_eq!((placed.customer_id, placed.store_id), (new.customer_id.clone(), None));
+                }
+                other => panic!("{status}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_order_that_comes_back_from_the_archive_is_not_placed_again() {
+    for status in [OrderStatus::Delivered, OrderStatus::Cancelled, OrderStatus::Returned] {
+        assert_eq!(data(insert("1", &order("o1", status, 8, 1))), None, "{status}");
+    }
+}
+
+#[test]
+fn a_visible_order_that_moves_tells_from_where_to_where_and_one_that_stays_tells_nothing() {
+    for from in OrderStatus::VISIBLE {
+        for to in OrderStatus::VISIBLE {
+            match data(modify("1", &order("o1", from, 4, 1), &order("o1", to, 5, 1))) {
+                None => assert_eq!(from, to),
+                Some(Data::OrderStatusChanged(changed)) => {
+                    assert_ne!(from, to);
+                    assert_eq!((changed.from, changed.to), (from, to));
+                }
+                other => panic!("{from} {to}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stock_runs_low_when_it_falls_below_the_threshold_while_it_can_be_sold() {
+    for (before, after, sellable, low) in [
+        (10, 9, true, true),
+        (1_000, 0, true, true),
+        (11, 10, true, false),
+        (9, 8, true, false),
+        (9, 10, true, false),
+        (5, 20, true, false),
+        (10, 9, false, false),
+    ] {
+        let told = data(modify("1", &stock(before, sellable, 1), &stock(after, sellable, 2)));
+        match told {
+            Some(Data::StockLow(told)) => assert!(low && (told.available, told.threshold) == (after, 10), "{told:?}"),
+            other => assert!(other.is_none() && !low, "{before} {after} {sellable}: {other:?}"),
+        }
+    }
+    assert_eq!(data(insert("1", &stock(0, true, 1))), None);
+}
+
+#[test]
+fn a_review_is_posted_once_and_not_when_it_is_edited_or_removed() {
+    assert!(matches!(data(insert("1", &review(4, 1))), Some(Data::ReviewPosted(posted)) if posted.rating == 4));
+    assert_eq!(data(modify("1", &review(4, 1), &review(5, 2))), None);
+    assert_eq!(data(remove("1", &review(5, 2))), None);
+}
+
+#[test]
+fn a_customers_standing_is_told_when_it_changes_and_a_new_customers_is_not() {
+    for from in Tier::ALL {
+        assert_eq!(data(insert("1", &customer(from, 1))), None);
+        for to in Tier::ALL {
+            match data(modify("1", &customer(from, 1), &customer(to, 2))) {
+                Some(Data::CustomerTierChanged(changed)) => {
+                    assert!(from != to && (changed.from, changed.to) == (from, to))
+                }
+                other => assert!(other.is_none() && from == to, "{from} {to}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_nobody_is_told_of_is_no_event() {
+    for record in [
+        insert("1", &product("p", 1)),
+        insert("1", &line("o1", 1)),
+        remove("1", &order("o1", OrderStatus::Delivered, 9, 1)),
+        remove("1", &stock(20, true, 3)),
+        remove("1", &customer(Tier::Gold, 2)),
+    ] {
+        assert_eq!(told(record), Ok(vec![]));
+    }
+}
+
+#[test]
+fn an_unreadable_old_image_is_an_error_where_an_event_depends_on_it_and_nowhere_else() {
+    fn change<T: Entity>(old: &Stored<T>, new: &Stored<T>) -> Result<Vec<Event>, UnreadableOldImage> {
+        told(unreadable(modify("1", old, new)))
+    }
+    let pending = order("o1", OrderStatus::Pending, 1, 1);
+    assert_eq!(change(&pending, &order("o1", OrderStatus::Paid, 2, 1)), Err(UnreadableOldImage));
+    assert_eq!(change(&stock(10, true, 1), &stock(9, true, 2)), Err(UnreadableOldImage));
+    assert_eq!(change(&customer(Tier::Gold, 1), &customer(Tier::Gold, 2)), Err(UnreadableOldImage));
+    // Nothing that these can have been makes an event of what they are.
+    assert_eq!(change(&pending, &order("o1", OrderStatus::Placing, 2, 1)), Ok(vec![]));
+    assert_eq!(change(&stock(20, true, 1), &stock(10, true, 2)), Ok(vec![]));
+    assert_eq!(change(&stock(20, true, 1), &stock(9, false, 2)), Ok(vec![]));
+    assert_eq!(change(&review(1, 1), &review(2, 2)), Ok(vec![]));
+    assert_eq!(change(&product("p", 1), &product("p", 2)), Ok(vec![]));
+}
+
+#[test]
+fn an_event_is_a_function_of_the_change_and_not_of_its_delivery() {
+    let (old, new) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Paid, 2, 1));
+    let [first] = &told(modify("1", &old, &new)).unwrap()[..] else { panic!("no event") };
+    let mut again = modify("77", &old, &new);
+    again["eventID"] = json!("another");
+    again["awsRegion"] = json!("elsewhere");
+    again["dynamodb"]["ApproximateCreationDateTime"] = json!(1_900_000_000);
+    assert_eq!(told(again).unwrap(), std::slice::from_ref(first));
+    assert_eq!(first.occurred_at, new.meta.updated_at);
+    assert_eq!(first.kind(), Kind::OrderStatusChanged);
+}
+
+#[test]
+fn two_changes_have_two_ids_whatever_they_share() {
+    let pending = |id: &str, rev| order(id, OrderStatus::Pending, rev, 1);
+    let mut reborn = pending("o1", 1);
+    reborn.meta.born = "b2".parse().unwrap();
+    let records = [
+        insert("1", &pending("o1", 1)),
+        insert("1", &pending("o1", 2)),
+        insert("1", &pending("o2", 1)),
+        insert("1", &reborn),
+        modify("1", &pending("o1", 1), &order("o1", OrderStatus::Paid, 2, 1)),
+        modify("1", &order("o1", OrderStatus::Paid, 2, 1), &pending("o1", 3)),
+    ];
+    let events = records.into_iter().flat_map(|record| told(record).unwrap());
+    let mut ids: Vec<String> = events.map(|event| event.id.to_string()).collect();
+    ids.push(told_in("another", insert("1", &pending("o1", 1))).unwrap()[0].id.to_string());
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 7);
+}

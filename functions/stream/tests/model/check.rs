@@ -1,0 +1,114 @@
+//! What must hold when everything was delivered: the consumer's side of the world is what the table and its history say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use key_schema::entity::AnyEntity;
+use key_schema::item::FromItem as _;
+use key_schema::key::Key;
+use search_index::document_id;
+use stream::batch::Batch;
+use stream::documents;
+
+use crate::history::rules;
+use crate::records;
+use crate::world::World;
+
+/// Says what is wrong.
+pub fn check(world: &World, crashes: usize) -> Result<(), String> {
+    let items: BTreeMap<&Key, AnyEntity> =
+        world.table.items().map(|(key, item)| (key, AnyEntity::from_item(item.clone()).unwrap())).collect();
+    index(world, &items)?;
+    bus(world, crashes)?;
+    audit(world, &items)?;
+    sales(&items)?;
+    copies(&items)
+}
+
+/// Each document is what its item says, and there is no other.
+fn index(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
+    let mut expected = BTreeMap::new();
+    for (key, item) in items {
+        let id = document_id(key.pk.as_str(), key.sk.as_str());
+        if let Some(operation) = documents::written(id.clone(), item) {
+            expected.insert(id, operation.unwrap());
+        }
+    }
+    same("index", &expected, &world.index)
+}
+
+/// Every event of the history was published; more than once only around a crash, and then under its own id.
+fn bus(world: &World, crashes: usize) -> Result<(), String> {
+    let mut expected = BTreeSet::new();
+    for shard in &world.stream {
+        let event = records::event(shard);
+        for record in &Batch::decode(&event).unwrap().records {
+            expected.extend(rules().events(record).unwrap().into_iter().map(|event| event.id.to_string()));
+        }
+    }
+    let distinct: BTreeSet<String> = world.bus.iter().cloned().collect();
+    same("bus", &expected, &distinct)?;
+    for id in &distinct {
+        let times = world.bus.iter().filter(|other| *other == id).count();
+        if times > 1 + crashes {
+            return Err(format!("an event was published {times} times: {id}"));
+        }
+    }
+    Ok(())
+}
+
+/// What expired has one object and one entry, which names it.
+fn audit(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
+    let removed = world.stream.iter().flatten().filter(|record| record["eventName"] == "REMOVE").count();
+    let named: Vec<&str> = items
+        .values()
+        .filter_map(|item| if let AnyEntity::Expiration(entry) = item { Some(entry.archive.as_str()) } else { None })
+        .collect();
+    same("archive", &removed, &world.archive.len())?;
+    same("audit", &world.archive.keys().map(String::as_str).collect::<Vec<_>>(), &named)
+}
+
+/// The rows of an order say what its head says, and the counters what the rows say.
+fn sales(items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
+    let mut counted = (0, 0, 0);
+    let mut counters = (0, 0, 0);
+    let mut rows = 0;
+    for item in items.values() {
+        match item {
+            AnyEntity::Order(order) => {
+                if order.status.is_sale() {
+                    counted = (2, 1, 258);
+                }
+                rows += 2;
+            }
+            AnyEntity::Sale(_) | AnyEntity::SalePlace(_) => rows -= 1,
+            AnyEntity::ProductSales(sales) => (counters.0, counters.1) = (sales.quantity, sales.orders),
+            AnyEntity::PlaceSales(sales) => counters.2 = sales.amount,
+            _ => {}
+        }
+    }
+    same("rows", &0, &rows)?;
+    same("counters", &counted, &counters)
+}
+
+/// What lies on the product and in its membership is what their sources say.
+fn copies(items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
+    for item in items.values() {
+        let AnyEntity::Product(product) = item else { continue };
+        for other in items.values() {
+            match other {
+                AnyEntity::Stock(stock) => same("in_stock", &stock.in_stock(), &product.copied.in_stock)?,
+                AnyEntity::ReviewStats(stats) => {
+                    let copied = (product.copied.rating_count, product.copied.rating_sum);
+                    same("rating", &(stats.rating_count, stats.rating_sum), &copied)?;
+                }
+                AnyEntity::Membership(member) => same("membership", &product.name, &member.name)?,
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Result<(), String> {
+    if expected == found { Ok(()) } else { Err(format!("{what}: expected {expected:#?}\nfound {found:#?}")) }
+}

@@ -1,0 +1,170 @@
+//! Entries of `PutEvents`: what they must be, and what they become.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// What a specified time counts, whatever its form.
+const TIME_BYTES: usize = 14;
+
+/// An event that the bus took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// The bus's own id of it: another one each time that it is put.
+    pub event_id: String,
+    /// When it happened, as the publisher says, else when it was put: RFC 3339, whole seconds.
+    pub time: String,
+    /// Who published it.
+    pub source: String,
+    /// What kind of event it is.
+    pub detail_type: String,
+    /// The event itself, a JSON object.
+    pub detail: Value,
+    /// What it is about, by ARN.
+    pub resources: Vec<String>,
+    /// The bus that took it, by name.
+    pub bus: String,
+}
+
+impl Published {
+    /// The form in which rules match events and targets get them.
+    #[must_use]
+    pub fn envelope(&self) -> Value {
+        json!({
+            "version": "0",
+            "id": self.event_id,
+            "detail-type": self.detail_type,
+            "source": self.source,
+            "account": "000000000000",
+            "time": self.time,
+            "region": "us-east-1",
+            "resources": self.resources,
+            "detail": self.detail,
+        })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(super) struct Entry {
+    time: Option<f64>,
+    source: Option<String>,
+    #[serde(default)]
+    resources: Vec<String>,
+    detail_type: Option<String>,
+    detail: Option<String>,
+    event_bus_name: Option<String>,
+    // Taken and ignored, as it only continues a trace.
+    #[serde(rename = "TraceHeader")]
+    _trace_header: Option<String>,
+}
+
+/// Why one entry is refused while others are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    fn argument(parameter: &str, reason: &str) -> Self {
+        let message = format!("Parameter {parameter} is not valid. Reason: {reason}.");
+        Self { code: "InvalidArgument", message }
+    }
+
+    pub(super) fn throttled() -> Self {
+        Self { code: "ThrottlingException", message: "Rate exceeded".to_owned() }
+    }
+}
+
+impl Entry {
+    /// Its size as AWS counts it ("Calculating PutEvents event entry size").
+    pub(super) fn size(&self) -> usize {
+        let texts = [&self.source, &self.detail_type, &self.detail].into_iter().flatten();
+        let texts = texts.chain(&self.resources).map(String::len).sum::<usize>();
+        texts + self.time.map_or(0, |_| TIME_BYTES)
+    }
+
+    /// The event that it is, on one of the buses.
+    pub(super) fn event(self, buses: &[String]) -> Result<Published, Refusal> {
+        let required = |value: Option<String>, name: &str| {
+            let value = value.filter(|value| !value.is_empty());
+            value.ok_or_else(|| Refusal::argument(name, &format!("{name} is a required argument")))
+        };
+        let source = required(self.source, "Source")?;
+        let detail_type = required(self.detail_type, "DetailType")?;
+        let detail = required(self.detail, "Detail")?;
+        if source.starts_with("aws.") {
+            let message = "Not authorized for the source.".to_owned();
+            return Err(Refusal { code: "NotAuthorizedForSourceException", message });
+        }
+        if detail_type.chars().count() > 128 {
+            return Err(Refusal::argument("DetailType", "DetailType must be at most 128 characters long"));
+        }
+        let malformed = || Refusal { code: "MalformedDetail", message: "Detail is malformed.".to_owned() };
+        let detail = serde_json::from_str(&detail).ok().filter(Value::is_object).ok_or_else(malformed)?;
+        let name = self.event_bus_name.unwrap_or_else(|| "default".to_owned());
+        // A bus can be named by its ARN, too.
+        let name = name.rsplit_once(":event-bus/").map_or(name.as_str(), |(_, name)| name);
+        let Some(bus) = buses.iter().find(|bus| *bus == name) else {
+            let message = format!("Event bus {name} does not exist.");
+            return Err(Refusal { code: "ResourceNotFoundException", message });
+        };
+        let time = self.time.map_or_else(|| Some(OffsetDateTime::now_utc()), instant);
+        let time = time.and_then(|time| time.replace_nanosecond(0).ok()?.format(&Rfc3339).ok());
+        let time = time.ok_or_else(|| Refusal::argument("Time", "Time is out of range"))?;
+        let (event_id, bus) = (event_id(), bus.clone());
+        Ok(Published { event_id, time, source, detail_type, detail, resources: self.resources, bus })
+    }
+}
+
+/// From seconds since 1970, with a fraction that events do not keep.
+fn instant(seconds: f64) -> Option<OffsetDateTime> {
+    let whole = format!("{:.0}", seconds.floor()).parse().ok()?;
+    OffsetDateTime::from_unix_timestamp(whole).ok()
+}
+
+/// In the form of a version 4 UUID.
+fn event_id() -> String {
+    let bits = (fastrand::u128(..) & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    parts.map(|part| hex.get(part).unwrap_or_default().to_owned()).join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn entry(json: Value) -> Entry {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn the_size_of_an_entry_is_counted_in_bytes_as_aws_does() {
+        let counted = entry(json!({
+            "Time": 1_785_000_000.5, "Source": "bodega", "DetailType": "É", "Detail": "{}", "Resources": ["a", "bc"],
+            "EventBusName": "not counted",
+        }));
+        assert_eq!(counted.size(), 14 + 6 + 2 + 2 + 3);
+    }
+
+    #[test]
+    fn an_event_id_looks_like_a_uuid() {
+        let id = event_id();
+        let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
+        assert_eq!(id.as_bytes().get(14), Some(&b'4'), "{id}");
+        assert!(matches!(id.as_bytes().get(19), Some(b'8' | b'9' | b'a' | b'b')), "{id}");
+    }
+
+    #[test]
+    fn a_time_is_taken_from_before_1970_to_after_2100_and_no_further() {
+        assert_eq!(instant(-1.5).map(OffsetDateTime::unix_timestamp), Some(-2));
+        assert_eq!(instant(4_200_000_000.9).map(OffsetDateTime::unix_timestamp), Some(4_200_000_000));
+        assert_eq!(instant(1e300), None);
+        assert_eq!(instant(f64::NAN), None);
+    }
+}

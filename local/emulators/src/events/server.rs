@@ -1,0 +1,193 @@
+//! The call, and what becomes of the events.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures::future::join_all;
+use hyper::http::HeaderValue;
+use hyper::{Request, StatusCode, header};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::entry::{Entry, Published, Refusal};
+use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::faults::{FaultKind, Faults};
+use crate::log::{Log, Page};
+
+/// How many events are kept to be looked at.
+const KEPT: usize = 200_000;
+/// EventBridge's limits for a request.
+const MAX_ENTRIES: usize = 10;
+const MAX_BYTES: usize = 256 * 1024;
+
+/// An event bus that answers as EventBridge does, in this process. Dropping the value ends it.
+pub struct EventBusServer {
+    endpoint: Endpoint,
+    bus: Arc<Bus>,
+}
+
+impl EventBusServer {
+    /// Opens a loopback port and answers there for the buses with these names. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// When no port can be opened.
+    pub async fn start(buses: &[String]) -> io::Result<Self> {
+        let faults = Faults::default();
+        let bus = Arc::new(Bus {
+            names: buses.to_vec(),
+            published: Log::new(KEPT),
+            subscribers: Mutex::default(),
+            faults: faults.clone(),
+        });
+        Ok(Self { endpoint: Endpoint::start(Arc::clone(&bus), faults).await?, bus })
+    }
+
+    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.endpoint.url()
+    }
+
+    /// The faults in force, to add to and to clear.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.bus.faults
+    }
+
+    /// The events that are put from now on. A publisher has its answer when every subscriber has its events queued, so that a queue of
+    /// `capacity` (at least 1) events which nobody empties makes publishers wait, and their requests time out; nothing is lost.
+    /// Dropping the receiver ends the subscription.
+    #[must_use]
+    pub fn subscribe(&self, capacity: usize) -> mpsc::Receiver<Published> {
+        let (sender, receiver) = mpsc::channel(capacity.max(1));
+        self.bus.subscribers().push(sender);
+        receiver
+    }
+
+    /// At most `limit` of the events that were taken, without the first `after` since the start. The newest 200,000 are kept.
+    #[must_use]
+    pub fn published(&self, after: u64, limit: usize) -> Page<Published> {
+        self.bus.published.page(after, limit)
+    }
+
+    /// How many events were taken but are no longer kept.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.bus.published.dropped()
+    }
+}
+
+struct Bus {
+    names: Vec<String>,
+    published: Log<Published>,
+    subscribers: Mutex<Vec<mpsc::Sender<Published>>>,
+    faults: Faults,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct PutEvents {
+    entries: Vec<Entry>,
+}
+
+impl Service for Bus {
+    async fn answer(&self, request: Request<Bytes>) -> Answer {
+        let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
+        if target != Some("AWSEvents.PutEvents") {
+            return error(StatusCode::BAD_REQUEST, "UnknownOperationException", "only PutEvents is known here");
+        }
+        let put: PutEvents = match serde_json::from_slice(request.body()) {
+            Ok(put) => put,
+            Err(refused) => return error(StatusCode::BAD_REQUEST, "SerializationException", &refused.to_string()),
+        };
+        match oversize(&put.entries) {
+            Some(reason) => error(StatusCode::BAD_REQUEST, "ValidationException", &reason),
+            None => json_answer(StatusCode::OK, &self.put(put.entries).await),
+        }
+    }
+
+    fn refusal(&self, kind: FaultKind, _: &Request<Bytes>) -> Option<Answer> {
+        match kind {
+            FaultKind::Throttle => Some(error(StatusCode::BAD_REQUEST, "ThrottlingException", "Rate exceeded")),
+            FaultKind::Error => {
+                Some(error(StatusCode::INTERNAL_SERVER_ERROR, "InternalException", "An internal error occurred"))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Bus {
+    async fn put(&self, entries: Vec<Entry>) -> Value {
+        let failing = self.failing(entries.len());
+        let (mut results, mut failed) = (Vec::with_capacity(entries.len()), 0);
+        for (at, entry) in entries.into_iter().enumerate() {
+            let event = if failing & (1 << at) != 0 { Err(Refusal::throttled()) } else { entry.event(&self.names) };
+            match event {
+                Ok(event) => {
+                    results.push(json!({"EventId": event.event_id}));
+                    self.publish(event).await;
+                }
+                Err(refusal) => {
+                    failed += 1;
+                    results.push(json!({"ErrorCode": refusal.code, "ErrorMessage": refusal.message}));
+                }
+            }
+        }
+        json!({"FailedEntryCount": failed, "Entries": results})
+    }
+
+    /// Which of so many entries a partial failure strikes, as bits: one at least, and not all where there are two or more.
+    fn failing(&self, entries: usize) -> u64 {
+        let Some(strike) = self.faults.draw(|kind| kind == FaultKind::Partial) else { return 0 };
+        let all = (1 << entries.min(MAX_ENTRIES)) - 1;
+        let choices = if all == 1 { 1 } else { all - 1 };
+        1 + strike.chance % choices
+    }
+
+    /// Hands an event to every subscriber and to the log at once, after there is room everywhere: a publisher that goes away while it
+    /// waits leaves no event that only some have seen.
+    async fn publish(&self, event: Published) {
+        let subscribers = self.subscribers().clone();
+        // A subscriber without room any more is one that left.
+        let room = join_all(subscribers.into_iter().map(mpsc::Sender::reserve_owned)).await;
+        for permit in room.into_iter().flatten() {
+            permit.send(event.clone());
+        }
+        self.published.push(event);
+        self.subscribers().retain(|subscriber| !subscriber.is_closed());
+    }
+
+    fn subscribers(&self) -> MutexGuard<'_, Vec<mpsc::Sender<Published>>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn oversize(entries: &[Entry]) -> Option<String> {
+    let detected = |count, bound| {
+        format!(
+            "1 validation error detected: Value of {count} entries at 'entries' failed to satisfy constraint: {bound}"
+        )
+    };
+    match entries.len() {
+        0 => Some(detected(0, "Member must have length greater than or equal to 1")),
+        count if count > MAX_ENTRIES => Some(detected(count, "Member must have length less than or equal to 10")),
+        _ if entries.iter().map(Entry::size).sum::<usize>() >= MAX_BYTES => {
+            Some("Total size of the entries in the request is over the limit.".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn error(status: StatusCode, code: &str, message: &str) -> Answer {
+    json_answer(status, &json!({"__type": code, "message": message}))
+}
+
+fn json_answer(status: StatusCode, body: &Value) -> Answer {
+    let mut answer = plain(status);
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-amz-json-1.1"));
+    *answer.body_mut() = Bytes::from(body.to_string()).into();
+    answer
+}

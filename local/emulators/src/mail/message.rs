@@ -1,0 +1,153 @@
+//! The message: what it must be.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// SES's limit for a message, counted here over subject and body.
+const MAX_BYTES: usize = 40 * 1024 * 1024;
+const MAX_RECIPIENTS: usize = 50;
+const MAX_TAG: usize = 256;
+
+/// A message that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mail {
+    /// The id that the sender was given.
+    pub message_id: String,
+    /// The sender's address.
+    pub from: String,
+    /// The addresses it goes to.
+    pub to: Vec<String>,
+    /// The subject.
+    pub subject: String,
+    /// The body as text; empty where there is HTML alone.
+    pub text: String,
+    /// The body as HTML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub html: Option<String>,
+    /// What the sender tagged it with.
+    pub tags: BTreeMap<String, String>,
+    /// When it was taken: RFC 3339, whole seconds.
+    pub at: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub(super) struct SendEmail {
+    from_email_address: Option<String>,
+    destination: Option<Destination>,
+    content: Content,
+    #[serde(default)]
+    email_tags: Vec<Tag>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Destination {
+    #[serde(default)]
+    to_addresses: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Content {
+    simple: Simple,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Simple {
+    subject: Text,
+    body: Body,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Body {
+    text: Option<Text>,
+    html: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Text {
+    data: String,
+    charset: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Tag {
+    name: String,
+    value: String,
+}
+
+impl SendEmail {
+    /// The message that it asks for, or why it is refused.
+    pub(super) fn message(self, message_id: String, at: String) -> Result<Mail, String> {
+        let from = self.from_email_address.ok_or("Missing required field FromEmailAddress.")?;
+        address(&from)?;
+        let to = self.destination.map(|destination| destination.to_addresses).unwrap_or_default();
+        match to.len() {
+            0 => return Err("Destination must have at least one recipient.".to_owned()),
+            count if count > MAX_RECIPIENTS => return Err("Recipient count exceeds 50.".to_owned()),
+            _ => to.iter().try_for_each(|to| address(to))?,
+        }
+        let Simple { subject, body } = self.content.simple;
+        let subject = subject.data()?;
+        if subject.is_empty() {
+            return Err("Subject must not be empty.".to_owned());
+        }
+        let (text, html) = (body.text.map(Text::data).transpose()?, body.html.map(Text::data).transpose()?);
+        if text.is_none() && html.is_none() {
+            return Err("Body must have Text or Html.".to_owned());
+        }
+        let text = text.unwrap_or_default();
+        if subject.len() + text.len() + html.as_ref().map_or(0, String::len) > MAX_BYTES {
+            return Err("Message length is more than 41943040 bytes long.".to_owned());
+        }
+        let mut tags = BTreeMap::new();
+        for Tag { name, value } in self.email_tags {
+            if !is_tag(&name) || !is_tag(&value) {
+                return Err("Email tags are 1 to 256 of the characters A-Z a-z 0-9 _ - . @".to_owned());
+            }
+            if tags.insert(name, value).is_some() {
+                return Err("Duplicate email tags.".to_owned());
+            }
+        }
+        Ok(Mail { message_id, from, to, subject, text, html, tags, at })
+    }
+}
+
+impl Text {
+    fn data(self) -> Result<String, String> {
+        let ascii = self.charset.is_none_or(|charset| charset.eq_ignore_ascii_case("us-ascii"));
+        if ascii && !self.data.is_ascii() {
+            // SES would send question marks.
+            return Err("Data has characters that its Charset, by default 7-bit ASCII, does not have.".to_owned());
+        }
+        Ok(self.data)
+    }
+}
+
+/// `name@domain` or `Display name <name@domain>`, in ASCII.
+fn address(text: &str) -> Result<(), String> {
+    let bare = match text.split_once('<') {
+        Some((_, bare)) => bare.strip_suffix('>').unwrap_or_default(),
+        None => text,
+    };
+    let is_plain = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '<' | '>' | ',' | ';' | '@'))
+    };
+    let parts = bare.rsplit_once('@').filter(|(local, domain)| is_plain(local) && is_plain(domain));
+    // What is refused is not quoted: it may be somebody's.
+    if parts.is_none() || text.chars().any(char::is_control) {
+        return Err("An address is not of the form name@domain.".to_owned());
+    }
+    Ok(())
+}
+
+fn is_tag(text: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'@');
+    (1..=MAX_TAG).contains(&text.len()) && text.bytes().all(known)
+}

@@ -1,0 +1,120 @@
+//! The call, and what is kept.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::http::HeaderValue;
+use hyper::{Method, Request, StatusCode, header};
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::message::{Mail, SendEmail};
+use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::faults::{FaultKind, Faults};
+use crate::log::{Log, Page};
+
+/// How many messages are kept to be looked at.
+const KEPT: usize = 50_000;
+
+/// A mail service that answers as SES does, in this process, and sends nothing. Dropping the value ends it.
+pub struct MailServer {
+    endpoint: Endpoint,
+    faults: Faults,
+    outbox: Arc<Outbox>,
+}
+
+impl MailServer {
+    /// Opens a loopback port and answers there. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// When no port can be opened.
+    pub async fn start() -> io::Result<Self> {
+        let (faults, outbox) = (Faults::default(), Arc::new(Outbox { sent: Log::new(KEPT) }));
+        Ok(Self { endpoint: Endpoint::start(Arc::clone(&outbox), faults.clone()).await?, faults, outbox })
+    }
+
+    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.endpoint.url()
+    }
+
+    /// The faults in force, to add to and to clear.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// At most `limit` of the messages that were taken, without the first `after` since the start. The newest 50,000 are kept.
+    #[must_use]
+    pub fn sent(&self, after: u64, limit: usize) -> Page<Mail> {
+        self.outbox.sent.page(after, limit)
+    }
+
+    /// How many messages were taken but are no longer kept.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.outbox.sent.dropped()
+    }
+}
+
+struct Outbox {
+    sent: Log<Mail>,
+}
+
+impl Service for Outbox {
+    async fn answer(&self, request: Request<Bytes>) -> Answer {
+        if request.method() != Method::POST || request.uri().path() != "/v2/email/outbound-emails" {
+            return error(StatusCode::NOT_FOUND, "UnknownOperationException", "only SendEmail is known here");
+        }
+        let mail = serde_json::from_slice::<SendEmail>(request.body()).map_err(|refused| refused.to_string());
+        match mail.and_then(|mail| mail.message(message_id(), now())) {
+            Ok(mail) => {
+                let answer = json!({"MessageId": mail.message_id});
+                self.sent.push(mail);
+                json_answer(StatusCode::OK, &answer)
+            }
+            Err(reason) => error(StatusCode::BAD_REQUEST, "BadRequestException", &reason),
+        }
+    }
+
+    fn refusal(&self, kind: FaultKind, _: &Request<Bytes>) -> Option<Answer> {
+        match kind {
+            FaultKind::Throttle => {
+                Some(error(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsException", "Maximum sending rate exceeded."))
+            }
+            FaultKind::Error => Some(error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "InternalServiceException",
+                "An internal error occurred.",
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// In the form of SES's: time, random, a suffix.
+fn message_id() -> String {
+    let millis = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
+    format!("{millis:016x}-{:016x}-000000", fastrand::u64(..))
+}
+
+fn now() -> String {
+    let now = OffsetDateTime::now_utc();
+    now.replace_nanosecond(0).unwrap_or(now).format(&Rfc3339).unwrap_or_default()
+}
+
+fn error(status: StatusCode, code: &'static str, message: &str) -> Answer {
+    let mut answer = json_answer(status, &json!({"message": message}));
+    answer.headers_mut().insert("x-amzn-errortype", HeaderValue::from_static(code));
+    answer
+}
+
+fn json_answer(status: StatusCode, body: &Value) -> Answer {
+    let mut answer = plain(status);
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    *answer.body_mut() = Bytes::from(body.to_string()).into();
+    answer
+}

@@ -1,0 +1,93 @@
+//! Refusals, in S3's words.
+
+use hyper::StatusCode;
+
+use super::Error;
+use super::xml::{element, xml_answer};
+use crate::endpoint::Answer;
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    message: &'static str,
+}
+
+impl Problem {
+    const fn new(status: StatusCode, code: &'static str, message: &'static str) -> Self {
+        Self { status, code, message }
+    }
+
+    pub(super) const fn no_bucket() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NoSuchBucket", "The specified bucket does not exist")
+    }
+
+    pub(super) const fn no_key() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NoSuchKey", "The specified key does not exist.")
+    }
+
+    pub(super) const fn precondition() -> Self {
+        let message = "At least one of the pre-conditions you specified did not hold";
+        Self::new(StatusCode::PRECONDITION_FAILED, "PreconditionFailed", message)
+    }
+
+    pub(super) const fn conflict() -> Self {
+        let message = "The conditional request cannot succeed due to a conflicting operation against this resource.";
+        Self::new(StatusCode::CONFLICT, "ConditionalRequestConflict", message)
+    }
+
+    pub(super) const fn throttled() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "SlowDown", "Please reduce your request rate.")
+    }
+
+    pub(super) const fn internal() -> Self {
+        let message = "We encountered an internal error. Please try again.";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+    }
+
+    pub(super) const fn uri() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "InvalidURI", "Couldn't parse the specified URI.")
+    }
+
+    pub(super) const fn long_key() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "KeyTooLongError", "Your key is too long")
+    }
+
+    pub(super) const fn argument(message: &'static str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "InvalidArgument", message)
+    }
+
+    pub(super) const fn class() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "InvalidStorageClass", "The storage class you specified is not valid")
+    }
+
+    pub(super) const fn digest() -> Self {
+        let message = "The CRC32 you specified did not match the calculated checksum.";
+        Self::new(StatusCode::BAD_REQUEST, "BadDigest", message)
+    }
+
+    /// What S3 knows and this store does not.
+    pub(super) const fn unknown(message: &'static str) -> Self {
+        Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
+    }
+
+    pub(super) fn answer(self) -> Answer {
+        let body =
+            element("Error", &[element("Code", &[self.code.into()]), element("Message", &[self.message.into()])]);
+        xml_answer(self.status, &body)
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoBucket(_) => Self::no_bucket(),
+            Error::Name => Self::uri(),
+            other => {
+                tracing::error!(error = %other, "the object store failed");
+                Self::internal()
+            }
+        }
+    }
+}

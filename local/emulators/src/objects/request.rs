@@ -1,0 +1,165 @@
+//! What a request asks for, in path style: `/bucket/name?parameters`.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use hyper::{HeaderMap, Method, Request, header};
+use percent_encoding::percent_decode_str;
+
+use super::problem::Problem;
+use super::store::{Kind, MAX_NAME_BYTES, is_name};
+
+/// The classes that S3 has and Bodega's template may name.
+const CLASSES: [&str; 7] =
+    ["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "GLACIER", "DEEP_ARCHIVE"];
+/// The most that a list shows.
+const MAX_KEYS: usize = 1000;
+
+pub(super) struct Asked {
+    pub(super) bucket: String,
+    pub(super) call: Call,
+}
+
+pub(super) enum Call {
+    HeadBucket,
+    List(List),
+    Get { name: String },
+    Put { name: String, kind: Kind, new: bool },
+    Delete { name: String },
+}
+
+pub(super) struct List {
+    pub(super) prefix: String,
+    /// The parameter as it came.
+    pub(super) start_after: String,
+    /// The token as it came.
+    pub(super) token: Option<String>,
+    /// What either says.
+    pub(super) after: String,
+    pub(super) limit: usize,
+}
+
+impl Asked {
+    pub(super) fn of(request: &Request<Bytes>) -> Result<Self, Problem> {
+        let path = request.uri().path().strip_prefix('/').unwrap_or_default();
+        let (bucket, name) = path.split_once('/').unwrap_or((path, ""));
+        let (bucket, name) = (decoded(bucket)?, decoded(name)?);
+        let mut parameters = parameters(request.uri().query().unwrap_or_default())?;
+        // The SDK's name of the operation, for the log of a server.
+        parameters.remove("x-id");
+        if name.is_empty() {
+            let call = bucket_call(request.method(), parameters)?;
+            return Ok(Self { bucket, call });
+        }
+        if !parameters.is_empty() {
+            return Err(Problem::unknown("no parameter of an object is known here"));
+        }
+        if name.len() > MAX_NAME_BYTES {
+            return Err(Problem::long_key());
+        }
+        if !is_name(&name) {
+            return Err(Problem::uri());
+        }
+        let headers = request.headers();
+        let call = match *request.method() {
+            Method::GET | Method::HEAD => {
+                refuse(headers, &["range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"])?;
+                Call::Get { name }
+            }
+            Method::PUT => put(name, headers, request.body())?,
+            Method::DELETE => {
+                refuse(headers, &["if-match"])?;
+                Call::Delete { name }
+            }
+            _ => return Err(Problem::unknown("this method is not known here")),
+        };
+        Ok(Self { bucket, call })
+    }
+}
+
+fn bucket_call(method: &Method, mut parameters: BTreeMap<String, String>) -> Result<Call, Problem> {
+    match *method {
+        Method::HEAD if parameters.is_empty() => Ok(Call::HeadBucket),
+        Method::GET if parameters.remove("list-type").as_deref() == Some("2") => list(parameters).map(Call::List),
+        _ => Err(Problem::unknown("of a bucket, HEAD and ListObjectsV2 are known here")),
+    }
+}
+
+fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
+    let mut take = |name: &str| parameters.remove(name);
+    let prefix = take("prefix").unwrap_or_default();
+    let start_after = take("start-after").unwrap_or_default();
+    let token = take("continuation-token");
+    let limit = take("max-keys").map_or(Ok(MAX_KEYS), |limit| limit.parse());
+    let limit = limit.map_err(|_| Problem::argument("Provided max-keys not an integer or within integer range"))?;
+    if !parameters.is_empty() {
+        return Err(Problem::unknown("this parameter of a list is not known here"));
+    }
+    // A token is where the last page ended; it goes before `start-after`.
+    let after = match &token {
+        Some(token) => untokened(token).ok_or(Problem::argument("The continuation token provided is incorrect"))?,
+        None => start_after.clone(),
+    };
+    Ok(List { prefix, start_after, token, after, limit: limit.min(MAX_KEYS) })
+}
+
+/// The token of a list that goes on after a name.
+pub(super) fn token(after: &str) -> String {
+    STANDARD.encode(after)
+}
+
+fn untokened(token: &str) -> Option<String> {
+    String::from_utf8(STANDARD.decode(token).ok()?).ok()
+}
+
+fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem> {
+    refuse(headers, &["if-match", "x-amz-copy-source", "content-md5", "x-amz-trailer", "x-amz-tagging"])?;
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    // Kept as it is, a body in chunks with their signatures would not be the object.
+    let is_streamed = |sum: &str| sum.starts_with("STREAMING-");
+    if headers.contains_key(header::CONTENT_ENCODING) || text("x-amz-content-sha256").is_some_and(is_streamed) {
+        return Err(Problem::unknown("an encoding of the body is not known here"));
+    }
+    if let Some(sum) = text("x-amz-checksum-crc32")
+        && sum != crc32(crc32fast::hash(body))
+    {
+        return Err(Problem::digest());
+    }
+    let new = match text("if-none-match") {
+        None => false,
+        Some("*") => true,
+        Some(_) => return Err(Problem::unknown("If-None-Match must be *")),
+    };
+    let class = text("x-amz-storage-class").unwrap_or("STANDARD");
+    let class = CLASSES.into_iter().find(|known| *known == class).ok_or(Problem::class())?.to_owned();
+    let content_type = text("content-type").unwrap_or("binary/octet-stream").to_owned();
+    Ok(Call::Put { name, kind: Kind { class, content_type }, new })
+}
+
+/// The form in which headers have it.
+pub(super) fn crc32(sum: u32) -> String {
+    STANDARD.encode(sum.to_be_bytes())
+}
+
+/// Refuses what would change the meaning of the request.
+fn refuse(headers: &HeaderMap, unknown: &[&str]) -> Result<(), Problem> {
+    if unknown.iter().any(|name| headers.contains_key(*name)) {
+        return Err(Problem::unknown("a header you provided implies functionality that is not known here"));
+    }
+    Ok(())
+}
+
+fn parameters(query: &str) -> Result<BTreeMap<String, String>, Problem> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Ok((decoded(name)?, decoded(&value.replace('+', " "))?))
+    });
+    pairs.collect()
+}
+
+fn decoded(text: &str) -> Result<String, Problem> {
+    percent_decode_str(text).decode_utf8().map(Into::into).map_err(|_| Problem::uri())
+}

@@ -1,0 +1,185 @@
+//! The calls, over HTTP and in process.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use hyper::http::HeaderValue;
+use hyper::{HeaderMap, Request, StatusCode, header};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::task::spawn_blocking;
+
+use super::Error;
+use super::problem::Problem;
+use super::request::{Asked, Call, List, crc32, token};
+use super::store::{Kind, ListPage, ObjectPage, Properties, Store};
+use super::xml::{Piece, element, xml_answer};
+use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::faults::{FaultKind, Faults};
+
+/// An object store that answers as S3 does, in this process. Dropping the value ends it.
+pub struct ObjectServer {
+    endpoint: Endpoint,
+    faults: Faults,
+    store: Arc<Store>,
+}
+
+impl ObjectServer {
+    /// Opens a loopback port and answers there for the buckets with these names. Objects are kept in the folder, each bucket in its own, or
+    /// without one in memory until the end. Needs a Tokio runtime; reading the folder blocks.
+    ///
+    /// # Errors
+    /// [`Error::File`] and [`Error::Damaged`] for the folder, [`Error::BucketName`], [`Error::Serve`] without a port.
+    pub async fn start(data: Option<&Path>, buckets: &[String]) -> Result<Self, Error> {
+        let (faults, store) = (Faults::default(), Arc::new(Store::open(data, buckets)?));
+        let service = Arc::new(Handler { store: Arc::clone(&store) });
+        Ok(Self { endpoint: Endpoint::start(service, faults.clone()).await?, faults, store })
+    }
+
+    /// The endpoint to give to the functions, with path-style addressing: `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.endpoint.url()
+    }
+
+    /// The faults in force, to add to and to clear. They do not strike the calls in process below.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// At most `limit` objects of a bucket whose names come after `after`.
+    ///
+    /// # Errors
+    /// [`Error::NoBucket`].
+    pub fn list(&self, bucket: &str, after: Option<&str>, limit: usize) -> Result<ObjectPage, Error> {
+        self.store.list(bucket, "", after.unwrap_or_default(), limit).map(Into::into)
+    }
+
+    /// The body of an object; `None` when it is not there. Reads a file where there is a folder.
+    ///
+    /// # Errors
+    /// [`Error::NoBucket`], [`Error::File`].
+    pub fn get(&self, bucket: &str, name: &str) -> Result<Option<Bytes>, Error> {
+        Ok(self.store.get(bucket, name)?.map(|(_, body)| body))
+    }
+
+    /// Writes a JSON object, over another if there is one. Writes a file where there is a folder.
+    ///
+    /// # Errors
+    /// [`Error::NoBucket`], [`Error::Name`], [`Error::File`].
+    pub fn put(&self, bucket: &str, name: &str, body: Bytes) -> Result<(), Error> {
+        let kind = Kind { class: "STANDARD".to_owned(), content_type: "application/json".to_owned() };
+        self.store.put(bucket, name, &body, kind, false).map(|_| ())
+    }
+}
+
+struct Handler {
+    store: Arc<Store>,
+}
+
+impl Service for Handler {
+    async fn answer(&self, request: Request<Bytes>) -> Answer {
+        let store = Arc::clone(&self.store);
+        // Files block.
+        let answer =
+            spawn_blocking(move || Asked::of(&request).and_then(|asked| done(&store, asked, request.body()))).await;
+        answer.unwrap_or_else(|_| Err(Problem::internal())).unwrap_or_else(Problem::answer)
+    }
+
+    fn refusal(&self, kind: FaultKind, request: &Request<Bytes>) -> Option<Answer> {
+        let problem = match kind {
+            FaultKind::Throttle => Problem::throttled(),
+            FaultKind::Error => Problem::internal(),
+            FaultKind::Conflict if request.headers().contains_key(header::IF_NONE_MATCH) => Problem::conflict(),
+            _ => return None,
+        };
+        Some(problem.answer())
+    }
+}
+
+fn done(store: &Store, asked: Asked, body: &Bytes) -> Result<Answer, Problem> {
+    let Asked { bucket, call } = asked;
+    match call {
+        Call::HeadBucket if store.has(&bucket) => Ok(plain(StatusCode::OK)),
+        Call::HeadBucket => Err(Problem::no_bucket()),
+        Call::List(list) => {
+            let page = store.list(&bucket, &list.prefix, &list.after, list.limit)?;
+            Ok(listed(&bucket, &list, &page))
+        }
+        Call::Get { name } => {
+            let (properties, body) = store.get(&bucket, &name)?.ok_or(Problem::no_key())?;
+            let mut answer = plain(StatusCode::OK);
+            describe(&properties, answer.headers_mut());
+            *answer.body_mut() = body.into();
+            Ok(answer)
+        }
+        Call::Put { name, kind, new } => {
+            if store.put(&bucket, &name, body, kind, new)? {
+                Ok(plain(StatusCode::OK))
+            } else {
+                Err(Problem::precondition())
+            }
+        }
+        Call::Delete { name } => {
+            store.delete(&bucket, &name)?;
+            Ok(plain(StatusCode::NO_CONTENT))
+        }
+    }
+}
+
+fn describe(properties: &Properties, headers: &mut HeaderMap) {
+    let class = Some(&properties.class).filter(|class| *class != "STANDARD").cloned();
+    let described = [
+        ("content-type", Some(properties.content_type.clone())),
+        ("etag", Some(properties.etag.clone())),
+        ("last-modified", Some(httpdate::fmt_http_date(properties.modified()))),
+        // S3 leaves out the usual one.
+        ("x-amz-storage-class", class),
+        ("x-amz-checksum-crc32", Some(crc32(properties.crc32))),
+        ("x-amz-checksum-type", Some("FULL_OBJECT".to_owned())),
+    ];
+    for (name, value) in described {
+        // All are ASCII: they came by headers, or were made here.
+        if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+fn listed(bucket: &str, list: &List, page: &ListPage) -> Answer {
+    let text = |name, value: &str| element(name, &[value.into()]);
+    let mut result = vec![
+        text("Name", bucket),
+        text("Prefix", &list.prefix),
+        text("KeyCount", &page.items.len().to_string()),
+        text("MaxKeys", &list.limit.to_string()),
+        text("IsTruncated", if page.more { "true" } else { "false" }),
+    ];
+    if !list.start_after.is_empty() {
+        result.push(text("StartAfter", &list.start_after));
+    }
+    result.extend(list.token.as_ref().map(|token| text("ContinuationToken", token)));
+    if let Some((last, _)) = page.items.last().filter(|_| page.more) {
+        result.push(text("NextContinuationToken", &token(last)));
+    }
+    result.extend(page.items.iter().map(|(name, properties)| contents(name, properties)));
+    xml_answer(StatusCode::OK, &element("ListBucketResult", &result))
+}
+
+fn contents(name: &str, properties: &Properties) -> Piece {
+    let fields = [
+        ("Key", name),
+        ("LastModified", &rfc3339(properties.modified())),
+        ("ETag", &properties.etag),
+        ("Size", &properties.size.to_string()),
+        ("StorageClass", &properties.class),
+    ];
+    element("Contents", &fields.map(|(name, value)| element(name, &[value.into()])))
+}
+
+fn rfc3339(at: SystemTime) -> String {
+    OffsetDateTime::from(at).format(&Rfc3339).unwrap_or_default()
+}

@@ -1,0 +1,112 @@
+//! Versions of documents: what a write or a deletion demands, and what is remembered of deleted ones.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::problem::Problem;
+
+/// How long the version of a deleted document is remembered, `index.gc_deletes`.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// The version that a write carries, or the condition of a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WriteVersion {
+    /// One more than the document has, whatever that is.
+    Internal,
+    /// `external`: must be higher than what the document has.
+    External(u64),
+    /// `external_gte`: must not be lower than what the document has.
+    ExternalGte(u64),
+    /// `if_seq_no` and `if_primary_term`: the document is in the state that this write left it in.
+    State { seq_no: u64, primary_term: u64 },
+}
+
+/// The state of a document that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Current {
+    pub version: u64,
+    pub seq_no: u64,
+    pub primary_term: u64,
+}
+
+impl WriteVersion {
+    /// The version of a document after this write or deletion, given what there is, and what was there until lately.
+    pub(super) fn after(self, id: &str, current: Option<Current>, deleted: Option<u64>) -> Result<u64, Problem> {
+        let known = current.map(|current| current.version).or(deleted);
+        let conflict = |provided| Err(Problem::version_conflict(id, known.unwrap_or_default(), provided));
+        match self {
+            Self::Internal => Ok(known.unwrap_or_default().saturating_add(1)),
+            Self::External(version) if known.is_some_and(|known| version <= known) => conflict(version),
+            Self::ExternalGte(version) if known.is_some_and(|known| version < known) => conflict(version),
+            Self::External(version) | Self::ExternalGte(version) => Ok(version),
+            Self::State { seq_no, primary_term } => match current {
+                Some(current) if (current.seq_no, current.primary_term) == (seq_no, primary_term) => {
+                    Ok(current.version.saturating_add(1))
+                }
+                _ => Err(Problem::state_conflict(id, (seq_no, primary_term))),
+            },
+        }
+    }
+}
+
+/// The versions of documents that were deleted lately.
+#[derive(Default)]
+pub(super) struct Deleted(HashMap<String, (u64, Instant)>);
+
+impl Deleted {
+    pub(super) fn version(&self, id: &str) -> Option<u64> {
+        self.0.get(id).filter(|(_, at)| at.elapsed() < REMEMBERED).map(|(version, _)| *version)
+    }
+
+    /// Remembers a deletion, and forgets the old ones.
+    pub(super) fn remember(&mut self, id: &str, version: u64) {
+        self.0.retain(|_, (_, at)| at.elapsed() < REMEMBERED);
+        self.0.insert(id.to_owned(), (version, Instant::now()));
+    }
+
+    pub(super) fn forget(&mut self, id: &str) {
+        self.0.remove(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_external_version_must_rise_or_at_least_not_fall() {
+        let there = |version| Some(Current { version, seq_no: 3, primary_term: 1 });
+        for (version, current, deleted, conflicts) in [
+            (WriteVersion::External(5), None, None, false),
+            (WriteVersion::External(5), there(4), None, false),
+            (WriteVersion::External(5), there(5), None, true),
+            (WriteVersion::ExternalGte(5), there(5), None, false),
+            (WriteVersion::ExternalGte(5), there(6), None, true),
+            (WriteVersion::ExternalGte(5), None, Some(6), true),
+            (WriteVersion::ExternalGte(6), None, Some(6), false),
+            (WriteVersion::Internal, there(6), None, false),
+            (WriteVersion::State { seq_no: 3, primary_term: 1 }, there(6), None, false),
+            (WriteVersion::State { seq_no: 3, primary_term: 2 }, there(6), None, true),
+            (WriteVersion::State { seq_no: 2, primary_term: 1 }, there(6), None, true),
+            (WriteVersion::State { seq_no: 3, primary_term: 1 }, None, Some(6), true),
+        ] {
+            let after = version.after("a", current, deleted);
+            assert_eq!(after.is_err(), conflicts, "{version:?} after {current:?}, {deleted:?}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_a_deleted_document_is_remembered_for_a_while() {
+        let mut deleted = Deleted::default();
+        deleted.remember("a", 7);
+        assert_eq!(deleted.version("a"), Some(7));
+        if let Some(entry) = deleted.0.get_mut("a")
+            && let Some(long_ago) = Instant::now().checked_sub(REMEMBERED)
+        {
+            entry.1 = long_ago;
+            assert_eq!(deleted.version("a"), None);
+        }
+        deleted.forget("a");
+        assert_eq!(deleted.version("a"), None);
+    }
+}

@@ -1,0 +1,155 @@
+//! Lambda's asynchronous invocation: an event is taken, and the function is called with it later.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::pending::Work;
+use crate::{CallError, Invoke, Pace, Queue};
+
+/// Events of one function that are taken and not finished. Beyond it, publishers wait.
+const CAPACITY: usize = 1000;
+
+/// What becomes of an event that fails, as the template says.
+#[derive(Debug, Clone)]
+pub struct AsyncSettings {
+    /// ARN of the function.
+    pub arn: String,
+    /// How often an event that failed is tried again.
+    pub maximum_retries: u32,
+    /// Age from which an event is given up.
+    pub maximum_age: Duration,
+    /// Where events go that are given up. Without it they are only logged.
+    pub on_failure: Option<Arc<Queue>>,
+}
+
+/// A function that is invoked with events that nobody waits for, by the
+/// [rules](https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html) of Lambda.
+/// Dropping it abandons what is under way.
+pub struct AsyncFunction {
+    arn: String,
+    events: mpsc::Sender<(Value, Work)>,
+    _tasks: JoinSet<()>,
+}
+
+struct Caller {
+    settings: AsyncSettings,
+    function: Arc<dyn Invoke>,
+    pace: Pace,
+}
+
+impl AsyncFunction {
+    /// Has to run inside a Tokio runtime.
+    #[must_use]
+    pub fn start(settings: AsyncSettings, function: Arc<dyn Invoke>, pace: Pace) -> Arc<Self> {
+        let (events, receiver) = mpsc::channel(1);
+        let arn = settings.arn.clone();
+        let caller = Arc::new(Caller { settings, function, pace });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(work_off(caller, receiver));
+        Arc::new(Self { arn, events, _tasks: tasks })
+    }
+
+    /// Its ARN.
+    #[must_use]
+    pub fn arn(&self) -> &str {
+        &self.arn
+    }
+
+    /// Takes an event, to invoke the function with it later. It is `work` until it is finished or given up.
+    ///
+    /// # Errors
+    /// [`CallError::NotCalled`] when the function is gone for good.
+    pub async fn take(&self, event: Value, work: Work) -> Result<(), CallError> {
+        let sent = self.events.send((event, work)).await;
+        sent.map_err(|_| CallError::NotCalled(format!("{} takes no events any more", self.arn)))
+    }
+}
+
+async fn work_off(caller: Arc<Caller>, mut events: mpsc::Receiver<(Value, Work)>) {
+    let mut calls = JoinSet::new();
+    loop {
+        tokio::select! {
+            event = events.recv(), if calls.len() < CAPACITY => match event {
+                Some((event, work)) => {
+                    let caller = Arc::clone(&caller);
+                    calls.spawn(async move {
+                        caller.finish(&event).await;
+                        drop(work);
+                    });
+                }
+                None => break,
+            },
+            Some(_) = calls.join_next() => {}
+        }
+    }
+    while calls.join_next().await.is_some() {}
+}
+
+impl Caller {
+    /// Calls the function until it took the event or the event is given up.
+    async fn finish(&self, event: &Value) {
+        let begun = Instant::now();
+        let payload = Bytes::from(event.to_string());
+        let (mut calls, mut failures, mut refusals) = (0_u32, 0_u32, 0_u32);
+        loop {
+            let error = match self.function.invoke(payload.clone()).await {
+                Ok(_) => return,
+                Err(error) => error,
+            };
+            tracing::warn!(%error, function = self.settings.arn, "an event failed");
+            let wait = match &error {
+                CallError::Failed(_) => {
+                    calls += 1;
+                    failures += 1;
+                    self.pace.after(failures)
+                }
+                // A throttled function is asked again without counting, until the event is too old.
+                CallError::NotCalled(_) => {
+                    refusals += 1;
+                    self.pace.after(refusals)
+                }
+            };
+            let condition = if failures > self.settings.maximum_retries {
+                "RetriesExhausted"
+            } else if begun.elapsed() + wait > self.settings.maximum_age {
+                "EventAgeExceeded"
+            } else {
+                sleep(wait).await;
+                continue;
+            };
+            self.give_up(event, condition, calls, &error);
+            return;
+        }
+    }
+
+    /// The record that Lambda sends to an on-failure destination.
+    fn give_up(&self, event: &Value, condition: &str, calls: u32, error: &CallError) {
+        tracing::warn!(function = self.settings.arn, condition, calls, "an event is given up");
+        let Some(queue) = &self.settings.on_failure else { return };
+        let now = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
+        let record = json!({
+            "version": "1.0",
+            "timestamp": now,
+            "requestContext": {
+                "requestId": uuid::Uuid::new_v4().to_string(),
+                "functionArn": format!("{}:$LATEST", self.settings.arn),
+                "condition": condition,
+                "approximateInvokeCount": calls,
+            },
+            "requestPayload": event,
+            "responseContext": {"statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled"},
+            "responsePayload": {"errorMessage": error.to_string()},
+        });
+        if let Err(error) = queue.give_up(record.to_string()) {
+            tracing::error!(%error, function = self.settings.arn, "an event is lost");
+        }
+    }
+}

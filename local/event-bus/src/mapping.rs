@@ -1,0 +1,177 @@
+//! Lambda's event source mapping for a queue.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+use crate::{Invoke, Message, Pace, Queue};
+
+/// The settings of a mapping, as the template has them.
+#[derive(Debug, Clone)]
+pub struct QueueMappingSettings {
+    /// Most messages of one call.
+    pub batch_size: usize,
+    /// How long to wait for a full batch.
+    pub batching_window: Duration,
+    /// Whether the function's answer may name the messages that failed.
+    pub report_batch_item_failures: bool,
+    /// Most calls at once.
+    pub maximum_concurrency: usize,
+}
+
+/// Empties a queue into a function until it is dropped. Messages under way then stay in the queue.
+///
+/// A message that failed is shown again soon ([`Pace`]) instead of after the visibility timeout, because
+/// the mapping knows that its call is over. It counts as received all the same.
+pub struct QueueMapping {
+    _tasks: JoinSet<()>,
+}
+
+struct Poller {
+    settings: QueueMappingSettings,
+    queue: Arc<Queue>,
+    function: Arc<dyn Invoke>,
+    pace: Pace,
+}
+
+impl QueueMapping {
+    /// Has to run inside a Tokio runtime.
+    #[must_use]
+    pub fn start(settings: QueueMappingSettings, queue: Arc<Queue>, function: Arc<dyn Invoke>, pace: Pace) -> Self {
+        let pollers = settings.maximum_concurrency.max(1);
+        let poller = Arc::new(Poller { settings, queue, function, pace });
+        let mut tasks = JoinSet::new();
+        for _ in 0..pollers {
+            let poller = Arc::clone(&poller);
+            tasks.spawn(async move { poller.run().await });
+        }
+        Self { _tasks: tasks }
+    }
+}
+
+impl Poller {
+    async fn run(&self) {
+        loop {
+            let batch = self.next_batch().await;
+            if !batch.is_empty() {
+                self.hand_over(&batch).await;
+            }
+        }
+    }
+
+    async fn next_batch(&self) -> Vec<Message> {
+        let size = self.settings.batch_size.max(1);
+        self.queue.ready().await;
+        let mut batch = self.queue.receive(size);
+        let deadline = Instant::now() + self.settings.batching_window;
+        while !batch.is_empty()
+            && batch.len() < size
+            && !self.settings.batching_window.is_zero()
+            && timeout_at(deadline, self.queue.ready()).await.is_ok()
+        {
+            batch.extend(self.queue.receive(size - batch.len()));
+        }
+        batch
+    }
+
+    async fn hand_over(&self, batch: &[Message]) {
+        let records: Vec<Value> = batch.iter().map(|message| message.event(self.queue.arn())).collect();
+        let payload = json!({"Records": records}).to_string();
+        let failed = match self.function.invoke(payload.into()).await {
+            Ok(answer) if self.settings.report_batch_item_failures => failures(&answer, batch),
+            Ok(_) => Failures::These(HashSet::new()),
+            Err(error) => {
+                tracing::warn!(%error, queue = self.queue.arn(), "a batch of messages failed");
+                Failures::All
+            }
+        };
+        for message in batch {
+            if failed.contains(&message.id) {
+                self.queue.show_after(&message.receipt, self.pace.after(message.receive_count));
+            } else {
+                self.queue.delete(&message.receipt);
+            }
+        }
+    }
+}
+
+/// The messages of a batch that are to be handed out again.
+#[derive(Debug, PartialEq, Eq)]
+enum Failures {
+    All,
+    These(HashSet<String>),
+}
+
+impl Failures {
+    fn contains(&self, id: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(ids) => ids.contains(id),
+        }
+    }
+}
+
+/// Reads an answer by the rules of the Lambda developer guide, "Implementing partial batch responses" for SQS: nothing,
+/// `null` and an empty list are success; an empty, unknown or missing identifier, or what is no such answer, fails the
+/// whole batch.
+fn failures(answer: &[u8], batch: &[Message]) -> Failures {
+    let none = Failures::These(HashSet::new());
+    if answer.iter().all(u8::is_ascii_whitespace) {
+        return none;
+    }
+    let list = match serde_json::from_slice(answer) {
+        Ok(Value::Null) => return none,
+        Ok(Value::Object(mut answer)) => match answer.remove("batchItemFailures") {
+            None | Some(Value::Null) => return none,
+            Some(Value::Array(list)) => list,
+            Some(_) => return Failures::All,
+        },
+        Ok(_) | Err(_) => return Failures::All,
+    };
+    let named = list.iter().map(|failure| {
+        let id = failure.get("itemIdentifier")?.as_str()?;
+        batch.iter().any(|message| message.id == id).then(|| id.to_owned())
+    });
+    named.collect::<Option<_>>().map_or(Failures::All, Failures::These)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn answers_are_read_by_the_rules_of_the_guide() {
+        let message = |id: &str| Message {
+            id: id.to_owned(),
+            receipt: String::new(),
+            body: String::new(),
+            sent: SystemTime::UNIX_EPOCH,
+            first_received: None,
+            receive_count: 1,
+        };
+        let batch = [message("a"), message("b")];
+        let these = |ids: &[&str]| Failures::These(ids.iter().map(|&id| id.to_owned()).collect());
+        for (answer, expected) in [
+            ("", these(&[])),
+            ("null", these(&[])),
+            ("{}", these(&[])),
+            (r#"{"batchItemFailures":null}"#, these(&[])),
+            (r#"{"batchItemFailures":[]}"#, these(&[])),
+            (r#"{"batchItemFailures":[{"itemIdentifier":"b"}]}"#, these(&["b"])),
+            (r#"{"batchItemFailures":[{"itemIdentifier":""}]}"#, Failures::All),
+            (r#"{"batchItemFailures":[{"itemIdentifier":null}]}"#, Failures::All),
+            (r#"{"batchItemFailures":[{"itemIdentifer":"b"}]}"#, Failures::All),
+            (r#"{"batchItemFailures":[{"itemIdentifier":"b"},{"itemIdentifier":"c"}]}"#, Failures::All),
+            (r#"{"batchItemFailures":"b"}"#, Failures::All),
+            (r#""ok""#, Failures::All),
+            ("not json", Failures::All),
+        ] {
+            assert_eq!(failures(answer.as_bytes(), &batch), expected, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+use std::time::Duration;
+
+/// How fast something is tried again. The default suits one machine; AWS waits a minute and more.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// The first wait; it doubles up to `most`.
+    pub first: Duration,
+    /// The longest wait.
+    pub most: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(100), most: Duration::from_secs(5) }
+    }
+}
+
+impl Pace {
+    /// The wait after so many failures, at least one.
+    pub(crate) fn after(self, failures: u32) -> Duration {
+        let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
+        self.first.saturating_mul(doubled).min(self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest() {
+        let pace = Pace { first: Duration::from_millis(20), most: Duration::from_millis(70) };
+        let waits: Vec<u128> = [1, 2, 3, 4, 40].map(|failures| pace.after(failures).as_millis()).into();
+        assert_eq!(waits, [20, 40, 70, 70, 70]);
+    }
+}

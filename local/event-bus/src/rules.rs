@@ -1,0 +1,161 @@
+//! The bus: which targets get an event, and what becomes of it when one cannot be given it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use event_pattern::Pattern;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::pending::Work;
+use crate::{AsyncFunction, Pace, Queue};
+
+/// Events on their way to a target. Beyond it, publishers wait.
+const CAPACITY: usize = 1000;
+
+/// A rule of a bus.
+#[derive(Clone)]
+pub struct Rule {
+    /// Its name, for logs and for what is given up.
+    pub name: String,
+    /// The bus that it listens to.
+    pub bus: String,
+    /// The events that it takes.
+    pub pattern: Pattern,
+    /// Who gets them.
+    pub targets: Vec<Target>,
+}
+
+/// Who gets the events of a rule.
+#[derive(Clone)]
+pub struct Target {
+    /// Where they go.
+    pub kind: TargetKind,
+    /// How often handing an event over is tried again.
+    pub maximum_retries: u32,
+    /// Age from which that is given up.
+    pub maximum_age: Duration,
+    /// Where events go that could not be handed over. Without it they are only logged.
+    pub dead_letter: Option<Arc<Queue>>,
+}
+
+/// Where the events of a rule go.
+#[derive(Clone)]
+pub enum TargetKind {
+    /// A function, invoked with each of them.
+    Function(Arc<AsyncFunction>),
+    /// A queue.
+    Queue(Arc<Queue>),
+}
+
+/// Gives events to the targets of rules until it is dropped.
+pub struct EventBus {
+    rules: Vec<Rule>,
+    deliveries: mpsc::Sender<Delivery>,
+    _tasks: JoinSet<()>,
+}
+
+struct Delivery {
+    rule: String,
+    target: Target,
+    event: Value,
+    work: Work,
+}
+
+impl EventBus {
+    /// Has to run inside a Tokio runtime.
+    #[must_use]
+    pub fn start(rules: Vec<Rule>, pace: Pace) -> Self {
+        let (deliveries, receiver) = mpsc::channel(1);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(deliver(receiver, pace));
+        Self { rules, deliveries, _tasks: tasks }
+    }
+
+    /// Takes an event of `bus` in the form in which EventBridge delivers it. It is `work` until every target has
+    /// finished with it or given it up.
+    pub async fn publish(&self, bus: &str, event: &Value, work: &Work) {
+        for rule in self.rules.iter().filter(|rule| rule.bus == bus && rule.pattern.matches(event)) {
+            for target in &rule.targets {
+                let delivery = Delivery {
+                    rule: rule.name.clone(),
+                    target: target.clone(),
+                    event: event.clone(),
+                    work: work.clone(),
+                };
+                // The receiver ends with this value.
+                let _ = self.deliveries.send(delivery).await;
+            }
+        }
+    }
+}
+
+async fn deliver(mut incoming: mpsc::Receiver<Delivery>, pace: Pace) {
+    let mut deliveries = JoinSet::new();
+    loop {
+        tokio::select! {
+            delivery = incoming.recv(), if deliveries.len() < CAPACITY => match delivery {
+                Some(delivery) => {
+                    deliveries.spawn(delivery.run(pace));
+                }
+                None => break,
+            },
+            Some(_) = deliveries.join_next() => {}
+        }
+    }
+    while deliveries.join_next().await.is_some() {}
+}
+
+impl Delivery {
+    async fn run(self, pace: Pace) {
+        let begun = Instant::now();
+        let mut attempts = 0_u32;
+        loop {
+            let error = match self.hand_over().await {
+                Ok(()) => return,
+                Err(error) => error,
+            };
+            attempts += 1;
+            let wait = pace.after(attempts);
+            let condition = if attempts > self.target.maximum_retries {
+                "MaximumRetryAttempts"
+            } else if begun.elapsed() + wait > self.target.maximum_age {
+                "MaximumEventAgeInSeconds"
+            } else {
+                sleep(wait).await;
+                continue;
+            };
+            self.give_up(condition, attempts - 1, &error);
+            return;
+        }
+    }
+
+    async fn hand_over(&self) -> Result<(), String> {
+        match &self.target.kind {
+            TargetKind::Function(function) => {
+                function.take(self.event.clone(), self.work.clone()).await.map_err(|error| error.to_string())
+            }
+            TargetKind::Queue(queue) => {
+                queue.send(self.event.to_string(), self.work.clone()).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// EventBridge sends the event itself, with the reason in attributes; here both are in the body.
+    fn give_up(&self, condition: &str, retries: u32, error: &str) {
+        tracing::warn!(rule = self.rule, condition, retries, error, "an event cannot be delivered");
+        let Some(queue) = &self.target.dead_letter else { return };
+        let body = json!({
+            "event": self.event,
+            "RULE": self.rule,
+            "ERROR_MESSAGE": error,
+            "EXHAUSTED_RETRY_CONDITION": condition,
+            "RETRY_ATTEMPTS": retries,
+        });
+        if let Err(error) = queue.give_up(body.to_string()) {
+            tracing::error!(%error, rule = self.rule, "an event is lost");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The rules of the bus, of asynchronous invocation and of queues, in the tests' own time.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::SqsEvent;
+use event_pattern::{Dialect, Pattern};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+use super::*;
+
+type Script = dyn Fn(usize, &Value) -> Result<Value, CallError> + Send + Sync;
+
+/// A function whose answer to each call, by its index and its event, is scripted.
+#[derive(Clone)]
+struct Function {
+    script: Arc<Script>,
+    calls: Arc<Mutex<Vec<(Instant, Value)>>>,
+}
+
+impl Function {
+    fn new(script: impl Fn(usize, &Value) -> Result<Value, CallError> + Send + Sync + 'static) -> Self {
+        Self { script: Arc::new(script), calls: Arc::default() }
+    }
+
+    fn events(&self) -> Vec<Value> {
+        self.calls.lock().unwrap().iter().map(|(_, event)| event.clone()).collect()
+    }
+
+    /// The bodies of the messages of each call.
+    fn batches(&self) -> Vec<Vec<String>> {
+        let bodies = |event: Value| {
+            let event: SqsEvent = serde_json::from_value(event).unwrap();
+            event.records.into_iter().map(|record| record.body.unwrap()).collect()
+        };
+        self.events().into_iter().map(bodies).collect()
+    }
+}
+
+impl Invoke for Function {
+    fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, CallError>> {
+        Box::pin(async move {
+            let event: Value = serde_json::from_slice(&payload).unwrap();
+            let index = {
+                let mut calls = self.calls.lock().unwrap();
+                calls.push((Instant::now(), event.clone()));
+                calls.len() - 1
+            };
+            tokio::task::yield_now().await;
+            (self.script)(index, &event).map(|answer| answer.to_string().into())
+        })
+    }
+}
+
+fn failed() -> CallError {
+    CallError::Failed("scripted".to_owned())
+}
+
+fn queue(redrive: Option<(Arc<Queue>, u32)>) -> Arc<Queue> {
+    let arn = "arn:aws:sqs:r:a:q".to_owned();
+    Queue::new(QueueSettings { arn, visibility_timeout: Duration::from_secs(180), redrive })
+}
+
+fn asynchronous(function: &Function, dead: &Arc<Queue>) -> Arc<AsyncFunction> {
+    let settings = AsyncSettings {
+        arn: "arn:aws:lambda:r:a:function:F".to_owned(),
+        maximum_retries: 2,
+        maximum_age: Duration::from_secs(600),
+        on_failure: Some(Arc::clone(dead)),
+    };
+    AsyncFunction::start(settings, Arc::new(function.clone()), Pace::default())
+}
+
+fn mapping(function: &Function, queue: &Arc<Queue>) -> QueueMapping {
+    let settings = QueueMappingSettings {
+        batch_size: 10,
+        batching_window: Duration::ZERO,
+        report_batch_item_failures: true,
+        maximum_concurrency: 1,
+    };
+    QueueMapping::start(settings, Arc::clone(queue), Arc::new(function.clone()), Pace::default())
+}
+
+/// Waits until nothing is under way, in the test's own time.
+async fn settle(pending: &Pending) {
+    timeout(Duration::from_secs(7200), pending.settled()).await.unwrap();
+}
+
+fn bodies(queue: &Queue) -> Vec<String> {
+    queue.contents().into_iter().map(|message| message.body).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_reaches_the_targets_of_the_rules_that_take_it_and_no_others() {
+    let pending = Pending::default();
+    let (function, dead) = (Function::new(|_, _| Ok(Value::Null)), queue(None));
+    let later = asynchronous(&function, &dead);
+    let jobs = queue(None);
+    let target = |kind| Target {
+        kind,
+        maximum_retries: 1,
+        maximum_age: Duration::from_secs(60),
+        dead_letter: Some(Arc::clone(&dead)),
+    };
+    let rule = |name: &str, pattern: Value, targets| Rule {
+        name: name.to_owned(),
+        bus: "shop".to_owned(),
+        pattern: Pattern::new(&pattern, Dialect::EventBridge).unwrap(),
+        targets,
+    };
+    let rules = vec![
+        rule(
+            "both",
+            json!({"detail-type": ["A"]}),
+            vec![target(TargetKind::Function(Arc::clone(&later))), target(TargetKind::Queue(Arc::clone(&jobs)))],
+        ),
+        rule("one", json!({"detail-type": ["A", "B"]}), vec![target(TargetKind::Function(later))]),
+    ];
+    let bus = EventBus::start(rules, Pace::default());
+    let mapping = mapping(&Function::new(|_, _| Ok(Value::Null)), &jobs);
+    for kind in ["A", "B", "C"] {
+        bus.publish("shop", &json!({"detail-type": kind}), &pending.begin()).await;
+        bus.publish("other", &json!({"detail-type": kind}), &pending.begin()).await;
+    }
+    settle(&pending).await;
+    let mut kinds: Vec<String> = function.events().iter().map(|event| event["detail-type"].to_string()).collect();
+    kinds.sort();
+    assert_eq!(kinds, ["\"A\"", "\"A\"", "\"B\""]);
+    assert!(dead.contents().is_empty() && jobs.contents().is_empty());
+    drop(mapping);
+    bus.publish("shop", &json!({"detail-type": "A", "n": 1}), &pending.begin()).await;
+    timeout(Duration::from_secs(9), pending.settled()).await.unwrap_err();
+    assert_eq!(bodies(&jobs), [json!({"detail-type": "A", "n": 1}).to_string()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_event_is_tried_twice_more_and_then_goes_to_the_destination() {
+    let pending = Pending::default();
+    let dead = queue(None);
+    let function = Function::new(|_, event| if event["bad"] == true { Err(failed()) } else { Ok(Value::Null) });
+    let later = asynchronous(&function, &dead);
+    later.take(json!({"bad": true}), pending.begin()).await.unwrap();
+    later.take(json!({"bad": false}), pending.begin()).await.unwrap();
+    settle(&pending).await;
+    let tried = function.events().into_iter().filter(|event| event["bad"] == true).count();
+    assert_eq!((tried, function.events().len()), (3, 4));
+    let record: Value = serde_json::from_str(&bodies(&dead)[0]).unwrap();
+    assert_eq!(record["requestContext"]["condition"], "RetriesExhausted");
+    assert_eq!(record["requestContext"]["approximateInvokeCount"], 3);
+    assert_eq!(record["requestPayload"], json!({"bad": true}));
+    assert_eq!(dead.contents().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_throttled_function_is_asked_until_the_event_is_too_old() {
+    for (throttles, given_up) in [(20, 0), (10_000, 1)] {
+        let pending = Pending::default();
+        let dead = queue(None);
+        let function = Function::new(move |call, _| match call < throttles {
+            true => Err(CallError::NotCalled("throttled".to_owned())),
+            false => Ok(Value::Null),
+        });
+        let later = asynchronous(&function, &dead);
+        later.take(json!({}), pending.begin()).await.unwrap();
+        settle(&pending).await;
+        assert_eq!(dead.contents().len(), given_up, "{throttles}");
+        if given_up > 0 {
+            let record: Value = serde_json::from_str(&bodies(&dead)[0]).unwrap();
+            assert_eq!(record["requestContext"]["condition"], "EventAgeExceeded");
+            assert_eq!(record["requestContext"]["approximateInvokeCount"], 0);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_arrive_in_lambdas_form_and_only_the_reported_ones_again() {
+    let pending = Pending::default();
+    let jobs = queue(None);
+    let function = Function::new(|call, event| match call {
+        0 => Ok(json!({"batchItemFailures": [{"itemIdentifier": event["Records"][1]["messageId"]}]})),
+        _ => Ok(json!({"batchItemFailures": []})),
+    });
+    for body in ["a", "b", "c"] {
+        jobs.send(body.to_owned(), pending.begin()).unwrap();
+    }
+    let _mapping = mapping(&function, &jobs);
+    settle(&pending).await;
+    assert_eq!(function.batches(), [vec!["a", "b", "c"], vec!["b"]]);
+    let record = &function.events()[1]["Records"][0];
+    assert_eq!(record["eventSource"], "aws:sqs");
+    assert_eq!(record["eventSourceARN"], jobs.arn());
+    assert_eq!(record["attributes"]["ApproximateReceiveCount"], "2");
+    assert_ne!(record["receiptHandle"], function.events()[0]["Records"][1]["receiptHandle"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_holds_at_most_its_size_and_a_bad_answer_fails_it_whole() {
+    let pending = Pending::default();
+    let jobs = queue(None);
+    let function = Function::new(|call, _| match call {
+        0 => Ok(json!({"batchItemFailures": [{"itemIdentifier": ""}]})),
+        _ => Ok(Value::Null),
+    });
+    for number in 0..12 {
+        jobs.send(number.to_string(), pending.begin()).unwrap();
+    }
+    let _mapping = mapping(&function, &jobs);
+    settle(&pending).await;
+    let sizes: Vec<usize> = function.batches().iter().map(Vec::len).collect();
+    assert_eq!(sizes, [10, 2, 10]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_fails_as_often_as_it_may_be_received_ends_in_the_dead_letter_queue() {
+    let pending = Pending::default();
+    let dead = queue(None);
+    let jobs = queue(Some((Arc::clone(&dead), 3)));
+    let function = Function::new(|_, _| Err(failed()));
+    jobs.send("job".to_owned(), pending.begin()).unwrap();
+    let _mapping = mapping(&function, &jobs);
+    settle(&pending).await;
+    assert_eq!(function.batches().len(), 3);
+    let given_up = dead.contents().remove(0);
+    assert_eq!((given_up.body.as_str(), given_up.receive_count), ("job", 3));
+    assert!(jobs.contents().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_is_hidden_until_its_timeout_and_an_old_receipt_deletes_nothing() {
+    let pending = Pending::default();
+    let jobs = queue(None);
+    jobs.send("job".to_owned(), pending.begin()).unwrap();
+    let first = jobs.receive(10).remove(0);
+    assert!(jobs.receive(10).is_empty());
+    let before = Instant::now();
+    timeout(Duration::from_secs(600), jobs.ready()).await.unwrap();
+    assert_eq!(before.elapsed().as_secs(), 180);
+    let second = jobs.receive(10).remove(0);
+    assert_eq!((second.receive_count, &second.id), (2, &first.id));
+    jobs.delete(&first.receipt);
+    assert_eq!(jobs.contents().len(), 1);
+    jobs.delete(&second.receipt);
+    assert_eq!((jobs.contents().len(), pending.count()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_given_up_is_no_work_to_wait_for() {
+    let pending = Pending::default();
+    let dead = queue(None);
+    let function = Function::new(|_, _| Err(failed()));
+    asynchronous(&function, &dead).take(json!({}), pending.begin()).await.unwrap();
+    // Dropped with the call under way: nobody waits for it either.
+    settle(&pending).await;
+    dead.give_up("x".to_owned()).unwrap();
+    assert_eq!((pending.count(), dead.contents().len()), (0, 1));
+}

@@ -1,0 +1,115 @@
+//! What can be made to go wrong with the invocations of a function.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The function is not invoked: there are too many invocations already.
+    Throttle,
+    /// The function is not invoked; its answer is an error as if it had been.
+    Error,
+    /// The function is not invoked; its answer is a timeout, at once.
+    Timeout,
+    /// The function is invoked 300 ms late.
+    Slow,
+    /// The process is killed when it has been handed the invocation.
+    Crash,
+}
+
+/// One rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// What goes wrong.
+    pub kind: FaultKind,
+    /// The share of the invocations it can happen to, from 0 to 1.
+    pub rate: f64,
+    /// How often at most; without it there is no limit.
+    pub count: Option<u32>,
+    /// Decides which invocations are hit: the same seed picks the same ones of a sequence.
+    pub seed: u64,
+}
+
+/// The rate of a fault is not between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the rate of a fault lies between 0 and 1")]
+pub struct RateError;
+
+/// The rules in force for one function: clones see the same rules.
+#[derive(Debug, Clone, Default)]
+pub struct Faults(Arc<Mutex<Vec<Rule>>>);
+
+#[derive(Debug)]
+struct Rule {
+    fault: Fault,
+    fired: u64,
+    random: fastrand::Rng,
+}
+
+impl Faults {
+    /// Puts a rule in force, after the ones that are. Where two strike the same invocation, the
+    /// earlier one does.
+    ///
+    /// # Errors
+    /// [`RateError`].
+    pub fn add(&self, fault: Fault) -> Result<(), RateError> {
+        if !(0.0..=1.0).contains(&fault.rate) {
+            return Err(RateError);
+        }
+        let random = fastrand::Rng::with_seed(fault.seed);
+        self.rules().push(Rule { fault, fired: 0, random });
+        Ok(())
+    }
+
+    /// Puts every rule out of force.
+    pub fn clear(&self) {
+        self.rules().clear();
+    }
+
+    /// The rules in force, each with how often it has struck.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(Fault, u64)> {
+        self.rules().iter().map(|rule| (rule.fault.clone(), rule.fired)).collect()
+    }
+
+    /// Draws for one invocation. Each rule draws from its own sequence, whatever the others do.
+    pub(crate) fn draw(&self) -> Option<FaultKind> {
+        let mut strike = None;
+        for rule in self.rules().iter_mut() {
+            if rule.fault.count.is_some_and(|count| rule.fired >= u64::from(count)) {
+                continue;
+            }
+            let hit = rule.random.f64() < rule.fault.rate;
+            if hit && strike.is_none() {
+                rule.fired += 1;
+                strike = Some(rule.fault.kind);
+            }
+        }
+        strike
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Vec<Rule>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_rule_strikes_by_its_rate_seed_and_count() {
+        let run = |rate, count, seed| {
+            let faults = Faults::default();
+            faults.add(Fault { kind: FaultKind::Slow, rate, count, seed }).unwrap();
+            (0..100).map(|_| faults.draw().is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(run(0.4, None, 7), run(0.4, None, 7));
+        assert_ne!(run(0.4, None, 7), run(0.4, None, 8));
+        assert_eq!(run(1.0, Some(3), 0).iter().filter(|hit| **hit).count(), 3);
+        assert!(!run(0.0, None, 0).contains(&true));
+        let wrong = Fault { kind: FaultKind::Slow, rate: 1.1, count: None, seed: 0 };
+        assert_eq!(Faults::default().add(wrong), Err(RateError));
+    }
+}

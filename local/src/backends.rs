@@ -1,0 +1,179 @@
+//! What the functions talk to: the table, the search engine, the bus, the buckets and the mail service.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use emulators::events::EventBusServer;
+use emulators::mail::MailServer;
+use emulators::objects::ObjectServer;
+use emulators::search::SearchServer;
+use emulators::table::{EmbeddedTable, FaultProxy};
+use stream_poller::Endpoint;
+use template::{Deployment, Template};
+
+use crate::Options;
+use crate::dynamodb::{ACCESS_KEY, REGION};
+use crate::system::StartError;
+use crate::token::SigningKey;
+
+/// The account that everything local belongs to.
+pub(crate) const ACCOUNT: &str = "000000000000";
+/// Name of the embedded table, which is its own database.
+const TABLE: &str = "bodega";
+/// Who sends messages to customers here.
+const MAIL_FROM: &str = "shop@example.com";
+
+/// Every backend, running.
+pub(crate) struct Backends {
+    pub(crate) embedded: Option<Arc<EmbeddedTable>>,
+    pub(crate) proxy: FaultProxy,
+    /// The DynamoDB behind the proxy.
+    pub(crate) upstream: String,
+    streams_url: String,
+    pub(crate) table: String,
+    pub(crate) is_fresh: bool,
+    pub(crate) search: Option<SearchServer>,
+    pub(crate) search_url: String,
+    pub(crate) events: EventBusServer,
+    pub(crate) objects: ObjectServer,
+    pub(crate) mail: MailServer,
+    /// What buses, buckets and queues are called, by logical id.
+    names: BTreeMap<String, String>,
+}
+
+impl Backends {
+    /// Starts what `options` does not name another one of. `template` says which buses and buckets there are.
+    pub(crate) async fn start(options: &Options, template: &Template) -> Result<Self, StartError> {
+        let data = options.data.as_deref();
+        let embedded = match &options.table_endpoint {
+            Some(_) => None,
+            None => Some(Arc::new(EmbeddedTable::start(data)?)),
+        };
+        let upstream = match (&embedded, &options.table_endpoint) {
+            (Some(table), _) => table.url().to_owned(),
+            (None, endpoint) => endpoint.clone().unwrap_or_default(),
+        };
+        let proxy = FaultProxy::start(&upstream).await?;
+        let streams_url = match (&options.streams_endpoint, &options.table_endpoint) {
+            (Some(streams), Some(_)) => streams.clone(),
+            _ => proxy.url().to_owned(),
+        };
+        let is_fresh = embedded.is_none() && options.table.is_none();
+        let table = match &options.table {
+            Some(name) => name.clone(),
+            None if is_fresh => format!("{TABLE}-{:08x}", fastrand::u32(..)),
+            None => TABLE.to_owned(),
+        };
+        let folder = |name: &str| data.map(|folder| folder.join(name));
+        let search = match &options.search_endpoint {
+            Some(_) => None,
+            None => Some(SearchServer::start(folder("search").as_deref()).await?),
+        };
+        let search_url = match (&search, &options.search_endpoint) {
+            (Some(search), _) => search.url().to_owned(),
+            (None, endpoint) => endpoint.clone().unwrap_or_default(),
+        };
+        let names = names(template);
+        let named = |ids: Vec<&String>| ids.into_iter().filter_map(|id| names.get(id).cloned()).collect::<Vec<_>>();
+        let buses = named(template.buses.iter().map(|bus| &bus.logical_id).collect());
+        let buckets = named(template.buckets.iter().map(|bucket| &bucket.logical_id).collect());
+        let events = EventBusServer::start(&buses).await.map_err(StartError::Endpoint)?;
+        let objects = ObjectServer::start(folder("objects").as_deref(), &buckets).await?;
+        let mail = MailServer::start().await.map_err(StartError::Endpoint)?;
+        Ok(Self {
+            embedded,
+            proxy,
+            upstream,
+            streams_url,
+            table,
+            is_fresh,
+            search,
+            search_url,
+            events,
+            objects,
+            mail,
+            names,
+        })
+    }
+
+    /// Indexes are named for the table, so that a fresh table has fresh ones.
+    pub(crate) fn index_prefix(&self) -> String {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let name = self.table.to_ascii_lowercase();
+        let name = name.replace(|c| !fits(c), "-");
+        name.trim_start_matches('-').chars().take(40).collect()
+    }
+
+    pub(crate) fn deployment(&self, key: &SigningKey) -> Deployment {
+        let cursor_key = STANDARD.encode(key.derive("page cursors"));
+        let deployment = Deployment::new(REGION, ACCOUNT)
+            .parameter("SearchEndpoint", &self.search_url)
+            .parameter("SearchArn", format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local"))
+            .parameter("SearchIndexPrefix", self.index_prefix())
+            .parameter("CursorKeys", format!("local:{cursor_key}"))
+            .parameter("MailFrom", MAIL_FROM)
+            .parameter("MailIdentity", "example.com")
+            .name("Table", &self.table);
+        self.names.iter().fold(deployment, |deployment, (id, name)| deployment.name(id, name))
+    }
+
+    /// The name of a bucket by its logical id; the id itself when the template has no such bucket.
+    pub(crate) fn bucket<'a>(&'a self, logical_id: &'a str) -> &'a str {
+        self.names.get(logical_id).map_or(logical_id, String::as_str)
+    }
+
+    /// The variables by which an AWS SDK reaches these backends.
+    pub(crate) fn sdk_variables(&self) -> BTreeMap<String, String> {
+        let variables = [
+            ("AWS_ENDPOINT_URL_DYNAMODB", self.proxy.url()),
+            ("AWS_ENDPOINT_URL_S3", self.objects.url()),
+            ("AWS_ENDPOINT_URL_EVENTBRIDGE", self.events.url()),
+            ("AWS_ENDPOINT_URL_SESV2", self.mail.url()),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+            ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY),
+            ("AWS_REGION", REGION),
+        ];
+        variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    }
+
+    pub(crate) fn stream_endpoint(&self) -> Endpoint {
+        Endpoint {
+            table_url: self.proxy.url().to_owned(),
+            stream_url: self.streams_url.clone(),
+            access_key_id: ACCESS_KEY.to_owned(),
+            region: REGION.to_owned(),
+        }
+    }
+}
+
+/// Names as AWS takes them: `FailedRecords` is `bodega-failed-records`.
+fn names(template: &Template) -> BTreeMap<String, String> {
+    let buses = template.buses.iter().map(|bus| &bus.logical_id);
+    let buckets = template.buckets.iter().map(|bucket| &bucket.logical_id);
+    let queues = template.queues.iter().map(|queue| &queue.logical_id);
+    buses.chain(buckets).chain(queues).map(|id| (id.clone(), physical_name(id))).collect()
+}
+
+fn physical_name(logical_id: &str) -> String {
+    let mut name = "bodega".to_owned();
+    for c in logical_id.chars() {
+        if c.is_ascii_uppercase() {
+            name.push('-');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_a_bucket_may_have() {
+        assert_eq!(physical_name("FailedRecords"), "bodega-failed-records");
+        assert_eq!(physical_name("Bus"), "bodega-bus");
+    }
+}

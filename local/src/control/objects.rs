@@ -1,0 +1,104 @@
+//! `GET /_local/archive` and `GET /_local/quarantine`: what lies in the buckets.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use emulators::objects::ObjectInfo;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::Control;
+use super::paging::Parameters;
+use super::problem::Problem;
+
+/// Objects of a page: each is shown whole.
+const PAGE: usize = 100;
+/// Objects that are counted at a time.
+const COUNTED: usize = 10_000;
+/// The buckets by their logical ids.
+const ARCHIVE: &str = "Archive";
+const FAILED_RECORDS: &str = "FailedRecords";
+
+/// A page of the expired items, by name.
+pub(super) async fn archive(
+    State(control): State<Arc<Control>>,
+    Query(parameters): Query<Parameters>,
+) -> Result<Json<Value>, Problem> {
+    list(&control, ARCHIVE, &parameters, |info, content| {
+        json!({
+            "name": info.name,
+            "size": info.size,
+            "class": info.class,
+            "modified": OffsetDateTime::from(info.modified).format(&Rfc3339).ok(),
+            "content": content,
+        })
+    })
+}
+
+/// A page of what was set aside, by name: a batch that a stream mapping tried too often, a record that a consumer
+/// cannot take.
+pub(super) async fn quarantine(
+    State(control): State<Arc<Control>>,
+    Query(parameters): Query<Parameters>,
+) -> Result<Json<Value>, Problem> {
+    list(&control, FAILED_RECORDS, &parameters, |info, mut content| {
+        if info.name.starts_with("quarantine/")
+            && let Some(record) = content.as_object_mut()
+        {
+            record.insert("by".to_owned(), "consumer".into());
+            record.insert("name".to_owned(), info.name.into());
+            return content;
+        }
+        json!({"by": "mapping", "name": info.name, "batch": content})
+    })
+}
+
+/// How much was set aside.
+pub(super) fn quarantined(control: &Control) -> Result<usize, Problem> {
+    let bucket = control.backends.bucket(FAILED_RECORDS);
+    let mut count = 0;
+    let mut after: Option<String> = None;
+    loop {
+        let page = control.backends.objects.list(bucket, after.as_deref(), COUNTED);
+        let page = page.map_err(|error| Problem::failed(&error))?;
+        count += page.items.len();
+        after = page.next;
+        if after.is_none() {
+            return Ok(count);
+        }
+    }
+}
+
+fn list(
+    control: &Control,
+    bucket: &str,
+    parameters: &Parameters,
+    show: impl Fn(ObjectInfo, Value) -> Value,
+) -> Result<Json<Value>, Problem> {
+    let after = match parameters.cursor.as_deref().map(read_cursor) {
+        Some(None) => return Err(Problem::bad_request("this is no cursor of this list")),
+        Some(after) => after,
+        None => None,
+    };
+    let objects = &control.backends.objects;
+    let bucket = control.backends.bucket(bucket);
+    let page = objects.list(bucket, after.as_deref(), PAGE).map_err(|error| Problem::failed(&error))?;
+    let mut items = Vec::with_capacity(page.items.len());
+    for info in page.items {
+        // One that was deleted meanwhile is left out.
+        if let Some(body) = objects.get(bucket, &info.name).map_err(|error| Problem::failed(&error))? {
+            let content = serde_json::from_slice(&body).unwrap_or_else(|_| String::from_utf8_lossy(&body).into());
+            items.push(show(info, content));
+        }
+    }
+    let next_cursor = page.next.map(|name| URL_SAFE_NO_PAD.encode(name));
+    Ok(Json(json!({"items": items, "next_cursor": next_cursor})))
+}
+
+fn read_cursor(cursor: &str) -> Option<String> {
+    String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
+}

@@ -1,0 +1,116 @@
+//! The event bus: its rules, and what becomes of an event that a target does not take.
+
+use std::time::Duration;
+
+use event_pattern::{Dialect, Pattern};
+use serde_json::Value as Json;
+
+use crate::TemplateError;
+use crate::section::Section;
+
+/// An `AWS::Events::EventBus`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bus {
+    /// Its name in the template.
+    pub logical_id: String,
+    /// Its name for those who publish to it: what `!Ref` gives.
+    pub name: String,
+}
+
+/// An `AWS::Events::Rule`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// Its name in the template.
+    pub logical_id: String,
+    /// Name of the bus that it listens to.
+    pub bus: String,
+    /// The events that it takes, as EventBridge's JSON.
+    pub pattern: Json,
+    /// Who gets them.
+    pub targets: Vec<Target>,
+}
+
+/// Who gets the events of a rule, with EventBridge's defaults where the template is silent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Its name in the rule.
+    pub id: String,
+    /// ARN of a function or a queue of the template.
+    pub arn: String,
+    /// How often handing an event over is tried again.
+    pub maximum_retries: u32,
+    /// Age from which that is given up.
+    pub maximum_age: Duration,
+    /// ARN of the queue for what was given up.
+    pub dead_letter: Option<String>,
+}
+
+pub(crate) fn read_bus(id: &str, name: &str, properties: &Section) -> Result<Bus, TemplateError> {
+    properties.only(&["Name", "Description", "Tags"])?;
+    properties.require("Name")?.text()?;
+    Ok(Bus { logical_id: id.to_owned(), name: name.to_owned() })
+}
+
+/// The archive of a bus keeps every event; nothing on this machine reads it.
+pub(crate) fn check_archive(properties: &Section) -> Result<(), TemplateError> {
+    properties.only(&["ArchiveName", "Description", "SourceArn", "RetentionDays"])?;
+    properties.require("SourceArn")?.text()?;
+    if let Some(days) = properties.get("RetentionDays")? {
+        days.number::<u32>(0..=i32::MAX.unsigned_abs())?;
+    }
+    Ok(())
+}
+
+pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, TemplateError> {
+    properties.only(&["Name", "Description", "EventBusName", "EventPattern", "State", "Targets"])?;
+    if let Some(state) = properties.get("State")?
+        && state.text()? != "ENABLED"
+    {
+        return Err(state.error("only rules that are ENABLED are known here"));
+    }
+    let section = properties.require("EventPattern")?;
+    let pattern = section.json()?;
+    Pattern::new(&pattern, Dialect::EventBridge)
+        .map_err(|error| section.error(format!("no event pattern: {error}")))?;
+    let mut targets: Vec<Target> = Vec::new();
+    for target in properties.require("Targets")?.items()? {
+        let read = read_target(&target)?;
+        if targets.iter().any(|other| other.id == read.id) {
+            return Err(target.error(format!("the target {} stands here twice", read.id)));
+        }
+        targets.push(read);
+    }
+    // The service takes at most five.
+    if !(1..=5).contains(&targets.len()) {
+        return Err(properties.error("a rule has one to five targets"));
+    }
+    Ok(Rule { logical_id: id.to_owned(), bus: properties.require("EventBusName")?.text()?, pattern, targets })
+}
+
+fn read_target(target: &Section) -> Result<Target, TemplateError> {
+    target.only(&["Id", "Arn", "RetryPolicy", "DeadLetterConfig"])?;
+    let (mut maximum_retries, mut maximum_age) = (185, 86_400);
+    if let Some(policy) = target.get("RetryPolicy")? {
+        policy.only(&["MaximumRetryAttempts", "MaximumEventAgeInSeconds"])?;
+        if let Some(retries) = policy.get("MaximumRetryAttempts")? {
+            maximum_retries = retries.number::<u32>(0..=185)?;
+        }
+        if let Some(age) = policy.get("MaximumEventAgeInSeconds")? {
+            maximum_age = age.number::<u64>(60..=86_400)?;
+        }
+    }
+    let dead_letter = match target.get("DeadLetterConfig")? {
+        Some(config) => {
+            config.only(&["Arn"])?;
+            Some(config.require("Arn")?.text()?)
+        }
+        None => None,
+    };
+    Ok(Target {
+        id: target.require("Id")?.text()?,
+        arn: target.require("Arn")?.text()?,
+        maximum_retries,
+        maximum_age: Duration::from_secs(maximum_age),
+        dead_letter,
+    })
+}

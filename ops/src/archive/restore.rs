@@ -1,0 +1,187 @@
+//! Bringing archived items back.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use key_schema::archive::{restore, restored};
+use key_schema::entity::AnyEntity;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Item};
+use key_schema::order::{self, CustomerOrder, Order};
+use objects::ObjectStore;
+use serde::Serialize;
+use stream::archive::{self, Archived};
+use stream::sequence::SequenceNumber;
+use table::{Table, WriteError};
+
+use crate::error::OpsError;
+
+/// Objects that are listed at once.
+const PAGE: u16 = 1_000;
+
+/// What came of restoring.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// Items that are back.
+    pub restored: u64,
+    /// Items that were there already, restored before or made anew.
+    pub there: u64,
+    /// What could not be restored, and why.
+    pub failed: Vec<String>,
+}
+
+impl Restored {
+    /// Whether everything is there.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, mut other: Self) {
+        self.restored += other.restored;
+        self.there += other.there;
+        self.failed.append(&mut other.failed);
+    }
+
+    fn failed(reason: impl fmt::Display) -> Self {
+        Self { failed: vec![reason.to_string()], ..Self::default() }
+    }
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} items restored, {} were there already", self.restored, self.there)?;
+        for reason in &self.failed {
+            writeln!(f, "NOT RESTORED: {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Restores the item of an object; for the head of an order, the order. A session or cart then lives `until` an instant.
+///
+/// # Errors
+/// [`OpsError`].
+pub async fn restore_object(
+    table: &Table,
+    store: &ObjectStore,
+    name: &str,
+    until: Instant,
+) -> Result<Restored, OpsError> {
+    let Some(body) = store.get(name).await? else { return Ok(Restored::failed(format_args!("{name} is not there"))) };
+    let archived = match decode(name, &body) {
+        Ok(archived) => archived,
+        Err(reason) => return Ok(Restored::failed(reason)),
+    };
+    match restored(archived.item, Instant::now(), until) {
+        Ok(AnyEntity::Order(order)) => restore_order(table, store, &order.id).await,
+        Ok(entity) => put(table, &entity).await,
+        Err(error) => Ok(Restored::failed(format_args!("{name}: {error}"))),
+    }
+}
+
+/// Restores an order: its lines and history, its customer's copy, and its head, in this order.
+///
+/// # Errors
+/// [`OpsError`].
+pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> Result<Restored, OpsError> {
+    let head_key = order::head(id)?.key().clone();
+    let mut items = newest(store, &archive::collection(&head_key.pk)).await?;
+    let mut result = Restored::default();
+    let Some(head) = items.remove(&archive::hash(&head_key)) else {
+        return Ok(Restored::failed(format_args!("order {id}: its head is not in the archive")));
+    };
+    // Orders keep no time to live, so until when does not matter.
+    let now = Instant::now();
+    let entity = |item: Item| restored(item, now, now).map_err(OpsError::failed);
+    let AnyEntity::Order(head) = entity(head)? else {
+        return Ok(Restored::failed(format_args!("order {id}: what was archived as its head is none")));
+    };
+    let copy = newest(store, &archive::item(&copy_of(&head).key()?)).await?;
+    if copy.is_empty() {
+        return Ok(Restored::failed(format_args!("order {id}: its copy is not in the archive")));
+    }
+    for item in items.into_values().chain(copy.into_values()) {
+        result.add(put(table, &entity(item)?).await?);
+        if !result.is_complete() {
+            // Without its head the order is not found, and the next attempt completes it.
+            return Ok(result);
+        }
+    }
+    result.add(put(table, &AnyEntity::Order(head)).await?);
+    Ok(result)
+}
+
+/// Puts an item where there is none.
+async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
+    match table.write(&restore(entity)?).await {
+        Ok(()) => Ok(Restored { restored: 1, ..Restored::default() }),
+        Err(WriteError::Refused(present)) if is_going(entity, present.as_deref()) => {
+            Ok(Restored::failed("a part of the order has expired and is not yet removed: try again in some days"))
+        }
+        Err(WriteError::Refused(_)) => Ok(Restored { there: 1, ..Restored::default() }),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Whether what lies there is part of a retired order that DynamoDB has removed in part only: it would go while the rest comes back.
+fn is_going(entity: &AnyEntity, present: Option<&Item>) -> bool {
+    let lives_on = !matches!(entity, AnyEntity::Session(_) | AnyEntity::Cart(_));
+    lives_on && present.is_some_and(|present| present.get("ttl").is_some())
+}
+
+/// The archived items under a prefix by the hash of their key; of a key that expired more than once the last.
+async fn newest(store: &ObjectStore, prefix: &str) -> Result<BTreeMap<String, Item>, OpsError> {
+    let mut names: BTreeMap<String, (SequenceNumber, String)> = BTreeMap::new();
+    let mut after = None;
+    // Ends with the objects: every page begins behind the one before.
+    loop {
+        let page = store.list(prefix, after.as_deref(), PAGE).await?;
+        for object in page.items {
+            let Some((hash, removal)) = parse(&object.name) else { continue };
+            match names.get(&hash) {
+                Some((known, _)) if *known >= removal => {}
+                _ => drop(names.insert(hash, (removal, object.name))),
+            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    let mut items = BTreeMap::new();
+    for (hash, (_, name)) in names {
+        if let Some(body) = store.get(&name).await? {
+            items.insert(hash, decode(&name, &body).map_err(OpsError::Failed)?.item);
+        }
+    }
+    Ok(items)
+}
+
+/// The hash of the key and the removal that an object is named for.
+fn parse(name: &str) -> Option<(String, SequenceNumber)> {
+    let (hash, removal) = name.rsplit('/').next()?.strip_suffix(".json")?.split_once('-')?;
+    Some((hash.to_owned(), removal.parse().ok()?))
+}
+
+fn decode(name: &str, body: &[u8]) -> Result<Archived, String> {
+    serde_json::from_slice(body).map_err(|error| format!("{name} is no archived item: {error}"))
+}
+
+/// The copy in its customer's list, as far as its key needs.
+fn copy_of(head: &Order) -> CustomerOrder {
+    CustomerOrder {
+        id: head.id.clone(),
+        customer_id: head.customer_id.clone(),
+        placed_at: head.placed_at,
+        reference: None,
+        total: head.total,
+        line_count: head.line_count,
+        shipped_at: None,
+        status: head.status,
+        carrier: None,
+        tracking: None,
+        expires_at: None,
+    }
+}

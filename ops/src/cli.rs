@@ -1,0 +1,126 @@
+//! The command line of `ops`.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tokio::runtime::Builder;
+
+use crate::error::OpsError;
+use crate::outcome::Outcome;
+use crate::{archive, local, orders, redrive, search};
+
+/// What operators do with a running shop: rebuild and repair the search index, replay what was set aside, restore what expired.
+///
+/// Reads the environment variables of the functions. Exit status 0: done; 1: something is wrong or left to do; 2: usage; 3: something cannot be
+/// reached.
+#[derive(Debug, Parser)]
+#[command(name = "ops", version)]
+struct Cli {
+    /// Work on the local system at this address, such as http://127.0.0.1:3000, in its environment.
+    #[arg(long, global = true, value_name = "URL")]
+    local: Option<String>,
+    /// Print the summary as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The search index: compare it with the table, repair it, build it anew.
+    #[command(subcommand)]
+    Search(search::Command),
+    /// Stream records and batches that were set aside.
+    #[command(subcommand)]
+    Redrive(redrive::Command),
+    /// Items that DynamoDB removed because their time was over.
+    #[command(subcommand)]
+    Archive(archive::Command),
+    /// Orders that have come to their end.
+    #[command(subcommand)]
+    Orders(orders::Command),
+}
+
+/// Runs the program with the arguments of the process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody reads a closed output.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let runtime = match Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return refuse(&OpsError::failed(error)),
+    };
+    if let Some(url) = &cli.local {
+        let arguments = without_local(std::env::args().skip(1));
+        return runtime.block_on(local::run_again(url, &arguments)).unwrap_or_else(|error| refuse(&error));
+    }
+    match runtime.block_on(run(cli.command)) {
+        Ok(outcome) => {
+            say(&outcome.render(cli.json));
+            ExitCode::from(outcome.exit_code())
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+async fn run(command: Command) -> Result<Outcome, OpsError> {
+    match command {
+        Command::Search(command) => search::run(command).await,
+        Command::Redrive(command) => redrive::run(command).await,
+        Command::Archive(command) => archive::run(command).await,
+        Command::Orders(command) => orders::run(command).await,
+    }
+}
+
+/// The arguments without `--local` and its value.
+fn without_local(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut is_value = false;
+    for argument in arguments {
+        if std::mem::take(&mut is_value) || argument.starts_with("--local=") {
+            continue;
+        }
+        is_value = argument == "--local";
+        if !is_value {
+            kept.push(argument);
+        }
+    }
+    kept
+}
+
+fn refuse(error: &OpsError) -> ExitCode {
+    eprintln!("ops: {error}");
+    ExitCode::from(error.exit_code())
+}
+
+/// Writes to standard output, which may be a pipe that nobody reads any more.
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_second_start_has_the_same_arguments_without_the_local_system() {
+        let given = ["search", "--local", "http://x", "status", "--local=http://y", "--json"].map(str::to_owned);
+        assert_eq!(without_local(given), ["search", "status", "--json"]);
+    }
+}

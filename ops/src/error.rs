@@ -1,0 +1,103 @@
+//! Why a command cannot do its work.
+
+use key_schema::item::{DecodeError, EncodeError};
+use key_schema::key::KeyError;
+use objects::ObjectError;
+use search_index::SearchError;
+use table::TableError;
+
+/// A command that came to nothing, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum OpsError {
+    /// It cannot be meant so: an argument, a variable of the environment.
+    #[error("{0}")]
+    Usage(String),
+    /// Something does not answer.
+    #[error("{what} cannot be reached: {reason}")]
+    Unreachable {
+        /// The table, the engine, a bucket, the local system.
+        what: &'static str,
+        /// What happened.
+        reason: String,
+    },
+    /// Something answers and refuses, or answers what it should not.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl OpsError {
+    /// The exit status of a command that ends with it.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Unreachable { .. } => 3,
+        }
+    }
+
+    /// Something that is wrong and that no repetition mends.
+    pub(crate) fn failed(error: impl ToString) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<TableError> for OpsError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Unavailable(reason) => Self::Unreachable { what: "the table", reason },
+            TableError::Throttled | TableError::Contended | TableError::Unprocessed(_) => {
+                Self::Unreachable { what: "the table", reason: error.to_string() }
+            }
+            other => Self::failed(other),
+        }
+    }
+}
+
+impl From<SearchError> for OpsError {
+    fn from(error: SearchError) -> Self {
+        if error.is_retryable() {
+            return Self::Unreachable { what: "the search engine", reason: error.to_string() };
+        }
+        Self::failed(error)
+    }
+}
+
+impl From<ObjectError> for OpsError {
+    fn from(error: ObjectError) -> Self {
+        if error.is_retryable() {
+            return Self::Unreachable { what: "the bucket", reason: error.to_string() };
+        }
+        Self::failed(error)
+    }
+}
+
+impl From<aws::SetupError> for OpsError {
+    fn from(error: aws::SetupError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<search_index::ConfigError> for OpsError {
+    fn from(error: search_index::ConfigError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<DecodeError> for OpsError {
+    fn from(error: DecodeError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<EncodeError> for OpsError {
+    fn from(error: EncodeError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<KeyError> for OpsError {
+    fn from(error: KeyError) -> Self {
+        Self::failed(error)
+    }
+}

@@ -1,0 +1,47 @@
+//! `--local`: the environment of a running local system.
+//!
+//! A function's environment is its whole configuration, and so is this tool's: it asks the local system for it and starts itself again with it,
+//! so that there is one way to be configured.
+
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::error::OpsError;
+
+const WHAT: &str = "the local system";
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Runs this program with the same arguments in the environment of the local system at `url`.
+pub(crate) async fn run_again(url: &str, args: &[String]) -> Result<ExitCode, OpsError> {
+    let variables = variables(url).await?;
+    let program = std::env::current_exe().map_err(OpsError::failed)?;
+    let mut command = Command::new(program);
+    command.args(args).envs(variables);
+    run(&mut command)
+}
+
+/// Takes this process's place, so that there is one to be interrupted.
+#[cfg(unix)]
+fn run(command: &mut Command) -> Result<ExitCode, OpsError> {
+    use std::os::unix::process::CommandExt as _;
+
+    Err(OpsError::failed(command.exec()))
+}
+
+#[cfg(not(unix))]
+fn run(command: &mut Command) -> Result<ExitCode, OpsError> {
+    let status = command.status().map_err(OpsError::failed)?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+async fn variables(url: &str) -> Result<Vec<(String, String)>, OpsError> {
+    let unreachable = |error: reqwest::Error| OpsError::Unreachable { what: WHAT, reason: error.to_string() };
+    let client = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(unreachable)?;
+    let url = format!("{}/_local/environment", url.trim_end_matches('/'));
+    let answer = client.get(url).send().await.and_then(reqwest::Response::error_for_status).map_err(unreachable)?;
+    let variables: Map<String, Value> = answer.json().await.map_err(unreachable)?;
+    let text = |(name, value): (String, Value)| Some((name, value.as_str()?.to_owned()));
+    Ok(variables.into_iter().filter_map(text).collect())
+}

@@ -1,0 +1,235 @@
+//! Taking records once more, by the consumer's own code.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use objects::ObjectStore;
+use search_index::SearchClient;
+use serde::Serialize;
+use stream::batch::{Event, Record};
+use stream::ledger::{Ledger, Reason, Verdict};
+use stream::quarantine::{Entry, Quarantine};
+use stream::sink::{self, Shared, Sink};
+use stream::{Consumer, Settings};
+use table::Table;
+use tokio::time::Instant;
+
+use super::kept::{Kept, read};
+use super::present::Present;
+use crate::error::OpsError;
+use crate::items::Items;
+use crate::progress::Progress;
+
+/// How long one object may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Where sinks come from.
+pub trait Sinks {
+    /// The sink with this name.
+    fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>>;
+}
+
+/// Sinks as the environment says, as the functions have them; but for the search sink, which is [`Present`].
+pub struct FromEnvironment {
+    shared: Shared,
+    items: Items,
+}
+
+impl FromEnvironment {
+    /// Reads what all sinks share.
+    ///
+    /// # Errors
+    /// [`OpsError::Usage`].
+    pub async fn new() -> Result<Self, OpsError> {
+        let settings = Settings::from_env().map_err(|error| OpsError::Usage(error.to_string()))?;
+        let shared = Shared { table: Arc::new(Table::from_env().await?), settings };
+        Ok(Self { shared, items: Items::from_env().await? })
+    }
+}
+
+impl Sinks for FromEnvironment {
+    fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>> {
+        Box::pin(async move {
+            if name == "search" {
+                let client = SearchClient::from_env()?;
+                client.ensure_indices().await?;
+                return Ok(Box::new(Present::new(client, self.items.clone())) as Box<dyn Sink>);
+            }
+            sink::open(name, &self.shared).await.map_err(|error| OpsError::Usage(error.to_string()))
+        })
+    }
+}
+
+/// What came of a replay.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Replayed {
+    /// Objects whose records are all durable, and which are deleted.
+    pub objects: u64,
+    /// The records in them.
+    pub records: u64,
+    /// Names under which there was nothing any more.
+    pub gone: Vec<String>,
+    /// Objects that stay.
+    pub kept: Vec<Failed>,
+}
+
+/// An object that stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failed {
+    /// Its name.
+    pub name: String,
+    /// Why, now: each different reason once, with its sink.
+    pub reasons: Vec<String>,
+}
+
+impl Replayed {
+    /// Whether nothing is left of what was to be replayed.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.kept.is_empty()
+    }
+}
+
+impl fmt::Display for Replayed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "replayed and deleted: {} objects with {} records", self.objects, self.records)?;
+        for name in &self.gone {
+            writeln!(f, "not there: {name}")?;
+        }
+        for Failed { name, reasons } in &self.kept {
+            writeln!(f, "kept: {name}")?;
+            for reason in reasons {
+                writeln!(f, "  {reason}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the records of these objects, one object after the other, in the order given.
+///
+/// # Errors
+/// [`OpsError`] when the bucket or a sink cannot be reached at all; what was replayed by then is, and the rest can be replayed by giving the command
+/// again.
+pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -> Result<Replayed, OpsError> {
+    let bar = Progress::new("replay", u64::try_from(names.len()).ok());
+    let mut consumers: BTreeMap<String, Observed> = BTreeMap::new();
+    let mut replayed = Replayed::default();
+    for name in names {
+        let Some(body) = read(store, name).await? else {
+            replayed.gone.push(name.clone());
+            continue;
+        };
+        let reasons = match Kept::decode(name, &body) {
+            Ok(kept) => {
+                let reasons = take(&mut consumers, sinks, &kept).await?;
+                if reasons.is_empty() {
+                    // Only now: a crash before this replays the object again, which does no harm.
+                    store.delete(name).await?;
+                    replayed.objects += 1;
+                    replayed.records += u64::try_from(kept.records()).unwrap_or_default();
+                }
+                reasons
+            }
+            Err(error) => vec![error.to_string()],
+        };
+        if !reasons.is_empty() {
+            replayed.kept.push(Failed { name: name.clone(), reasons });
+        }
+        bar.step(1);
+    }
+    Ok(replayed)
+}
+
+/// Takes the records of one object; gives the reasons why not all of them are durable.
+async fn take(
+    consumers: &mut BTreeMap<String, Observed>,
+    sinks: &impl Sinks,
+    kept: &Kept,
+) -> Result<Vec<String>, OpsError> {
+    let names = kept.sinks();
+    let joined = names.join(",");
+    if !consumers.contains_key(&joined) {
+        consumers.insert(joined.clone(), Observed::open(sinks, &names).await?);
+    }
+    let Some(observed) = consumers.get(&joined) else { return Ok(Vec::new()) };
+    let event: Event = match kept.event().map(|text| serde_json::from_str(&text)) {
+        Ok(Ok(event)) => event,
+        Ok(Err(error)) => return Ok(vec![format!("the records cannot be read: {error}")]),
+        Err(error) => return Ok(vec![error.to_string()]),
+    };
+    let taken = match observed.consumer.take(&event, Instant::now() + PATIENCE).await {
+        Ok(taken) => taken,
+        Err(error) => return Ok(vec![error.to_string()]),
+    };
+    let mut reasons = std::mem::take(&mut *observed.reasons.lock().unwrap_or_else(PoisonError::into_inner));
+    reasons.sort_unstable();
+    reasons.dedup();
+    if taken.answer.earliest().is_none() {
+        return Ok(Vec::new());
+    }
+    if reasons.is_empty() {
+        reasons.push("not finished in time".to_owned());
+    }
+    Ok(reasons)
+}
+
+/// A consumer whose failures are listened to.
+struct Observed {
+    consumer: Consumer,
+    reasons: Reasons,
+}
+
+type Reasons = Arc<Mutex<Vec<String>>>;
+
+impl Observed {
+    async fn open(sinks: &impl Sinks, names: &[&str]) -> Result<Self, OpsError> {
+        let reasons = Reasons::default();
+        let mut opened: Vec<Box<dyn Sink>> = Vec::with_capacity(names.len());
+        for name in names {
+            let sink = sinks.open(name).await?;
+            opened.push(Box::new(Listening { sink, reasons: Arc::clone(&reasons) }));
+        }
+        // What is refused again stays where it is, and is not set aside a second time.
+        let quarantine = Box::new(StaysAside(Arc::clone(&reasons)));
+        Ok(Self { consumer: Consumer::new(opened, quarantine, Settings::default()), reasons })
+    }
+}
+
+struct Listening {
+    sink: Box<dyn Sink>,
+    reasons: Reasons,
+}
+
+impl Sink for Listening {
+    fn name(&self) -> &'static str {
+        self.sink.name()
+    }
+
+    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            self.sink.take(records, ledger).await;
+            let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
+            for verdict in ledger.verdicts().into_iter().flatten() {
+                if let Verdict::Failed(reason) = verdict {
+                    reasons.push(format!("{}: {reason}", self.name()));
+                }
+            }
+        })
+    }
+}
+
+struct StaysAside(Reasons);
+
+impl Quarantine for StaysAside {
+    fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
+        let reason = entry.reason.clone();
+        let mut reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reasons.push(format!("{}: {reason}", entry.consumer));
+        drop(reasons);
+        Box::pin(async move { Err(reason) })
+    }
+}

@@ -1,0 +1,136 @@
+//! Looking at what was set aside.
+
+use std::fmt;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use objects::ObjectStore;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::kept::{Kept, names, read};
+use crate::error::OpsError;
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+
+/// Objects that are read at once.
+const CONCURRENCY: usize = 8;
+/// The longest reason in a list, in characters; `show` has all of it.
+const REASON: usize = 60;
+
+/// Everything that was set aside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// In the order of the names.
+    pub objects: Vec<ListedObject>,
+}
+
+/// One object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ListedObject {
+    /// Its name.
+    pub name: String,
+    /// When it was set aside.
+    pub at: String,
+    /// Which sinks, or which function, did not take it.
+    pub by: String,
+    /// Why, in a word.
+    pub kind: String,
+    /// Why, shortened.
+    pub reason: String,
+    /// How many records it has.
+    pub records: usize,
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ListedObject { name, at, by, kind, reason, records } in &self.objects {
+            writeln!(f, "{name}\n  {at}  {by}  {kind}  {records} records  {reason}")?;
+        }
+        let records: usize = self.objects.iter().map(|object| object.records).sum();
+        write!(f, "{} objects with {records} records", self.objects.len())
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Discarded(pub(crate) usize);
+
+impl fmt::Display for Discarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "discarded: {} objects", self.0)
+    }
+}
+
+#[derive(Serialize)]
+struct Shown(Value);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+/// Lists everything that was set aside.
+///
+/// # Errors
+/// [`OpsError`].
+pub async fn list(store: &ObjectStore) -> Result<Listed, OpsError> {
+    let names = names(store).await?;
+    let bar = Progress::new("list", u64::try_from(names.len()).ok());
+    let objects = stream::iter(names)
+        .map(|name| async {
+            let body = read(store, &name).await?;
+            bar.step(1);
+            // Gone since the names were asked for.
+            Ok::<_, OpsError>(body.map(|body| listed(name, &body)))
+        })
+        .buffered(CONCURRENCY)
+        .try_collect::<Vec<_>>()
+        .await?;
+    Ok(Listed { objects: objects.into_iter().flatten().collect() })
+}
+
+fn listed(name: String, body: &[u8]) -> ListedObject {
+    match Kept::decode(&name, body) {
+        Ok(kept) => ListedObject {
+            at: kept.at(),
+            by: kept.by().to_owned(),
+            kind: kept.kind().to_owned(),
+            reason: shortened(kept.reason()),
+            records: kept.records(),
+            name,
+        },
+        Err(error) => ListedObject {
+            name,
+            at: String::new(),
+            by: String::new(),
+            kind: "unreadable".to_owned(),
+            reason: shortened(&error.to_string()),
+            records: 0,
+        },
+    }
+}
+
+/// One line, and not too long a one.
+fn shortened(reason: &str) -> String {
+    let mut characters = reason.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut short: String = characters.by_ref().take(REASON).collect();
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// Shows an object whole. The payload of a batch is text in it; it is shown as the JSON that it is.
+pub(crate) async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
+    let Some(body) = read(store, name).await? else {
+        return Err(OpsError::Failed(format!("{name} is not there")));
+    };
+    let mut shown: Value = serde_json::from_slice(&body).map_err(OpsError::failed)?;
+    if let Some(payload) = shown.get_mut("payload")
+        && let Some(text) = payload.as_str()
+        && let Ok(event) = serde_json::from_str(text)
+    {
+        *payload = event;
+    }
+    Ok(Outcome::new(&Shown(shown), true))
+}

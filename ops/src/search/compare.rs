@@ -1,0 +1,353 @@
+//! One index compared with the table, both ways.
+//!
+//! From the table: every item that is searched for, against the document under its id, version and field by field. From the index: every
+//! document that searches find, against its item. What differs at first sight may only be on its way: it is looked at again, from a strong read
+//! of the item, and only what differs then is a difference.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use key_schema::instant::Instant;
+use key_schema::item::Item;
+use key_schema::key::Key;
+use search_index::{BulkOperation, Collection, IndexedDocument, Kind, SearchClient, StoredSource};
+use serde::Serialize;
+
+use super::documents::{Expected, entity, expected, source};
+use super::write::{Refused, Target, write};
+use crate::error::OpsError;
+use crate::items::Items;
+use crate::pace::Pace;
+use crate::progress::Progress;
+
+/// How many documents are looked at, and repaired, at once.
+const CHUNK: usize = 250;
+/// So many suspicions are collected before they are settled, so that memory does not grow with what is wrong.
+const SUSPECTS: usize = 5_000;
+/// Documents in a page of the index.
+const PAGE: u32 = 500;
+
+/// What is wrong between an index and the table, or was and is repaired.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Drift {
+    /// Items without a document.
+    pub missing: u64,
+    /// Documents older than their item.
+    pub stale: u64,
+    /// Documents of the item's version with other fields.
+    pub different: u64,
+    /// Documents that searches find, without an item.
+    pub orphaned: u64,
+    /// Documents newer than their item, as after a restore of the table from a backup. Versions forbid to repair them: rebuild.
+    pub ahead: u64,
+    /// Items that cannot be read.
+    pub unreadable: u64,
+    /// Documents that the engine refuses.
+    pub refused: u64,
+    /// In which fields documents of the item's version differed, and how many.
+    pub fields: BTreeMap<String, u64>,
+}
+
+impl Drift {
+    /// What can be repaired.
+    #[must_use]
+    pub const fn repairable(&self) -> u64 {
+        self.missing + self.stale + self.different + self.orphaned
+    }
+
+    /// What cannot.
+    #[must_use]
+    pub const fn beyond_repair(&self) -> u64 {
+        self.ahead + self.unreadable + self.refused
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.repairable() == 0 && self.beyond_repair() == 0
+    }
+}
+
+/// What one comparison found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Compared {
+    /// Items that are searched for.
+    pub(crate) items: u64,
+    /// Those that searches shall find.
+    pub(crate) live: u64,
+    /// Documents that searches find.
+    pub(crate) documents: u64,
+    /// What was on its way when it was looked at first.
+    pub(crate) in_flight: u64,
+    pub(crate) drift: Drift,
+}
+
+/// The two that are compared.
+pub(crate) struct Comparison<'a> {
+    pub(crate) client: &'a SearchClient,
+    pub(crate) items: &'a Items,
+    pub(crate) collection: Collection,
+    /// The index, and where repairs go; the index that is read, and every index that is written to, without one.
+    pub(crate) index: Option<&'a str>,
+    /// Whether to repair.
+    pub(crate) repair: bool,
+    /// How long to wait before a suspicion is looked at again.
+    pub(crate) settle: Duration,
+    pub(crate) pace: &'a Pace,
+}
+
+#[derive(Default)]
+struct Found {
+    compared: Compared,
+    /// Items whose documents look wrong.
+    suspects: Vec<Key>,
+}
+
+impl Comparison<'_> {
+    /// Compares.
+    pub(crate) async fn run(&self) -> Result<Compared, OpsError> {
+        let found = Mutex::new(Found::default());
+        let bar = Progress::new(self.collection.name(), self.items.estimate().await?);
+        self.items
+            .scan(&[entity(self.collection)], self.pace, &bar, async |items| {
+                self.page_of_table(items, &found).await?;
+                self.settle_suspects(&found, SUSPECTS).await
+            })
+            .await?;
+        drop(bar);
+        self.settle_suspects(&found, 1).await?;
+        let mut compared = found.into_inner().unwrap_or_else(PoisonError::into_inner).compared;
+        self.documents(&mut compared).await?;
+        Ok(compared)
+    }
+
+    async fn page_of_table(&self, items: Vec<Item>, found: &Mutex<Found>) -> Result<(), OpsError> {
+        let (expected, unreadable) = sorted(items);
+        let mut suspects = Vec::new();
+        for chunk in expected.chunks(CHUNK) {
+            for (expected, stored) in chunk.iter().zip(self.stored(&ids(chunk)).await?) {
+                if difference(expected, stored.as_ref())?.is_some() {
+                    suspects.push(expected.key.clone());
+                }
+            }
+        }
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.compared.items += count(expected.len());
+        found.compared.live += count(expected.iter().filter(|expected| expected.is_live()).count());
+        found.compared.drift.unreadable += unreadable;
+        found.suspects.append(&mut suspects);
+        Ok(())
+    }
+
+    /// Looks at suspicions again, when there are at least so many.
+    async fn settle_suspects(&self, found: &Mutex<Found>, at_least: usize) -> Result<(), OpsError> {
+        let suspects = {
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            if found.suspects.len() < at_least { Vec::new() } else { std::mem::take(&mut found.suspects) }
+        };
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        tokio::time::sleep(self.settle).await;
+        let mut compared = Compared::default();
+        for keys in suspects.chunks(CHUNK) {
+            self.settle(keys, &mut compared).await?;
+        }
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.compared.in_flight += compared.in_flight;
+        found.compared.drift.add(compared.drift);
+        Ok(())
+    }
+
+    async fn settle(&self, keys: &[Key], compared: &mut Compared) -> Result<(), OpsError> {
+        let present = self.items.get(keys).await?;
+        let (expected, _) = sorted(present.into_values().collect());
+        // What is gone by now is an orphan if its document is still found, and met as such.
+        compared.in_flight += count(keys.len() - expected.len());
+        let mut repairs = Vec::new();
+        for (expected, stored) in expected.iter().zip(self.stored(&ids(&expected)).await?) {
+            match difference(expected, stored.as_ref())? {
+                None => compared.in_flight += 1,
+                Some(difference) => {
+                    if compared.drift.note(difference) {
+                        repairs.push(expected.operation.clone());
+                    }
+                }
+            }
+        }
+        self.repair(repairs, &mut compared.drift).await
+    }
+
+    /// The documents that searches find, each with its item.
+    async fn documents(&self, compared: &mut Compared) -> Result<(), OpsError> {
+        match self.index {
+            Some(index) => self.client.refresh_in(index).await?,
+            None => self.client.refresh().await?,
+        }
+        let bar = Progress::new("documents", Some(compared.live));
+        let mut after = None;
+        // Ends with the index: every page begins behind the one before.
+        loop {
+            let page = match self.index {
+                Some(index) => self.client.documents_in(index, Kind::Live, PAGE, after.as_ref()).await?,
+                None => self.client.documents(self.collection, Kind::Live, PAGE, after.as_ref()).await?,
+            };
+            compared.documents += count(page.items.len());
+            bar.step(page.items.len());
+            self.orphans(page.items, &mut compared.drift).await?;
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Leaves tombstones in the place of documents without an item, beyond their version.
+    async fn orphans(&self, documents: Vec<IndexedDocument>, drift: &mut Drift) -> Result<(), OpsError> {
+        let suspects = self.without_item(documents).await?;
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        // The tombstone of an item that was removed a moment ago may be on its way.
+        tokio::time::sleep(self.settle).await;
+        let ids: Vec<String> = suspects.into_iter().map(|document| document.document_id).collect();
+        let stored = ids.iter().zip(self.stored(&ids).await?);
+        let still = stored.filter_map(|(id, stored)| {
+            Some(IndexedDocument { document_id: id.clone(), stored: stored.filter(|stored| !stored.is_tombstone())? })
+        });
+        let orphans = self.without_item(still.collect()).await?;
+        drift.orphaned += count(orphans.len());
+        let now = Instant::now().to_string();
+        let repairs = orphans.into_iter().map(|orphan| {
+            let rev = orphan.stored.rev.saturating_add(1);
+            BulkOperation::tombstone(self.collection, orphan.document_id, rev, &now)
+        });
+        let repairs = repairs.collect::<Result<Vec<_>, _>>()?;
+        self.repair(repairs, drift).await
+    }
+
+    async fn without_item(&self, documents: Vec<IndexedDocument>) -> Result<Vec<IndexedDocument>, OpsError> {
+        let key = |document: &IndexedDocument| source(self.collection, &document.document_id, &document.stored);
+        let documents: Vec<_> = documents.into_iter().map(|document| (key(&document), document)).collect();
+        let keys: Vec<Key> = documents.iter().filter_map(|(key, _)| key.clone()).collect();
+        let present = self.items.get(&keys).await?;
+        let gone = |key: &Option<Key>| key.as_ref().is_none_or(|key| !present.contains_key(key));
+        Ok(documents.into_iter().filter(|(key, _)| gone(key)).map(|(_, document)| document).collect())
+    }
+
+    async fn repair(&self, repairs: Vec<BulkOperation>, drift: &mut Drift) -> Result<(), OpsError> {
+        if !self.repair || repairs.is_empty() {
+            return Ok(());
+        }
+        let target = self.index.map_or(Target::All, Target::Index);
+        let refused: Vec<Refused> = write(self.client, target, repairs).await?;
+        drift.refused += count(refused.len());
+        Ok(())
+    }
+
+    async fn stored(&self, ids: &[String]) -> Result<Vec<Option<StoredSource>>, OpsError> {
+        Ok(match self.index {
+            Some(index) => self.client.stored_in(index, ids).await?,
+            None => self.client.stored(self.collection, ids).await?,
+        })
+    }
+}
+
+/// What is wrong with one document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Difference {
+    Missing,
+    Stale,
+    Different(Vec<String>),
+    Ahead,
+}
+
+/// How a document differs from what it shall be. Where a tombstone shall be there may be nothing: tombstones are purged.
+fn difference(expected: &Expected, stored: Option<&StoredSource>) -> Result<Option<Difference>, OpsError> {
+    let Some(stored) = stored else { return Ok(expected.is_live().then_some(Difference::Missing)) };
+    let mut fields = stored.differences(&expected.operation)?;
+    fields.retain(|field| field != "rev");
+    Ok(match stored.rev.cmp(&expected.operation.rev()) {
+        Ordering::Greater => Some(Difference::Ahead),
+        Ordering::Less => Some(Difference::Stale),
+        Ordering::Equal if fields.is_empty() => None,
+        Ordering::Equal => Some(Difference::Different(fields)),
+    })
+}
+
+impl Drift {
+    /// Counts a difference; whether it can be repaired.
+    fn note(&mut self, difference: Difference) -> bool {
+        let (counter, fields) = match difference {
+            Difference::Missing => (&mut self.missing, Vec::new()),
+            // That its fields are old goes without saying.
+            Difference::Stale => (&mut self.stale, Vec::new()),
+            Difference::Different(fields) => (&mut self.different, fields),
+            Difference::Ahead => {
+                self.ahead += 1;
+                return false;
+            }
+        };
+        *counter += 1;
+        for field in fields {
+            *self.fields.entry(field).or_default() += 1;
+        }
+        true
+    }
+
+    /// Adds what another part of the work found.
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self { missing, stale, different, orphaned, ahead, unreadable, refused, fields } = other;
+        self.missing += missing;
+        self.stale += stale;
+        self.different += different;
+        self.orphaned += orphaned;
+        self.ahead += ahead;
+        self.unreadable += unreadable;
+        self.refused += refused;
+        for (field, count) in fields {
+            *self.fields.entry(field).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            ("missing", self.missing),
+            ("stale", self.stale),
+            ("different", self.different),
+            ("without item", self.orphaned),
+            ("ahead of the table", self.ahead),
+            ("unreadable items", self.unreadable),
+            ("refused by the engine", self.refused),
+        ];
+        let kinds: Vec<_> =
+            kinds.iter().filter(|(_, count)| *count > 0).map(|(kind, n)| format!("{kind} {n}")).collect();
+        if kinds.is_empty() { f.write_str("none") } else { f.write_str(&kinds.join(", ")) }
+    }
+}
+
+/// What the index shall hold for each item, and how many items cannot be read.
+fn sorted(items: Vec<Item>) -> (Vec<Expected>, u64) {
+    let mut unreadable = 0;
+    let expected = items.into_iter().filter_map(|item| {
+        expected(item).unwrap_or_else(|_| {
+            unreadable += 1;
+            None
+        })
+    });
+    let expected = expected.collect();
+    (expected, unreadable)
+}
+
+fn ids(expected: &[Expected]) -> Vec<String> {
+    expected.iter().map(|expected| expected.operation.document_id().to_owned()).collect()
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,109 @@
+//! Comparing index and table, and repairing what differs.
+
+use std::fmt;
+use std::time::Duration;
+
+use search_index::{Collection, SearchClient};
+use serde::Serialize;
+
+use super::compare::{Comparison, Drift};
+use crate::error::OpsError;
+use crate::items::Items;
+use crate::pace::Pace;
+
+/// What a reconciliation is told.
+#[derive(Debug, Clone)]
+pub struct ReconcileOptions {
+    /// What to compare.
+    pub collections: Vec<Collection>,
+    /// Items of the table read a second, at most.
+    pub rate: Option<u32>,
+    /// Whether only to look.
+    pub dry_run: bool,
+    /// How long a change may be on its way to the index before it counts as a difference.
+    pub settle: Duration,
+}
+
+/// What came of a reconciliation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reconciled {
+    /// Whether nothing was repaired.
+    pub dry_run: bool,
+    /// By collection.
+    pub collections: Vec<ReconciledCollection>,
+}
+
+/// What came of the reconciliation of one collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReconciledCollection {
+    /// Which.
+    pub collection: &'static str,
+    /// Items that are searched for.
+    pub items: u64,
+    /// Documents that searches find.
+    pub documents: u64,
+    /// Changes that were on their way.
+    pub in_flight: u64,
+    /// What differed, and is repaired if that was asked for.
+    pub drift: Drift,
+}
+
+impl Reconciled {
+    /// Whether nothing is left to repair.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        let left = |drift: &Drift| if self.dry_run { !drift.is_none() } else { drift.beyond_repair() > 0 };
+        !self.collections.iter().any(|collection| left(&collection.drift))
+    }
+}
+
+impl fmt::Display for Reconciled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ReconciledCollection { collection, items, documents, in_flight, drift } in &self.collections {
+            writeln!(f, "{collection}: {items} items, {documents} documents, {in_flight} changes on their way")?;
+            let what =
+                if self.dry_run { "differences, not repaired" } else { "differences, repaired where that is possible" };
+            writeln!(f, "  {what}: {drift}")?;
+            for (field, count) in &drift.fields {
+                writeln!(f, "    in {field}: {count}")?;
+            }
+            if drift.ahead > 0 {
+                writeln!(f, "  documents ahead of the table cannot be repaired: rebuild the index")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Compares the index that is read with the table, both ways, and repairs every index that is written to.
+///
+/// # Errors
+/// [`OpsError`].
+pub async fn reconcile(
+    client: &SearchClient,
+    items: &Items,
+    options: &ReconcileOptions,
+) -> Result<Reconciled, OpsError> {
+    let pace = Pace::new(options.rate);
+    let mut collections = Vec::new();
+    for collection in &options.collections {
+        let comparison = Comparison {
+            client,
+            items,
+            collection: *collection,
+            index: None,
+            repair: !options.dry_run,
+            settle: options.settle,
+            pace: &pace,
+        };
+        let compared = comparison.run().await?;
+        collections.push(ReconciledCollection {
+            collection: collection.name(),
+            items: compared.items,
+            documents: compared.documents,
+            in_flight: compared.in_flight,
+            drift: compared.drift,
+        });
+    }
+    Ok(Reconciled { dry_run: options.dry_run, collections })
+}

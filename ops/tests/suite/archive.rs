@@ -1,0 +1,173 @@
+//! Closed orders are retired, expire into the archive, and come back whole.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use key_schema::entity::AnyEntity;
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use key_schema::order::{self, CustomerOrder, OrderLine, OrderStatus, OrderStatusEvent};
+use ops::archive::{list, restore_object, restore_order};
+use ops::orders::{RetireOptions, retire};
+use search_index::Collection;
+use serde_json::Value;
+use stream::archive;
+use stream::audit::Audit;
+use stream::consumer::Consumer;
+use table::Table;
+
+use crate::bucket::Bucket;
+use crate::shop::Shop;
+use crate::things::{order, with_meta};
+
+const ID: &str = "o1";
+
+/// A delivered order with two lines, as placing and delivering leave it.
+async fn delivered(shop: &Shop) {
+    let head = order(ID, OrderStatus::Delivered, 5);
+    shop.put_and_deliver(&head).await;
+    for line in [1, 2] {
+        shop.put(&with_meta(
+            OrderLine {
+                order_id: ID.parse().unwrap(),
+                line,
+                product_id: format!("p{line}").parse().unwrap(),
+                name: "Ice".into(),
+                quantity: 1,
+                unit_price: head.total,
+                total: head.total,
+                expires_at: None,
+            },
+            1,
+        ))
+        .await;
+    }
+    shop.put(&with_meta(order::history(&head, OrderStatus::Pending, head.placed_at, "c1", None), 1)).await;
+    shop.put(&with_meta(
+        CustomerOrder {
+            id: ID.parse().unwrap(),
+            customer_id: head.customer_id.clone(),
+            placed_at: head.placed_at,
+            reference: None,
+            total: head.total,
+            line_count: 2,
+            shipped_at: None,
+            status: head.status,
+            carrier: None,
+            tracking: None,
+            expires_at: None,
+        },
+        5,
+    ))
+    .await;
+}
+
+/// Everything of the order, as a client's request reads it.
+async fn read(table: &Table) -> Vec<AnyEntity> {
+    table.query(&order::edit(&ID.parse().unwrap()).unwrap()).await.unwrap().items
+}
+
+/// Removes what has expired, as DynamoDB does, and takes the records of that as the consumer does.
+async fn expire(shop: &Shop, bucket: &Bucket) {
+    let table = Arc::new(shop.table.table());
+    let audit = Audit::new(table.clone(), Arc::new(bucket.store.clone()), 2);
+    let consumer = Consumer::new(vec![Box::new(audit)], Box::new(crate::shop::Nowhere), stream::Settings::default());
+    let mut records = Vec::new();
+    for item in read(&table).await {
+        records.push(match item {
+            AnyEntity::Order(item) => gone(shop, &item).await,
+            AnyEntity::OrderLine(item) => gone(shop, &item).await,
+            AnyEntity::OrderStatusEvent(item) => gone::<OrderStatusEvent>(shop, &item).await,
+            other => panic!("{other:?}"),
+        });
+    }
+    let copies = order::of_customer(&"c1".parse().unwrap(), None, None).unwrap();
+    for copy in table.query(&copies).await.unwrap().items {
+        records.push(gone(shop, &copy).await);
+    }
+    crate::shop::deliver_to(&consumer, &records).await;
+    // The index hears of it too.
+    shop.deliver(&records).await;
+}
+
+async fn gone<T: Entity>(shop: &Shop, item: &Stored<T>) -> Value {
+    let mut record = shop.remove(item).await;
+    record["userIdentity"] = serde_json::json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"});
+    record
+}
+
+fn options(dry_run: bool) -> RetireOptions {
+    RetireOptions { before: Instant::now(), grace: Duration::ZERO, rate: None, dry_run }
+}
+
+#[tokio::test]
+async fn a_closed_order_is_retired_expires_and_comes_back_whole_and_searchable() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let table = shop.table.table();
+    delivered(&shop).await;
+    shop.put(&order("open", OrderStatus::Paid, 1)).await;
+
+    assert_eq!(retire(&table, &options(true)).await.unwrap().orders, 1);
+    let retired = retire(&table, &options(false)).await.unwrap();
+    assert_eq!((retired.orders, retired.failed.len()), (1, 0), "{retired}");
+    assert_eq!(retire(&table, &options(false)).await.unwrap().orders, 0, "a second run has nothing to do");
+
+    expire(&shop, &bucket).await;
+    assert!(read(&table).await.is_empty());
+    assert_eq!(shop.found(Collection::Orders).await, []);
+
+    let id = ID.parse().unwrap();
+    let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
+    assert_eq!((restored.restored, restored.is_complete()), (5, true), "{restored}");
+    let items = read(&table).await;
+    assert_eq!(items.len(), 4);
+    let Some(AnyEntity::Order(head)) = items.iter().find(|item| matches!(item, AnyEntity::Order(_))) else { panic!() };
+    assert_eq!((head.expires_at, head.status), (None, OrderStatus::Delivered));
+    shop.put_and_deliver(head).await;
+    assert_eq!(shop.found(Collection::Orders).await, [(ID.to_owned(), head.meta.rev)]);
+
+    let again = restore_order(&table, &bucket.store, &id).await.unwrap();
+    assert_eq!((again.restored, again.there, again.is_complete()), (0, 5, true), "{again}");
+    assert_eq!(read(&table).await, items);
+}
+
+#[tokio::test]
+async fn the_audit_of_a_day_names_the_object_by_which_an_order_is_restored() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let table = shop.table.table();
+    delivered(&shop).await;
+    retire(&table, &options(false)).await.unwrap();
+    expire(&shop, &bucket).await;
+    assert_eq!(bucket.names().await.len(), 5);
+    // When the records of this test say that it happened.
+    let listed = list(&table, "2017-01-01").await.unwrap();
+    let [entry] = &listed.expirations[..] else { panic!("{listed}") };
+    assert_eq!(entry.kind, "Order");
+    let key = order::head(&ID.parse().unwrap()).unwrap().key().clone();
+    assert!(entry.archive.starts_with(&archive::item(&key)));
+    let restored = restore_object(&table, &bucket.store, &entry.archive, Instant::now()).await.unwrap();
+    assert_eq!(restored.restored, 5, "{restored}");
+    assert!(list(&table, "yesterday").await.is_err());
+}
+
+#[tokio::test]
+async fn an_order_that_is_removed_in_part_only_is_not_restored_in_part() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let table = shop.table.table();
+    delivered(&shop).await;
+    retire(&table, &options(false)).await.unwrap();
+    let before = read(&table).await;
+    expire(&shop, &bucket).await;
+    // A line that DynamoDB has not come to yet.
+    let Some(AnyEntity::OrderLine(line)) = before.iter().find(|item| matches!(item, AnyEntity::OrderLine(_))) else {
+        panic!()
+    };
+    shop.put(line).await;
+    let id = ID.parse().unwrap();
+    let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
+    assert!(!restored.is_complete());
+    assert!(!read(&table).await.iter().any(|item| matches!(item, AnyEntity::Order(_))), "no head, so nobody finds it");
+    shop.remove(line).await;
+    assert!(restore_order(&table, &bucket.store, &id).await.unwrap().is_complete());
+    assert_eq!(read(&table).await.len(), 4);
+}

@@ -1,0 +1,190 @@
+//! Case 36: what was set aside is replayed, the newer data wins, and a second replay changes nothing.
+
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+use ops::OpsError;
+use ops::redrive::{Present, Replayed, Sinks, list, names, replay};
+use search_index::{Collection, SearchClient};
+use serde_json::{Value, json};
+use stream::batch::Record;
+use stream::lane;
+use stream::ledger::{Ledger, Reason, Verdict};
+use stream::sink::Sink;
+
+use crate::bucket::Bucket;
+use crate::shop::Shop;
+use crate::things::product;
+
+/// The search sink of a shop, and a sink that remembers what it was given and fails when told to.
+struct TestSinks<'s> {
+    shop: &'s Shop,
+    other: Other,
+}
+
+#[derive(Clone, Default)]
+struct Other(Arc<Mutex<Script>>);
+
+#[derive(Default)]
+struct Script {
+    fails: bool,
+    taken: Vec<String>,
+}
+
+impl<'s> TestSinks<'s> {
+    fn of(shop: &'s Shop) -> Self {
+        Self { shop, other: Other::default() }
+    }
+
+    fn set_failing(&self, fails: bool) {
+        self.other.0.lock().unwrap().fails = fails;
+    }
+
+    fn taken(&self) -> Vec<String> {
+        self.other.0.lock().unwrap().taken.clone()
+    }
+}
+
+impl Sinks for TestSinks<'_> {
+    fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>> {
+        Box::pin(async move {
+            let search: SearchClient = self.shop.search.clone();
+            Ok(match name {
+                "search" => Box::new(Present::new(search, self.shop.items.clone())) as Box<dyn Sink>,
+                _ => Box::new(self.other.clone()),
+            })
+        })
+    }
+}
+
+impl Sink for Other {
+    fn name(&self) -> &'static str {
+        "other"
+    }
+
+    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
+        Box::pin(lane::each(records, 1, ledger, move |record: &Record<'_>| {
+            let mut script = self.0.lock().unwrap();
+            script.taken.push(record.origin.sequence.to_string());
+            let fails = script.fails;
+            async move { if fails { Verdict::Failed(Reason::new("scripted", "told to")) } else { Verdict::Done } }
+        }))
+    }
+}
+
+/// A record in the form of the consumer's quarantine.
+fn aside(consumer: &str, record: &Value) -> String {
+    let body = json!({
+        "at": "2017-01-01T12:00:00.000Z", "consumer": consumer, "kind": "index_rejects", "reason": "too\nlong",
+        "sequence_number": record["dynamodb"]["SequenceNumber"], "event_id": record["eventID"], "record": record,
+    });
+    body.to_string()
+}
+
+/// A batch in the form of Lambda's on-failure object.
+fn given_up(function: &str, records: &[Value]) -> String {
+    let body = json!({
+        "requestContext": {"functionArn": function, "condition": "RetryAttemptsExhausted", "approximateInvokeCount": 3},
+        "responseContext": {"statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled"},
+        "version": "1.0", "timestamp": "2017-01-01T12:00:00Z",
+        "DDBStreamBatchInfo": {"shardId": "shard-1", "batchSize": records.len()},
+        "payload": json!({ "Records": records }).to_string(),
+    });
+    body.to_string()
+}
+
+async fn replayed(bucket: &Bucket, sinks: &TestSinks<'_>) -> Replayed {
+    let names = names(&bucket.store).await.unwrap();
+    replay(&bucket.store, sinks, &names).await.unwrap()
+}
+
+#[tokio::test]
+async fn case_36_a_redrive_after_a_newer_update_leaves_the_newer_and_a_second_one_the_same_state() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let sinks = TestSinks::of(&shop);
+    let old = shop.put(&product("p1", 1)).await;
+    let newer = shop.put(&product("p1", 2)).await;
+    let gone = shop.put(&product("gone", 1)).await;
+    shop.deliver(&[newer]).await;
+    shop.deliver(&[shop.remove(&product("gone", 1)).await]).await;
+    let alone = shop.put(&product("p2", 5)).await;
+
+    let fill = || {
+        bucket.put("quarantine/2017-01-01/e1-search.json", &aside("search", &old));
+        bucket.put("quarantine/2017-01-01/e3-search.json", &aside("search", &gone));
+        let batch =
+            given_up("arn:aws:lambda:eu-central-1:0:function:shop-StreamSearch-1", &[alone.clone(), old.clone()]);
+        bucket.put("aws/lambda/mapping/shard-1/2017/01/01/batch", &batch);
+    };
+    for _ in 0..2 {
+        fill();
+        let replayed = replayed(&bucket, &sinks).await;
+        assert_eq!((replayed.objects, replayed.records, replayed.is_complete()), (3, 4, true), "{replayed}");
+        assert_eq!(bucket.names().await, Vec::<String>::new());
+        let found = shop.found(Collection::Products).await;
+        assert_eq!(found, [("p1".to_owned(), 2), ("p2".to_owned(), 5)]);
+    }
+}
+
+#[tokio::test]
+async fn a_redrive_indexes_what_the_table_holds_now_and_not_what_the_record_says() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let old = shop.put(&product("p1", 1)).await;
+    // Its record is lost, and the item is there.
+    shop.put(&product("p1", 3)).await;
+    bucket.put("quarantine/2017-01-01/e1-search.json", &aside("search", &old));
+    assert!(replayed(&bucket, &TestSinks::of(&shop)).await.is_complete());
+    assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 3)]);
+}
+
+#[tokio::test]
+async fn what_fails_stays_with_its_new_reason_until_every_record_of_it_is_durable() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let sinks = TestSinks::of(&shop);
+    sinks.set_failing(true);
+    let records = [shop.put(&product("p1", 1)).await, shop.put(&product("p2", 1)).await];
+    let name = "aws/lambda/mapping/shard-1/2017/01/01/batch";
+    bucket.put(name, &given_up("shop-StreamEvents-2", &records));
+
+    let kept = replayed(&bucket, &sinks).await;
+    assert_eq!(kept.kept.len(), 1);
+    assert_eq!(kept.kept[0].reasons, ["other: scripted: told to"]);
+    assert_eq!(bucket.names().await, [name]);
+
+    sinks.set_failing(false);
+    assert!(replayed(&bucket, &sinks).await.is_complete());
+    assert_eq!(bucket.names().await, Vec::<String>::new());
+    assert!(sinks.taken().len() > 2);
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_stays_and_stops_no_other() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let sinks = TestSinks::of(&shop);
+    let good = shop.put(&product("p1", 1)).await;
+    let mut bad = good.clone();
+    bad["dynamodb"]["NewImage"] = json!({"entity": {"S": "Product"}});
+    bucket.put("quarantine/2017-01-01/bad-search.json", &aside("search", &bad));
+    bucket.put("quarantine/2017-01-01/good-search.json", &aside("search", &good));
+    bucket.put("quarantine/2017-01-01/odd-search.json", "{");
+
+    let replayed = replayed(&bucket, &sinks).await;
+    assert_eq!((replayed.objects, replayed.kept.len()), (1, 2), "{replayed}");
+    assert!(replayed.kept[0].reasons[0].contains("malformed_item"), "{replayed}");
+    assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn the_list_has_everything_on_however_many_pages_and_a_reason_in_one_line() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let record = shop.put(&product("p1", 1)).await;
+    for number in 0..1_005 {
+        bucket.put(&format!("quarantine/2017-01-01/e{number}-bus.json"), &aside("bus", &record));
+    }
+    bucket.put("aws/lambda/mapping/batch", &given_up("StreamSearch", &[record.clone(), record]));
+    let listed = list(&bucket.store).await.unwrap();
+    assert_eq!(listed.objects.len(), 1_006);
+    let batch = &listed.objects[0];
+    assert_eq!((batch.records, batch.by.as_str(), batch.kind.as_str()), (2, "StreamSearch", "RetryAttemptsExhausted"));
+    assert_eq!((listed.objects[1].reason.as_str(), listed.objects[1].by.as_str()), ("too long", "bus"));
+}

@@ -1,0 +1,162 @@
+//! A table, an engine, and the stream's consumer between them, which runs when it is told to.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use emulators::search::SearchServer;
+use fixture::TestTable;
+use futures::future::BoxFuture;
+use key_schema::item::{Entity, Stored};
+use ops::Items;
+use reqwest::Method;
+use search_index::{Collection, Limits, SearchClient, SearchConfig, StoredSource, document_id};
+use serde_json::{Value, json};
+use stream::batch::Event;
+use stream::consumer::Consumer;
+use stream::ledger::Reason;
+use stream::quarantine::{Entry, Quarantine};
+use stream::search::Search;
+use stream::sink::Sink;
+use tokio::time::Instant;
+
+use crate::things;
+
+/// One shop of one test.
+pub struct Shop {
+    pub table: TestTable,
+    pub items: Items,
+    pub search: SearchClient,
+    pub endpoint: String,
+    pub prefix: String,
+    consumer: Consumer,
+    sequence: AtomicU64,
+    _server: Option<SearchServer>,
+}
+
+impl Shop {
+    /// An empty one, with the indices of today.
+    pub async fn open() -> Self {
+        Self::over(None).await
+    }
+
+    /// An empty one whose index of products was made by an earlier version, from another definition.
+    pub async fn of_an_earlier_version(products: &Value) -> Self {
+        Self::over(Some(products)).await
+    }
+
+    async fn over(products: Option<&Value>) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let (endpoint, server) = match std::env::var("SEARCH_ENDPOINT") {
+            Ok(endpoint) => (endpoint, None),
+            Err(_) => {
+                let server = SearchServer::start(None).await.unwrap();
+                (server.url().to_owned(), Some(server))
+            }
+        };
+        let prefix = format!("ops-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        if let Some(definition) = products {
+            let mut definition = definition.clone();
+            definition["aliases"] =
+                json!({format!("{prefix}-products"): {}, format!("{prefix}-products-write-v1"): {}});
+            call(&endpoint, Method::PUT, &format!("{prefix}-products-v1"), Some(&definition)).await;
+        }
+        // How quick a real engine is on this machine is not what is tested.
+        let limits = Limits { attempt: Duration::from_secs(30), total: Duration::from_secs(60), ..Limits::default() };
+        let search = SearchClient::new(&SearchConfig::new(&endpoint, &prefix).unwrap().with_limits(limits));
+        search.ensure_indices().await.unwrap();
+        let table = TestTable::create().await;
+        let items = Items::new(table.client(), table.name().to_owned());
+        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Search::open(search.clone()).await)];
+        let consumer = Consumer::new(sinks, Box::new(Nowhere), stream::Settings::default());
+        Self { table, items, search, endpoint, prefix, consumer, sequence: AtomicU64::new(1), _server: server }
+    }
+
+    /// Writes an item, whatever was there, and gives the record of that.
+    pub async fn put<T: Entity>(&self, item: &Stored<T>) -> Value {
+        let put = self.table.client().put_item().table_name(self.table.name());
+        put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
+        things::modify(self.sequence.fetch_add(1, Ordering::Relaxed), item)
+    }
+
+    /// Removes an item, and gives the record of that.
+    pub async fn remove<T: Entity>(&self, item: &Stored<T>) -> Value {
+        let key = item.data.key().unwrap();
+        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+        let delete = self.table.client().delete_item().table_name(self.table.name());
+        delete.key("PK", text(key.pk.as_str())).key("SK", text(key.sk.as_str())).send().await.unwrap();
+        things::remove(self.sequence.fetch_add(1, Ordering::Relaxed), item)
+    }
+
+    /// Takes records as the stream would deliver them.
+    pub async fn deliver(&self, records: &[Value]) {
+        deliver_to(&self.consumer, records).await;
+    }
+
+    /// Writes an item and delivers the record.
+    pub async fn put_and_deliver<T: Entity>(&self, item: &Stored<T>) {
+        let record = self.put(item).await;
+        self.deliver(&[record]).await;
+    }
+
+    /// What the index that is read holds for an item, a tombstone included.
+    pub async fn stored<T: Entity>(&self, collection: Collection, item: &Stored<T>) -> Option<StoredSource> {
+        let id = id_of(item);
+        self.search.stored(collection, &[id]).await.unwrap().pop().unwrap()
+    }
+
+    /// Id and rev of every document that searches find, ascending.
+    pub async fn found(&self, collection: Collection) -> Vec<(String, u64)> {
+        self.search.refresh().await.unwrap();
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.search.list(collection, 1_000, after.as_ref()).await.unwrap();
+            found.extend(page.items.into_iter().map(|document| (document.id, document.rev)));
+            let Some(next) = page.next else { return found };
+            after = Some(next);
+        }
+    }
+
+    /// Makes an index by hand.
+    pub async fn make_index(&self, name: &str, definition: &Value) {
+        call(&self.endpoint, Method::PUT, &format!("{}-{name}", self.prefix), Some(definition)).await;
+    }
+
+    /// A question to the engine itself.
+    pub async fn ask(&self, path: &str) -> Value {
+        call(&self.endpoint, Method::GET, path, None).await
+    }
+}
+
+async fn call(endpoint: &str, method: Method, path: &str, body: Option<&Value>) -> Value {
+    let mut call = reqwest::Client::new().request(method, format!("{endpoint}/{path}"));
+    if let Some(body) = body {
+        call = call.json(body);
+    }
+    let answer = call.send().await.unwrap();
+    let status = answer.status();
+    let answer: Value = answer.json().await.unwrap();
+    assert!(status.is_success(), "{path}: {status} {answer}");
+    answer
+}
+
+/// Has a consumer take records; all of them must be durable then.
+pub async fn deliver_to(consumer: &Consumer, records: &[Value]) {
+    let event: Event = serde_json::from_str(&json!({ "Records": records }).to_string()).unwrap();
+    let taken = consumer.take(&event, Instant::now() + Duration::from_secs(120)).await.unwrap();
+    assert_eq!(taken.answer.earliest(), None, "{:?}", taken.report);
+}
+
+/// The id of an item's document.
+pub fn id_of<T: Entity>(item: &Stored<T>) -> String {
+    let key = item.data.key().unwrap();
+    document_id(key.pk.as_str(), key.sk.as_str())
+}
+
+/// Nothing is to be set aside here.
+pub struct Nowhere;
+
+impl Quarantine for Nowhere {
+    fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
+        panic!("set aside: {:?}", entry.reason)
+    }
+}

@@ -1,0 +1,81 @@
+//! Items, and the stream records of their changes.
+
+use key_schema::id::Born;
+use key_schema::item::{Entity, Meta, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::order::{Order, OrderStatus};
+use key_schema::product::{CategoryPath, Copied, Product};
+use serde_json::{Value, json};
+
+/// A product at a rev. Its name tells the rev, so that a document tells which one it shows.
+pub fn product(id: &str, rev: u64) -> Stored<Product> {
+    let data = Product {
+        id: id.parse().unwrap(),
+        category_path: CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into()]).unwrap(),
+        retired: false,
+        copied: Copied::default(),
+        name: format!("{id} at rev {rev}"),
+        brand: "Private".into(),
+        package_size: None,
+        price: Money::new(129, Currency::USD),
+        summary: None,
+    };
+    Stored { meta: meta(rev), data }
+}
+
+/// The same taken out of the catalogue.
+pub fn retired(id: &str, rev: u64) -> Stored<Product> {
+    let mut product = product(id, rev);
+    product.data.retired = true;
+    product
+}
+
+/// An order's head.
+pub fn order(id: &str, status: OrderStatus, rev: u64) -> Stored<Order> {
+    let data = Order {
+        id: id.parse().unwrap(),
+        customer_id: "c1".parse().unwrap(),
+        status,
+        placed_at: "2017-01-01T11:53:26.000Z".parse().unwrap(),
+        reference: None,
+        store_id: None,
+        total: Money::new(258, Currency::USD),
+        line_count: 2,
+        invoice_number: None,
+        expires_at: None,
+    };
+    Stored { meta: meta(rev), data }
+}
+
+fn meta(rev: u64) -> Meta {
+    let at = "2017-01-01T00:00:00.000Z".parse().unwrap();
+    Meta { version: rev, rev, born: Born::new("b1").unwrap(), created_at: at, updated_at: at }
+}
+
+/// Something at a rev.
+pub fn with_meta<T>(data: T, rev: u64) -> Stored<T> {
+    Stored { meta: meta(rev), data }
+}
+
+/// The record of an item that is there, whatever it was.
+pub fn modify<T: Entity>(sequence: u64, new: &Stored<T>) -> Value {
+    record(sequence, "MODIFY", new, json!({"NewImage": image(new), "OldImage": image(new)}))
+}
+
+/// The record of a removal.
+pub fn remove<T: Entity>(sequence: u64, old: &Stored<T>) -> Value {
+    record(sequence, "REMOVE", old, json!({"OldImage": image(old)}))
+}
+
+fn record<T: Entity>(sequence: u64, name: &str, item: &Stored<T>, mut change: Value) -> Value {
+    let key = item.data.key().unwrap();
+    change["Keys"] = json!({"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}});
+    change["SequenceNumber"] = format!("{sequence:021}").into();
+    change["ApproximateCreationDateTime"] = json!(1_483_271_606);
+    json!({"eventID": format!("event-{sequence}"), "eventName": name, "eventSource": "aws:dynamodb", "dynamodb": change})
+}
+
+/// An item as a stream shows it.
+pub fn image<T: Entity>(item: &Stored<T>) -> Value {
+    serde_json::to_value(item.to_item().unwrap()).unwrap()
+}

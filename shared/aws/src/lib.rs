@@ -1,0 +1,89 @@
+//! How every AWS service is reached: environment region and credentials, one TLS stack, the few roots that AWS endpoints chain to.
+//!
+//! Loading the system's trust store costs more instructions than the rest of a cold start together, so the roots of Amazon Trust
+//! Services are embedded (`roots/`, valid to 2037 and later; <https://www.amazontrust.com/repository/>). Where an endpoint has another
+//! issuer (a proxy, a test server), `AWS_CA_BUNDLE` names a PEM file that replaces them, as it does for AWS's own tools.
+//!
+//! The SDK's standard variables say the rest: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its companions, `AWS_ENDPOINT_URL` for all services or
+//! `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, … for one.
+
+use std::time::Duration;
+
+use aws_config::BehaviorVersion;
+use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
+use aws_smithy_http_client::{Builder, HttpClientError};
+
+pub use aws_config::SdkConfig;
+
+/// Roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
+const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem");
+
+/// How long a connection is kept that nobody uses.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+/// One connection attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
+/// One attempt of one call.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
+/// One call with its retries; shorter than every function's timeout in template.yaml, which a test compares.
+pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
+/// Attempts of one call.
+const ATTEMPTS: u32 = 4;
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The environment does not say which table, bucket or bus.
+    #[error("the environment variable {0} is not set")]
+    NotSet(&'static str),
+    /// The trust store is unusable.
+    #[error("the TLS client cannot be built: {0}")]
+    Tls(#[from] HttpClientError),
+    /// `AWS_CA_BUNDLE` names no readable file.
+    #[error("AWS_CA_BUNDLE cannot be read: {0}")]
+    CaBundle(#[from] std::io::Error),
+}
+
+/// What the clients of all services share, from the SDK's standard environment variables. Clients made from one value share its
+/// connections; a function that reaches several services makes it once.
+///
+/// # Errors
+/// [`SetupError::Tls`] and [`SetupError::CaBundle`].
+pub async fn config() -> Result<SdkConfig, SetupError> {
+    let roots = match std::env::var_os("AWS_CA_BUNDLE") {
+        Some(path) => std::fs::read(path)?,
+        None => AMAZON_ROOTS.to_vec(),
+    };
+    let trust = TrustStore::empty().with_pem_certificate(roots);
+    let tls = TlsContext::builder().with_trust_store(trust).build()?;
+    // A connection that slept longer, as in a frozen environment, may be gone without our knowing.
+    let http = Builder::new()
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .tls_context(tls)
+        .build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .operation_timeout(OPERATION_TIMEOUT)
+        .build();
+    Ok(aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .region(EnvironmentVariableRegionProvider::new())
+        .credentials_provider(EnvironmentVariableCredentialsProvider::new())
+        .http_client(http)
+        .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
+        .timeout_config(timeouts)
+        .load()
+        .await)
+}
+
+/// What a variable of the environment says: the name of a table, a bucket, a bus.
+///
+/// # Errors
+/// [`SetupError::NotSet`] when it is missing, empty or no text.
+pub fn variable(name: &'static str) -> Result<String, SetupError> {
+    std::env::var(name).ok().filter(|value| !value.is_empty()).ok_or(SetupError::NotSet(name))
+}

@@ -1,0 +1,154 @@
+//! The publisher on EventBridge's wire.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::config::retry::RetryConfig;
+use aws_sdk_eventbridge::config::{BehaviorVersion, Credentials, Region};
+use bus::{Event, EventBus, Limits, MAX_REQUEST_BYTES, Outcome, ReviewPosted, SOURCE};
+use emulators::events::EventBusServer;
+use emulators::faults::{Fault, FaultKind};
+
+struct World {
+    server: EventBusServer,
+    bus: EventBus,
+}
+
+impl World {
+    async fn open() -> Self {
+        let server = EventBusServer::start(&["shop".to_owned()]).await.unwrap();
+        let bus = EventBus::new(client(&server), "shop".to_owned());
+        Self { server, bus }
+    }
+
+    fn limited(&self, bytes: usize, budget: Duration) -> EventBus {
+        self.bus.clone().with_limits(Limits { bytes, budget })
+    }
+
+    fn fail(&self, kind: FaultKind, rate: f64, count: Option<u32>) {
+        self.server.faults().add(Fault { kind, rate, count, seed: 7 }).unwrap();
+    }
+
+    /// The details that the bus took, as events, in order.
+    fn taken(&self) -> Vec<Event> {
+        let taken = self.server.published(0, 10_000).items;
+        taken.iter().map(|event| Event::from_detail(&event.detail).unwrap()).collect()
+    }
+}
+
+fn client(server: &EventBusServer) -> Client {
+    let config = aws_sdk_eventbridge::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
+        .endpoint_url(server.url())
+        .retry_config(RetryConfig::disabled())
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .build();
+    Client::from_conf(config)
+}
+
+fn event(number: usize, product: &str) -> Event {
+    let data = ReviewPosted { product_id: product.parse().unwrap(), customer_id: "c1".parse().unwrap(), rating: 4 };
+    let occurred_at = "2017-01-01T11:53:26.123Z".parse().unwrap();
+    Event { id: format!("{number:032x}").parse().unwrap(), occurred_at, data: data.into() }
+}
+
+fn events(count: usize) -> Vec<Event> {
+    (1..=count).map(|number| event(number, "p1")).collect()
+}
+
+fn ids(events: &[Event]) -> BTreeSet<&str> {
+    events.iter().map(|event| event.id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn an_event_arrives_as_it_is_under_the_name_of_its_kind() {
+    let world = World::open().await;
+    let sent = events(1);
+    assert_eq!(world.bus.publish(&sent).await, [Outcome::Published]);
+    let taken = world.server.published(0, 10).items;
+    assert_eq!((taken[0].source.as_str(), taken[0].detail_type.as_str()), (SOURCE, "ReviewPosted"));
+    assert_eq!((taken[0].bus.as_str(), taken[0].time.as_str()), ("shop", "2017-01-01T11:53:26Z"));
+    assert_eq!(world.taken(), sent);
+    assert_eq!(world.bus.publish(&[]).await, []);
+}
+
+#[tokio::test]
+async fn more_events_than_a_call_takes_all_arrive() {
+    let world = World::open().await;
+    let sent = events(95);
+    assert_eq!(world.bus.publish(&sent).await, vec![Outcome::Published; 95]);
+    assert_eq!(ids(&world.taken()), ids(&sent));
+}
+
+#[tokio::test]
+async fn entries_that_fail_are_sent_again_and_the_others_are_not() {
+    let world = World::open().await;
+    world.fail(FaultKind::Partial, 1.0, Some(3));
+    let sent = events(10);
+    assert_eq!(world.bus.publish(&sent).await, vec![Outcome::Published; 10]);
+    let taken = world.taken();
+    assert_eq!((taken.len(), ids(&taken)), (10, ids(&sent)));
+    assert_eq!(world.server.faults().counts()[0].fired, 3);
+}
+
+#[tokio::test]
+async fn entries_that_keep_failing_are_given_up_and_each_outcome_is_that_of_its_event() {
+    let world = World::open().await;
+    world.fail(FaultKind::Partial, 1.0, None);
+    let sent = events(10);
+    let outcomes = world.limited(MAX_REQUEST_BYTES, Duration::ZERO).publish(&sent).await;
+    let taken = world.taken();
+    for (event, outcome) in sent.iter().zip(&outcomes) {
+        match outcome {
+            Outcome::Published => assert!(taken.contains(event)),
+            Outcome::Retryable { reason } => assert!(!taken.contains(event) && reason == "ThrottlingException"),
+            Outcome::Refused { reason } => panic!("{reason}"),
+        }
+    }
+    assert!((1..10).contains(&taken.len()), "{taken:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_fails_as_a_whole_leaves_its_events_to_be_retried() {
+    for (kind, expected) in [
+        (FaultKind::Throttle, "ThrottlingException"),
+        (FaultKind::Error, "InternalException"),
+        (FaultKind::Reset, "connection"),
+    ] {
+        let world = World::open().await;
+        world.fail(kind, 1.0, Some(1));
+        let outcomes = world.bus.publish(&events(25)).await;
+        let failed = Outcome::Retryable { reason: expected.to_owned() };
+        let count = |wanted: &Outcome| outcomes.iter().filter(|outcome| *outcome == wanted).count();
+        let (lost, published) = (count(&failed), count(&Outcome::Published));
+        assert!(lost == 10 || lost == 5, "one call of three: {outcomes:?}");
+        assert_eq!((lost + published, world.taken().len()), (25, published));
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_is_too_large_is_refused_before_anything_is_sent_and_the_others_go() {
+    let world = World::open().await;
+    let sent = [event(1, "p"), event(2, &"p".repeat(100)), event(3, "p")];
+    let bytes = |event: &Event| 14 + SOURCE.len() + "ReviewPosted".len() + event.to_detail().unwrap().len();
+    // Less than the limit is allowed, the limit is not.
+    for (limit, refused) in [(bytes(&sent[1]) + 1, 0), (bytes(&sent[1]), 1), (bytes(&sent[0]), 3)] {
+        let outcomes = world.limited(limit, Duration::ZERO).publish(&sent).await;
+        let refusals = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Refused { .. })).count();
+        assert_eq!(refusals, refused, "{limit}: {outcomes:?}");
+    }
+    assert_eq!(world.taken().len(), 5);
+}
+
+#[tokio::test]
+async fn a_bus_that_is_not_there_is_a_fault_of_the_deployment_and_not_of_the_event() {
+    let world = World::open().await;
+    let other = EventBus::new(client(&world.server), "nowhere".to_owned());
+    let other = other.with_limits(Limits { bytes: MAX_REQUEST_BYTES, budget: Duration::ZERO });
+    let reason = "ResourceNotFoundException".to_owned();
+    assert_eq!(other.publish(&events(1)).await, [Outcome::Retryable { reason }]);
+}

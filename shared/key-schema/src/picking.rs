@@ -1,0 +1,149 @@
+//! The queue of picking jobs: paid orders wait for one of the warehouse's picking stations, and at most so many have one.
+//!
+//! The stations are one item with the set of the orders that have one; a condition on the set's size keeps the limit, and because it is a set, an
+//! order that is added twice is in it once. Whoever waits is an item of its own beside it, in the order of order ids, which is the order of
+//! placing. Adding and removing are idempotent, and every step is one transaction.
+//!
+//! # One partition
+//!
+//! All of it lies in the partition `PICKING`, which is otherwise to be avoided. It is fine here: the stations are one thing by nature, and what they
+//! take on is bounded by people who walk through a warehouse. A partition takes 1,000 write units a second; an order costs fewer than 20 from payment
+//! to shipment, so that 50 orders a second, four million a day, go through. The list of those that wait is read a few at a time from its
+//! front, whatever its length.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Change, entity};
+use crate::expression::{Condition, value};
+use crate::id::{Born, OrderId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::order::{self, OrderStatus};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
+
+/// The most picking stations that a warehouse may have: 100 orders are 4 KB of set, rewritten with every change of it.
+pub const MAX_STATIONS: usize = 100;
+
+/// The orders that have a picking station.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PickingStations {
+    /// The orders. DynamoDB has no empty set: without any, the attribute is absent.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", default, with = "serde_dynamo::string_set")]
+    pub jobs: BTreeSet<OrderId>,
+}
+
+impl Entity for PickingStations {
+    const NAME: &'static str = "PickingStations";
+
+    fn key(&self) -> Result<Key, KeyError> {
+        stations_key()
+    }
+}
+
+entity! {
+    /// An order that waits for a picking station.
+    WaitingJob = "WaitingJob" {
+        keyed {
+            /// The order.
+            order_id: OrderId,
+        }
+        free {}
+    }
+}
+
+impl Entity for WaitingJob {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        waiting_key(&self.order_id)
+    }
+}
+
+fn partition() -> Result<PartitionKey, KeyError> {
+    PartitionKey::new("PICKING")
+}
+
+fn stations_key() -> Result<Key, KeyError> {
+    Ok(Key { pk: partition()?, sk: SortKey::new("STATIONS")? })
+}
+
+fn waiting_key(order: &OrderId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition()?, sk: SortKey::of("WAITING", &[order])? })
+}
+
+patterns! {
+    STATIONS = "picking.stations": GetItem, "PK = PICKING, SK = STATIONS" => "the orders that have a picking station", Consistency::Strong("whoever finds no room relies on the next to leave"), "staff", "Read which orders are being picked", ["GET /v1/picking", "fulfilment"];
+    WAITING = "picking.waiting": Query, "PK = PICKING, SK under WAITING#" => "orders that wait, the first placed first", Consistency::Strong("whoever makes room must see all that waited"), "staff", "List the orders that wait for a picking station", ["GET /v1/picking", "fulfilment"];
+    WAIT = "picking.wait": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order is paid or being picked", Consistency::Write, "system", "Put a paid order on the list", ["fulfilment"];
+    ADMIT = "picking.admit": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "waits; has a station already, or one is free", Consistency::Write, "system", "Give a waiting order a station", ["fulfilment"];
+    LEAVE = "picking.leave": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "neither waits nor has a station", Consistency::Write, "system", "Take an order out", ["fulfilment"];
+}
+
+/// Which part of a step was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The order: it is not, or no longer, to be picked.
+    Order,
+    /// The order's place in the list: there already, or gone.
+    Waiting,
+    /// The stations: all are taken.
+    Stations,
+}
+
+/// The orders that have a station.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn stations() -> Result<Get<Stored<PickingStations>>, KeyError> {
+    Ok(Get::new(&STATIONS, stations_key()?))
+}
+
+/// The orders that wait, the first placed first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn waiting() -> Result<Query<Stored<WaitingJob>>, KeyError> {
+    Ok(Query::new(&WAITING, partition()?, Range::under("WAITING")))
+}
+
+/// Puts an order on the list, as long as it is to be picked.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<Part>, EncodeError> {
+    let status = |status: OrderStatus| Ok::<_, EncodeError>(Condition::Is("status", value(status)?));
+    let to_be_picked = status(OrderStatus::Paid)?.or(status(OrderStatus::Picking)?);
+    Ok(Transaction::new(&WAIT)
+        .action(Part::Waiting, Guarded::put(job, Condition::NotExists)?)
+        .action(Part::Order, Guarded::check(order::key(&job.order_id)?, to_be_picked)))
+}
+
+/// Moves an order from the list to a station, if it still waits and fewer than `stations` are taken. An order that has a station keeps it.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn admit(order: &OrderId, stations: usize, born: &Born, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let room = Condition::Lacks("jobs")
+        .or(Condition::FewerEntries("jobs", stations))
+        .or(Condition::Contains("jobs", value(order)?));
+    let change = Change::<PickingStations>::visible(at).or_create(born, at).include("jobs", order.as_str());
+    Ok(Transaction::new(&ADMIT)
+        .action(Part::Waiting, Guarded::delete(waiting_key(order)?, Condition::Exists))
+        .action(Part::Stations, Guarded::update(stations_key()?, change, room)))
+}
+
+/// Takes an order out, whether it waits, has a station, or neither.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn leave(order: &OrderId, born: &Born, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let change = Change::<PickingStations>::visible(at).or_create(born, at).exclude("jobs", order.as_str());
+    let always = |write| Guarded { write, condition: None };
+    Ok(Transaction::new(&LEAVE)
+        .action(Part::Waiting, always(Write::Delete { key: waiting_key(order)? }))
+        .action(Part::Stations, always(Write::Update { key: stations_key()?, steps: change.into_steps() })))
+}

@@ -1,0 +1,296 @@
+//! Places: where the shops are, and what was sold in each on each day.
+//!
+//! The hierarchy country / city / shop / day is a composite sort key in month buckets of a country, so that the totals of any prefix of it are
+//! one Query, and no collection grows for ever. What is added to the totals, and what proves that it was, is in [`crate::sales`].
+//!
+//! An order belongs to one currency, and amounts of two are never added: each currency of a day is a total of its own.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::change::{Change, entity};
+use crate::encoding::{encode, join};
+use crate::expression::Condition;
+use crate::id::{IdError, OrderId, StoreId, check};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::money::{Currency, Money};
+use crate::order::Order;
+use crate::pattern::{Consistency, patterns};
+use crate::product::segment;
+use crate::request::{Get, Guarded, Query, Range, Single};
+
+/// The country of a shop that nobody entered.
+pub const UNKNOWN_COUNTRY: &str = "US";
+/// The city of a shop that nobody entered.
+pub const UNKNOWN_CITY: &str = "unknown";
+
+entity! {
+    /// A shop.
+    Store = "Store" {
+        keyed {
+            /// The shop.
+            id: StoreId,
+        }
+        free {
+            /// In which country.
+            country: String,
+            /// In which city.
+            city: String,
+            /// What it is called.
+            name: String,
+        }
+    }
+}
+
+impl Entity for Store {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.id)
+    }
+}
+
+fn key(id: &StoreId) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("STORE", &[id])?, sk: SortKey::new("STORE")? })
+}
+
+entity! {
+    /// Where an order was counted: the proof that it was, and the place that it is taken from again when it is cancelled or returned, even if
+    /// its shop has moved since.
+    SalePlace = "SalePlace" {
+        keyed {
+            /// The order.
+            order_id: OrderId,
+            /// Its country.
+            country: String,
+            /// Its city.
+            city: String,
+            /// Its shop.
+            store_id: StoreId,
+            /// When the order was placed: the month and day of the totals.
+            placed_at: Instant,
+            /// What is counted.
+            total: Money,
+            /// Whether the order was cancelled or returned; such an order is not counted.
+            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+            reversed: bool,
+        }
+        free {}
+    }
+}
+
+impl Entity for SalePlace {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        Ok(Key { pk: PartitionKey::of("SALES", &[&self.order_id])?, sk: SortKey::new("PLACE")? })
+    }
+}
+
+impl SalePlace {
+    /// Where an order is counted, when its shop is this one, or one that nobody entered.
+    #[must_use]
+    pub fn of(order: &Order, store: Option<&Store>, store_id: StoreId) -> Self {
+        let (country, city) =
+            store.map_or((UNKNOWN_COUNTRY, UNKNOWN_CITY), |store| (store.country.as_str(), store.city.as_str()));
+        Self {
+            order_id: order.id.clone(),
+            country: country.to_owned(),
+            city: city.to_owned(),
+            store_id,
+            placed_at: order.placed_at,
+            total: order.total,
+            reversed: !order.status.is_sale(),
+        }
+    }
+}
+
+/// The shop under which an order is counted: [`StoreId::online`] for one that was placed in no shop.
+#[must_use]
+pub fn store_of(order: &Order) -> StoreId {
+    order.store_id.clone().unwrap_or_else(StoreId::online)
+}
+
+entity! {
+    /// What a shop sold on a day, in one currency.
+    PlaceSales = "PlaceSales" {
+        keyed {
+            /// In which country.
+            country: String,
+            /// In which city.
+            city: String,
+            /// Which shop.
+            store_id: StoreId,
+            /// The day in UTC, `2017-01-01`.
+            date: String,
+            /// In which currency.
+            currency: Currency,
+            /// How many orders.
+            orders: u64,
+            /// What they come to, in minor units.
+            amount: i64,
+        }
+        free {}
+    }
+}
+
+impl Entity for PlaceSales {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        let Self { country, city, store_id, date, currency, .. } = self;
+        total_key(country, city, store_id, date, *currency)
+    }
+}
+
+fn total_key(country: &str, city: &str, store: &StoreId, date: &str, currency: Currency) -> Result<Key, KeyError> {
+    // A month is the beginning of its days' text.
+    let month: String = date.chars().take(MONTH).collect();
+    let sort = join(&encode(city), &[store, &date, &currency.as_str()]);
+    Ok(Key { pk: totals_partition(country, &month)?, sk: SortKey::new(sort)? })
+}
+
+fn totals_partition(country: &str, month: &str) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("PLACESALES", &[&country, &month])
+}
+
+/// Adds orders and an amount to the total of a place, or takes them away: an action of the transaction that proves it.
+pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Result<Guarded, EncodeError> {
+    let SalePlace { country, city, store_id, placed_at, total, .. } = &place.data;
+    let (date, currency) = (placed_at.day(), total.currency);
+    let change = Change::<PlaceSales>::visible(place.meta.updated_at)
+        .or_create(&place.meta.born, place.meta.updated_at)
+        .set("country", country)?
+        .set("city", city)?
+        .set("store_id", store_id)?
+        .set("date", &date)?
+        .set("currency", currency)?
+        .add("orders", orders)
+        .add("amount", amount);
+    let key = total_key(country, city, store_id, &date, currency)?;
+    Ok(Guarded { write: crate::request::Write::Update { key, steps: change.into_steps() }, condition: None })
+}
+
+/// `2017-01`.
+const MONTH: usize = 7;
+
+/// Whether the text is a day as [`Instant::day`] writes it. The parser of instants is more lenient.
+fn is_day(text: &str) -> bool {
+    format!("{text}T00:00:00Z").parse::<Instant>().is_ok_and(|midnight| midnight.day() == text)
+}
+
+/// A calendar month, `2017-01`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Month(String);
+
+/// The text is not a month such as `2017-01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a month such as 2017-01")]
+pub struct MonthError;
+
+impl FromStr for Month {
+    type Err = MonthError;
+
+    fn from_str(text: &str) -> Result<Self, MonthError> {
+        if is_day(&format!("{text}-01")) { Ok(Self(text.to_owned())) } else { Err(MonthError) }
+    }
+}
+
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A part of a country: a city, a shop in it, a day of that shop. In a URL its names are written as those of a category path are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacePath(Vec<String>);
+
+/// The text is no part of a country.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlacePathError {
+    /// Not names joined by `~`, or none, or more than three.
+    #[error(
+        "must be a city, a shop and a day such as 2017-01-01, or the first or first two, joined by `~`, with every byte outside \
+         A-Z a-z 0-9 - written _HH"
+    )]
+    Form,
+    /// A name breaks the rule of ids.
+    #[error("each name {0}")]
+    Name(#[from] IdError),
+    /// The third name is not a day.
+    #[error("the third name must be a day such as 2017-01-01")]
+    Day,
+}
+
+impl FromStr for PlacePath {
+    type Err = PlacePathError;
+
+    fn from_str(text: &str) -> Result<Self, PlacePathError> {
+        let names = segment::decode(text).filter(|names| names.len() <= 3).ok_or(PlacePathError::Form)?;
+        for name in &names {
+            check(name)?;
+        }
+        if names.get(2).is_none_or(|day| is_day(day)) { Ok(Self(names)) } else { Err(PlacePathError::Day) }
+    }
+}
+
+impl PlacePath {
+    fn key_text(&self) -> String {
+        self.0.iter().map(|name| encode(name)).collect::<Vec<_>>().join("#")
+    }
+}
+
+patterns! {
+    GET = "stores.get": GetItem, "PK = STORE#<id>, SK = STORE" => "the shop", Consistency::Eventual, "staff", "Read a shop", ["GET /v1/stores/{id}"];
+    EDIT = "stores.edit": GetItem, "PK = STORE#<id>, SK = STORE" => "the shop", Consistency::Strong("an order counts under the shop as it is now; a refusal is explained by what is stored"), "staff", "Read a shop to count an order, or to say why a change was refused", ["PUT /v1/stores/{id}", "stream"];
+    CREATE = "stores.create": PutItem, "PK = STORE#<id>, SK = STORE" => "does not exist", Consistency::Write, "staff", "Enter a shop", ["PUT /v1/stores/{id}"];
+    CHANGE = "stores.change": UpdateItem, "PK = STORE#<id>, SK = STORE" => "version = the If-Match", Consistency::Write, "staff", "Change a shop", ["PUT /v1/stores/{id}"];
+    SALES = "sales.of-place": Query, "PK = PLACESALES#<country>#<month>, SK under <city>#<store>#<date>#, or a prefix of it" => "totals by city, shop, day and currency", Consistency::Eventual, "staff", "List what was sold in a place in a month", ["GET /v1/sales/{country}"];
+}
+
+/// Reads a shop.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(id: &StoreId) -> Result<Get<Stored<Store>>, KeyError> {
+    Ok(Get::new(&GET, key(id)?))
+}
+
+/// Reads a shop strongly.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn edit(id: &StoreId) -> Result<Get<Stored<Store>>, KeyError> {
+    Ok(Get::new(&EDIT, key(id)?))
+}
+
+/// Enters a shop.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create(store: &Stored<Store>) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&CREATE, Guarded::put(store, Condition::NotExists)?))
+}
+
+/// Replaces what is said of a shop that is at `version`; gives it back. What was counted under its former place stays there.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn change(store: &Store, version: u64, at: Instant) -> Result<Single<Stored<Store>>, EncodeError> {
+    let change = Change::<Store>::visible(at).country(&store.country)?.city(&store.city)?.name(&store.name)?;
+    Ok(Single::new(&CHANGE, Guarded::update(key(&store.id)?, change, Condition::version(version))))
+}
+
+/// What was sold in a month in a country, or in a part of it: by city, shop, day and currency.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn sales(country: &str, month: &Month, within: Option<&PlacePath>) -> Result<Query<Stored<PlaceSales>>, KeyError> {
+    let range = within.map_or(Range::All, |path| Range::under(&path.key_text()));
+    Ok(Query::new(&SALES, totals_partition(country, &month.0)?, range))
+}

@@ -1,0 +1,59 @@
+//! Answers that begin well.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use ::objects::{ObjectError, ObjectStore};
+
+use super::{BUCKET, client_within};
+
+const WHOLE: &str = "content-length: 4\r\n\r\nbody";
+const SHORT: &str = "content-length: 4\r\n\r\nbo";
+const ALTERED: &str = "content-length: 4\r\nx-amz-checksum-crc32: AAAAAA==\r\n\r\nbody";
+
+/// A server that gives these answers, one a connection; it ends with the test. Says how many it gave.
+fn serve(answers: &'static [&'static str]) -> (ObjectStore, mpsc::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (given, count) = mpsc::channel();
+    thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                request.push(byte[0]);
+            }
+            given.send(()).unwrap();
+            write!(stream, "HTTP/1.1 200 OK\r\nconnection: close\r\n{answer}").unwrap();
+        }
+    });
+    (ObjectStore::new(client_within(&url, Duration::from_secs(3)), BUCKET.to_owned()), count)
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_or_was_altered_is_read_again() {
+    let (store, given) = serve(&[SHORT, ALTERED, WHOLE]);
+    assert_eq!(store.get("a").await.unwrap().unwrap(), b"body");
+    assert_eq!(given.try_iter().count(), 3);
+}
+
+#[tokio::test]
+async fn a_body_that_keeps_breaking_off_is_no_body() {
+    for answers in [&[SHORT, SHORT, SHORT], &[ALTERED, ALTERED, ALTERED]] {
+        let (store, given) = serve(answers);
+        let error = store.get("a").await.unwrap_err();
+        assert!(matches!(&error, ObjectError::Unavailable(reason) if reason == "broken answer"), "{error:?}");
+        assert_eq!(given.try_iter().count(), 3, "three attempts");
+    }
+}
+
+#[tokio::test]
+async fn a_body_announced_as_too_large_is_not_waited_for() {
+    let (store, _given) = serve(&["content-length: 999999999999\r\n\r\nx"]);
+    assert!(matches!(store.get("a").await, Err(ObjectError::TooLarge)));
+}

@@ -1,0 +1,167 @@
+//! What became of each operation of a bulk request.
+
+use serde::Deserialize;
+
+use crate::error::SearchError;
+use crate::transport::is_transient;
+
+/// What became of one operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BulkOutcome {
+    /// The document is in the index.
+    Applied,
+    /// The index already holds a newer write of the document; nothing is left to do.
+    Stale,
+    /// The engine could not take it now: throttled, failing or unreachable. Send it again later.
+    Retryable {
+        /// Why, for operators.
+        reason: String,
+    },
+    /// The engine will never take it.
+    Rejected {
+        /// The item's status.
+        status: u16,
+        /// The engine's explanation; it may quote a value of the document.
+        reason: String,
+    },
+}
+
+impl BulkOutcome {
+    /// Whether the index now holds this write or a newer one.
+    pub fn is_durable(&self) -> bool {
+        matches!(self, Self::Applied | Self::Stale)
+    }
+
+    /// Whether the index, or its alias, is not there.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self, Self::Rejected { status: 404, .. })
+    }
+
+    /// What is to be said of an operation that was sent to several indices and fared like this in them.
+    ///
+    /// One that may still be taken somewhere is not settled: `Retryable` outranks all, so that what an index thinks of the document is
+    /// known of every one before anything is final. One that any index will never take is `Rejected`, though others have it: the index
+    /// under construction would lack it, and with the swap so would the searches. Only what is durable everywhere is durable;
+    /// it is `Applied` if any index took it. Sent to no index at all, it is `Rejected` like a write to a missing one.
+    pub(crate) fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
+        let none = Self::Rejected { status: 404, reason: "there is no index to write to".to_owned() };
+        outcomes.into_iter().max_by_key(Self::rank).unwrap_or(none)
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Stale => 0,
+            Self::Applied => 1,
+            Self::Rejected { .. } => 2,
+            Self::Retryable { .. } => 3,
+        }
+    }
+}
+
+/// The outcomes in an answer to a request of `expected` operations, in their order.
+pub(crate) fn outcomes(answer: &[u8], expected: usize) -> Result<Vec<BulkOutcome>, SearchError> {
+    let answer: BulkAnswer = serde_json::from_slice(answer).map_err(|error| SearchError::Answer(error.to_string()))?;
+    if answer.items.len() != expected {
+        let got = answer.items.len();
+        return Err(SearchError::Answer(format!("{got} outcomes for {expected} operations")));
+    }
+    Ok(answer.items.into_iter().map(|item| item.index.into()).collect())
+}
+
+#[derive(Deserialize)]
+struct BulkAnswer {
+    items: Vec<BulkItem>,
+}
+
+#[derive(Deserialize)]
+struct BulkItem {
+    #[serde(alias = "delete")]
+    index: ItemResult,
+}
+
+#[derive(Deserialize)]
+struct ItemResult {
+    status: u16,
+    error: Option<ItemError>,
+}
+
+#[derive(Deserialize)]
+struct ItemError {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    reason: String,
+}
+
+impl From<ItemResult> for BulkOutcome {
+    fn from(item: ItemResult) -> Self {
+        let reason = match &item.error {
+            Some(error) => format!("{}: {}", error.kind, error.reason),
+            None => format!("status {}", item.status),
+        };
+        match item.status {
+            200..=299 => Self::Applied,
+            409 => Self::Stale,
+            status if is_transient(status) || status >= 500 => Self::Retryable { reason },
+            status => Self::Rejected { status, reason },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn each_status_of_an_item_has_its_outcome() {
+        let item = |status: u16| {
+            let error = if status < 300 { String::new() } else { r#","error":{"type":"t","reason":"r"}"#.to_owned() };
+            format!(r#"{{"index":{{"_id":"1","status":{status}{error}}}}}"#)
+        };
+        let statuses = [200, 201, 409, 429, 500, 503, 400, 404];
+        let items: Vec<_> = statuses.into_iter().map(item).collect();
+        let answer = format!(r#"{{"took":1,"errors":true,"items":[{}]}}"#, items.join(","));
+        let retryable = BulkOutcome::Retryable { reason: "t: r".to_owned() };
+        let rejected = |status| BulkOutcome::Rejected { status, reason: "t: r".to_owned() };
+        assert_eq!(
+            outcomes(answer.as_bytes(), statuses.len()).unwrap(),
+            [
+                BulkOutcome::Applied,
+                BulkOutcome::Applied,
+                BulkOutcome::Stale,
+                retryable.clone(),
+                retryable.clone(),
+                retryable,
+                rejected(400),
+                rejected(404),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_answer_with_too_few_outcomes_is_an_error() {
+        assert!(outcomes(br#"{"items":[]}"#, 1).is_err());
+        assert!(outcomes(b"<html>", 1).is_err());
+    }
+
+    #[test]
+    fn an_operation_is_only_as_good_as_its_worst_outcome() {
+        use BulkOutcome::{Applied, Stale};
+        let retryable = BulkOutcome::Retryable { reason: String::new() };
+        let rejected = BulkOutcome::Rejected { status: 400, reason: String::new() };
+        for (outcomes, worst) in [
+            ([Applied, Applied], Applied),
+            ([Stale, Stale], Stale),
+            ([Applied, Stale], Applied),
+            ([Applied, rejected.clone()], rejected.clone()),
+            ([rejected.clone(), Stale], rejected.clone()),
+            ([rejected, retryable.clone()], retryable.clone()),
+            ([Applied, retryable.clone()], retryable),
+        ] {
+            assert_eq!(BulkOutcome::of_all(outcomes.clone()), worst, "{outcomes:?}");
+        }
+        assert!(BulkOutcome::of_all([]).is_lost());
+    }
+}

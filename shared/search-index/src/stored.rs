@@ -1,0 +1,266 @@
+//! What an index holds, whole: to compare it with the table.
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::bulk::BulkOperation;
+use crate::client::{SearchClient, unreadable};
+use crate::document::{Collection, SearchDocument};
+use crate::error::SearchError;
+use crate::query::{SearchAfter, is_deleted, set_after};
+use crate::results::StoredDocument;
+
+/// How many documents are asked for in one request: at some kilobytes each, far below what an answer may have.
+const MAX_IDS: usize = 500;
+
+/// Which documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Those that searches find.
+    Live,
+    /// What remains of removed ones.
+    Tombstones,
+}
+
+impl Kind {
+    pub(crate) fn query(self) -> Value {
+        let clause = match self {
+            Self::Live => "must_not",
+            Self::Tombstones => "filter",
+        };
+        json!({"bool": {clause: [is_deleted()]}})
+    }
+
+    /// An order without ties, so that pages lose nothing. Tombstones come oldest first.
+    fn sort(self) -> Value {
+        match self {
+            Self::Live => json!([{"document_id": "asc"}]),
+            Self::Tombstones => json!([{"deleted_at": "asc"}, {"document_id": "asc"}]),
+        }
+    }
+}
+
+/// A document or tombstone as it is stored, fields and version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSource {
+    /// The item's `rev` when it was written.
+    pub rev: u64,
+    fields: Map<String, Value>,
+}
+
+impl StoredSource {
+    /// Whether it is what remains of a removed document.
+    pub fn is_tombstone(&self) -> bool {
+        self.fields.get("deleted").and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// When the document was removed, if it was.
+    pub fn deleted_at(&self) -> Option<&str> {
+        self.fields.get("deleted_at").and_then(Value::as_str)
+    }
+
+    /// The document as a type. [`SearchError::Answer`] if it is not one, such as one that lost a field.
+    pub fn document<D: SearchDocument>(self) -> Result<StoredDocument<D>, SearchError> {
+        let rev = self.rev;
+        let document = if self.is_tombstone() { None } else { Some(self.fields) };
+        let document = document.map(|fields| serde_json::from_value(Value::Object(fields)).map_err(unreadable));
+        Ok(StoredDocument { rev, document: document.transpose()? })
+    }
+
+    /// The names of the fields in which it differs from what the operation would write, `rev` first if that differs. The time on a tombstone
+    /// does not count: it says when, and decides nothing.
+    pub fn differences(&self, expected: &BulkOperation) -> Result<Vec<String>, SearchError> {
+        let fields = expected.fields()?;
+        let mut names: Vec<&String> = fields.keys().chain(self.fields.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let informative = |name: &str| self.is_tombstone() && matches!(name, "deleted_at" | "document_id");
+        let differing =
+            names.into_iter().filter(|name| !informative(name) && fields.get(*name) != self.fields.get(*name));
+        let rev = (self.rev != expected.rev()).then(|| "rev".to_owned());
+        Ok(rev.into_iter().chain(differing.cloned()).collect())
+    }
+}
+
+/// A document with its `_id`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexedDocument {
+    /// The document's `_id`.
+    pub document_id: String,
+    /// What is stored.
+    pub stored: StoredSource,
+}
+
+/// A page of the documents of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentPage {
+    /// The documents.
+    pub items: Vec<IndexedDocument>,
+    /// Where the next page begins; `None` on the last one.
+    pub next: Option<SearchAfter>,
+}
+
+impl SearchClient {
+    /// What the index that is read holds under each of these ids, as last written, whether or not a search sees it already. In the order of the
+    /// ids; `None` where there is nothing.
+    pub async fn stored(
+        &self,
+        collection: Collection,
+        document_ids: &[String],
+    ) -> Result<Vec<Option<StoredSource>>, SearchError> {
+        self.stored_of(&self.alias(collection), document_ids).await
+    }
+
+    /// Like [`SearchClient::stored`], from one index, such as the one that a rebuild fills.
+    pub async fn stored_in(
+        &self,
+        index: &str,
+        document_ids: &[String],
+    ) -> Result<Vec<Option<StoredSource>>, SearchError> {
+        self.write_alias(index)?;
+        self.stored_of(index, document_ids).await
+    }
+
+    async fn stored_of(&self, index: &str, ids: &[String]) -> Result<Vec<Option<StoredSource>>, SearchError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(MAX_IDS) {
+            let answer = self.json(Method::POST, &format!("/{index}/_mget"), Some(&json!({"ids": ids}))).await?;
+            let answer: ManyAnswer = answer.accepted()?.parse()?;
+            if answer.docs.len() != ids.len() {
+                return Err(SearchError::Answer(format!("{} documents for {} ids", answer.docs.len(), ids.len())));
+            }
+            for document in answer.docs {
+                found.push(document.into_stored()?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The documents or tombstones of the index that is read which a search would see: `size` of them (at most 10,000, the engine's
+    /// limit), beginning after the end of another page. Live ones ascend by `_id`, tombstones by the time of the removal.
+    ///
+    /// [`SearchError::Answer`] when there are more live documents without the field to page by than fit a page: the index is
+    /// older than that field, and is to be rebuilt.
+    pub async fn documents(
+        &self,
+        collection: Collection,
+        kind: Kind,
+        size: u32,
+        after: Option<&SearchAfter>,
+    ) -> Result<DocumentPage, SearchError> {
+        self.documents_of(&self.alias(collection), kind, size, after).await
+    }
+
+    /// Like [`SearchClient::documents`], of one index.
+    pub async fn documents_in(
+        &self,
+        index: &str,
+        kind: Kind,
+        size: u32,
+        after: Option<&SearchAfter>,
+    ) -> Result<DocumentPage, SearchError> {
+        self.write_alias(index)?;
+        self.documents_of(index, kind, size, after).await
+    }
+
+    async fn documents_of(
+        &self,
+        index: &str,
+        kind: Kind,
+        size: u32,
+        after: Option<&SearchAfter>,
+    ) -> Result<DocumentPage, SearchError> {
+        let mut body = json!({"query": kind.query(), "sort": kind.sort(), "size": size, "version": true});
+        set_after(&mut body, after);
+        let answer: PageAnswer = self.read(index, "_search", &body).await?;
+        let hits = answer.hits.hits;
+        let full = hits.len() as u64 >= u64::from(size);
+        let end = hits.last().filter(|_| full).map(|hit| hit.sort.clone());
+        if end.as_ref().is_some_and(|sort| sort.iter().all(Value::is_null)) {
+            return Err(SearchError::Answer(format!("{index} cannot be paged through; it is to be rebuilt")));
+        }
+        let items = hits.into_iter().map(|hit| IndexedDocument { document_id: hit.id, stored: hit.stored.into() });
+        Ok(DocumentPage { items: items.collect(), next: end.map(SearchAfter) })
+    }
+
+    /// The number of documents or tombstones of one index that a search would see.
+    pub async fn count_in(&self, index: &str, kind: Kind) -> Result<u64, SearchError> {
+        self.write_alias(index)?;
+        self.count_of(index, kind).await
+    }
+
+    /// Like [`SearchClient::refresh`], of one index.
+    pub async fn refresh_in(&self, index: &str) -> Result<(), SearchError> {
+        self.write_alias(index)?;
+        self.refresh_of(index).await
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Stored {
+    #[serde(rename = "_version")]
+    version: u64,
+    #[serde(rename = "_source")]
+    source: Map<String, Value>,
+}
+
+impl From<Stored> for StoredSource {
+    fn from(stored: Stored) -> Self {
+        Self { rev: stored.version, fields: stored.source }
+    }
+}
+
+#[derive(Deserialize)]
+struct ManyAnswer {
+    docs: Vec<OneOfMany>,
+}
+
+#[derive(Deserialize)]
+struct OneOfMany {
+    #[serde(default)]
+    found: bool,
+    #[serde(flatten)]
+    stored: Option<Stored>,
+    error: Option<OneError>,
+}
+
+impl OneOfMany {
+    fn into_stored(self) -> Result<Option<StoredSource>, SearchError> {
+        match self {
+            Self { error: Some(error), .. } => {
+                Err(SearchError::Rejected { status: 404, kind: error.kind, reason: error.reason })
+            }
+            Self { found: false, .. } => Ok(None),
+            Self { stored: Some(stored), .. } => Ok(Some(stored.into())),
+            Self { stored: None, .. } => Err(SearchError::Answer("a document without version or source".to_owned())),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct OneError {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Deserialize)]
+struct PageAnswer {
+    hits: PageHits,
+}
+
+#[derive(Deserialize)]
+struct PageHits {
+    hits: Vec<PageHit>,
+}
+
+#[derive(Deserialize)]
+struct PageHit {
+    #[serde(rename = "_id")]
+    id: String,
+    #[serde(flatten)]
+    stored: Stored,
+    sort: Vec<Value>,
+}

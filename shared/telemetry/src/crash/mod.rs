@@ -1,0 +1,45 @@
+//! Places at which a crash matters, and the switch by which the local system makes one happen there.
+//!
+//! A function calls [`crash_point`] where it has just made something durable and something else is
+//! still to be done: a crash right there is what the code around it must survive. What is deployed
+//! is built without the feature `crash-points`, and the call is nothing; only the local system has
+//! it, and `/_local/faults` arms the points.
+
+#[cfg(feature = "crash-points")]
+mod plan;
+
+#[cfg(feature = "crash-points")]
+pub use plan::{FOLDER_VARIABLE, Plan, PlanError, arm, armed, disarm};
+
+/// Every crash point: its name, `<function or sink>.<what has just been done>`, and what is durable
+/// there and what is not. `docs/crash-points.md` is made from it.
+pub const CRASH_POINTS: &[(&str, &str)] = &[
+    ("fulfilment.admitted", "A waiting order has a picking station; the message of the queue is not yet answered."),
+    ("fulfilment.waiting", "An order is on the list of those that wait for a station; none is admitted yet."),
+    ("notifier.claimed", "The right to send a message is claimed; the message is not sent."),
+    ("notifier.sent", "A message is sent; that it was is not recorded. The next attempt may send it again."),
+    ("orders.placed", "An order is committed; its client has no answer."),
+    ("stream.audit.archived", "An expired item lies in the archive; its audit entry is not written."),
+    ("stream.audit.recorded", "Archive object and audit entry are written; the batch is not answered."),
+    ("stream.bus.marked", "An event is published and marked as such; the batch is not answered."),
+    ("stream.bus.published", "An event is published; its mark is not written. The next attempt publishes it again."),
+    ("stream.derived.applied", "A record's derived data is written; the batch is not answered."),
+    ("stream.quarantine.kept", "A record is set aside; the batch is not answered."),
+    ("stream.search.written", "The index has taken a batch; the batch is not answered."),
+];
+
+/// Ends the process here, as a crash would, when the local system has armed the point `name`.
+#[cfg(not(feature = "crash-points"))]
+#[inline(always)]
+pub fn crash_point(_name: &'static str) {}
+
+/// Ends the process here, as a crash would, when the local system has armed the point `name`.
+#[cfg(feature = "crash-points")]
+pub fn crash_point(name: &'static str) {
+    if let Some(folder) = std::env::var_os(FOLDER_VARIABLE)
+        && plan::strikes(std::path::Path::new(&folder), name)
+    {
+        // No destructor, no buffered line, no answer: as when the machine goes away.
+        std::process::abort();
+    }
+}

@@ -1,0 +1,220 @@
+//! When an armed point strikes: a plan for each point, in a folder that the local system shares with
+//! the processes of one function.
+//!
+//! A plan is a small file, changed only under its lock, so that however many processes pass the
+//! point, each pass counts once and `count` crashes are exactly that many.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::CRASH_POINTS;
+
+/// Environment variable of a function's process: the folder of its plans.
+pub const FOLDER_VARIABLE: &str = "BODEGA_CRASH_POINTS";
+
+/// When a point strikes, and how often it has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The share of the passes that it can strike, from 0 to 1.
+    pub rate: f64,
+    /// How often at most; without it there is no limit.
+    pub count: Option<u32>,
+    /// Decides which passes are struck: the same seed picks the same ones of a sequence.
+    pub seed: u64,
+    /// How often the point was passed since it was armed.
+    #[serde(default)]
+    pub passes: u64,
+    /// How often it has struck.
+    #[serde(default)]
+    pub struck: u64,
+}
+
+/// Why a point is not armed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// No point has this name.
+    #[error("{name} is no crash point: {known} are", known = names())]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// The rate is no share.
+    #[error("a rate is a number from 0 to 1")]
+    Rate,
+    /// The plan cannot be written.
+    #[error("the crash point cannot be armed: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Arms a point for the processes whose [`FOLDER_VARIABLE`] is `folder`; a plan that it has already
+/// is replaced.
+///
+/// # Errors
+/// [`PlanError`].
+pub fn arm(folder: &Path, name: &str, plan: &Plan) -> Result<(), PlanError> {
+    if !CRASH_POINTS.iter().any(|(known, _)| *known == name) {
+        return Err(PlanError::Unknown { name: name.to_owned() });
+    }
+    if !(0.0..=1.0).contains(&plan.rate) {
+        return Err(PlanError::Rate);
+    }
+    std::fs::create_dir_all(folder)?;
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path(folder, name))?;
+    file.lock()?;
+    write(&mut file, plan)?;
+    Ok(())
+}
+
+/// Disarms every point of `folder`.
+///
+/// # Errors
+/// When a plan cannot be removed; a folder that is not there has none.
+pub fn disarm(folder: &Path) -> io::Result<()> {
+    for (name, _) in CRASH_POINTS {
+        match std::fs::remove_file(path(folder, name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The armed points of `folder` with their plans, by name.
+#[must_use]
+pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
+    let read_plan = |&(name, _): &(&'static str, &str)| {
+        let mut file = File::open(path(folder, name)).ok()?;
+        file.lock_shared().ok()?;
+        Some((name, read(&mut file).ok()?))
+    };
+    CRASH_POINTS.iter().filter_map(read_plan).collect()
+}
+
+/// Counts a pass of the point `name` and tells whether it strikes. What cannot be read does not.
+pub(super) fn strikes(folder: &Path, name: &str) -> bool {
+    let pass = || -> io::Result<bool> {
+        let mut file = OpenOptions::new().read(true).write(true).open(path(folder, name))?;
+        file.lock()?;
+        let mut plan = read(&mut file)?;
+        let left = plan.count.is_none_or(|count| plan.struck < u64::from(count));
+        let strikes = left && draw(plan.seed, plan.passes) < plan.rate;
+        plan.passes += 1;
+        plan.struck += u64::from(strikes);
+        write(&mut file, &plan)?;
+        Ok(strikes)
+    };
+    pass().unwrap_or(false)
+}
+
+fn path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.json"))
+}
+
+fn names() -> String {
+    let names: Vec<&str> = CRASH_POINTS.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
+}
+
+fn read(file: &mut File) -> io::Result<Plan> {
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+fn write(file: &mut File, plan: &Plan) -> io::Result<()> {
+    let text = serde_json::to_vec(plan)?;
+    file.rewind()?;
+    file.set_len(0)?;
+    file.write_all(&text)
+}
+
+/// A number in [0, 1) for a pass, by the finalizer of SplitMix64: the same for the same seed and
+/// pass, whichever process makes it.
+fn draw(seed: u64, pass: u64) -> f64 {
+    let mut mixed = seed.wrapping_add(pass.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    // 53 bits are what a double holds exactly.
+    (mixed >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const POINT: &str = "stream.bus.published";
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("crash-points-{}-{name}", std::process::id())))
+        }
+
+        fn passes(&self, number: usize) -> Vec<bool> {
+            (0..number).map(|_| strikes(&self.0, POINT)).collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn plan(rate: f64, count: Option<u32>, seed: u64) -> Plan {
+        Plan { rate, count, seed, passes: 0, struck: 0 }
+    }
+
+    #[test]
+    fn an_armed_point_strikes_as_often_as_it_was_asked_to() {
+        let folder = Folder::new("count");
+        assert_eq!(folder.passes(1), [false], "nothing is armed");
+        arm(&folder.0, POINT, &plan(1.0, Some(2), 0)).unwrap();
+        assert_eq!(folder.passes(4), [true, true, false, false]);
+        assert_eq!(armed(&folder.0), [(POINT, Plan { passes: 4, struck: 2, ..plan(1.0, Some(2), 0) })]);
+        assert!(!strikes(&folder.0, "notifier.sent"), "another point");
+        disarm(&folder.0).unwrap();
+        assert_eq!((folder.passes(1), armed(&folder.0)), (vec![false], Vec::new()));
+    }
+
+    #[test]
+    fn the_same_seed_strikes_the_same_passes_and_another_seed_others() {
+        let folder = Folder::new("seed");
+        let run = |seed| {
+            arm(&folder.0, POINT, &plan(0.3, None, seed)).unwrap();
+            folder.passes(200)
+        };
+        assert_eq!(run(7), run(7));
+        assert_ne!(run(7), run(8));
+        let struck = run(7).iter().filter(|hit| **hit).count();
+        assert!((30..=90).contains(&struck), "{struck} of 200 at a rate of 0.3");
+        arm(&folder.0, POINT, &plan(0.0, None, 7)).unwrap();
+        assert!(!folder.passes(50).contains(&true));
+    }
+
+    #[test]
+    fn passes_at_the_same_time_take_one_crash_each() {
+        let folder = Folder::new("together");
+        arm(&folder.0, POINT, &plan(1.0, Some(3), 0)).unwrap();
+        let struck: usize = std::thread::scope(|scope| {
+            let passes: Vec<_> = (0..8).map(|_| scope.spawn(|| folder.passes(5))).collect();
+            passes.into_iter().map(|pass| pass.join().unwrap().into_iter().filter(|hit| *hit).count()).sum()
+        });
+        assert_eq!(struck, 3);
+    }
+
+    #[test]
+    fn what_is_no_point_or_no_rate_is_refused() {
+        let folder = Folder::new("refused");
+        let unknown = arm(&folder.0, "../stream", &plan(1.0, None, 0)).unwrap_err().to_string();
+        assert!(unknown.contains("no crash point") && unknown.contains(POINT), "{unknown}");
+        assert!(matches!(arm(&folder.0, POINT, &plan(f64::NAN, None, 0)), Err(PlanError::Rate)));
+        assert!(!folder.0.exists());
+    }
+}

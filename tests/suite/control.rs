@@ -1,0 +1,238 @@
+//! `/_local`: how tests and operators look behind the API and make trouble.
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::{Answer, Call, http};
+use crate::support::{drain, shop, with_own_system, with_system};
+
+async fn get(system: &System, path: &str) -> Json {
+    Call::new("GET", path).send(system).await.expect(200).body
+}
+
+async fn fault(system: &System, fault: Json) -> Answer {
+    Call::new("POST", "/_local/faults").json(&fault).send(system).await
+}
+
+/// Puts an entry on the bus with EventBridge's own call.
+async fn put_event(environment: &Json, detail_type: &str, detail: &Json) {
+    let entry = json!({
+        "Source": "bodega", "DetailType": detail_type, "Detail": detail.to_string(), "EventBusName": environment["BUS_NAME"],
+    });
+    let put = http()
+        .post(environment["AWS_ENDPOINT_URL_EVENTBRIDGE"].as_str().unwrap())
+        .header("x-amz-target", "AWSEvents.PutEvents")
+        .header("content-type", "application/x-amz-json-1.1")
+        .body(json!({"Entries": [entry]}).to_string());
+    let answer: Json = put.send().await.unwrap().json().await.unwrap();
+    assert_eq!(answer["FailedEntryCount"], 0, "{answer}");
+}
+
+/// Everything in a list, over all its pages.
+pub async fn all(system: &System, path: &str) -> Vec<Json> {
+    let mut items = Vec::new();
+    let mut page = get(system, path).await;
+    loop {
+        items.extend(page["items"].as_array().unwrap().iter().cloned());
+        let Some(cursor) = page["next_cursor"].as_str() else { return items };
+        page = get(system, &format!("{path}?cursor={cursor}")).await;
+    }
+}
+
+#[test]
+fn every_list_has_pages_and_refuses_what_is_no_cursor_of_it() {
+    with_system(async |system| {
+        for path in ["events", "mail", "archive", "quarantine"] {
+            let page = get(system, &format!("/_local/{path}")).await;
+            assert!(page["items"].is_array() && page.get("next_cursor").is_some(), "{path}: {page}");
+            Call::new("GET", &format!("/_local/{path}?cursor=!")).send(system).await.expect(400);
+        }
+    });
+}
+
+#[test]
+fn the_environment_says_how_another_program_reaches_the_system() {
+    with_system(async |system| {
+        let environment = get(system, "/_local/environment").await;
+        assert_eq!(environment["TABLE_NAME"], system.table());
+        assert_eq!(environment["AWS_ENDPOINT_URL_DYNAMODB"], system.table_url());
+        assert_eq!(environment["SEARCH_ENDPOINT"], system.search_url());
+        for name in ["DYNAMODB", "S3", "EVENTBRIDGE", "SESV2"] {
+            let url = environment[format!("AWS_ENDPOINT_URL_{name}")].as_str().unwrap();
+            assert!(http().get(url).send().await.is_ok(), "nothing listens at {url}");
+        }
+        for name in ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "BUS_NAME", "ARCHIVE_BUCKET"] {
+            assert!(environment[name].is_string(), "{name}");
+        }
+    });
+}
+
+#[test]
+fn what_is_published_twice_stands_twice_in_the_list_of_events() {
+    with_system(async |system| {
+        let environment = get(system, "/_local/environment").await;
+        let detail = json!({"id": "control-twice", "type": "Nobody", "version": 1, "data": {"n": 1}});
+        put_event(&environment, "Nobody", &detail).await;
+        put_event(&environment, "Nobody", &detail).await;
+        drain(system).await;
+        let mine: Vec<Json> =
+            all(system, "/_local/events").await.into_iter().filter(|event| event["id"] == "control-twice").collect();
+        assert_eq!(mine.len(), 2);
+        assert_eq!(mine[0]["data"], json!({"n": 1}));
+        let envelope = |index: usize| &mine[index]["envelope"];
+        assert_eq!((&envelope(0)["source"], &envelope(0)["detail_type"]), (&json!("bodega"), &json!("Nobody")));
+        assert_eq!(envelope(0)["bus"], environment["BUS_NAME"]);
+        assert_ne!(envelope(0)["id"], envelope(1)["id"]);
+    });
+}
+
+#[test]
+fn an_order_reaches_the_bus_and_its_subscribers_before_the_system_is_drained() {
+    with_system(async |system| {
+        shop::customer(system, "control-ann").await;
+        shop::products(system, &["control-tea"], 10).await;
+        let order = shop::order(system, "control-ann", &[("control-tea", 1)], "control-order").await;
+        let order = shop::moved(system, order, &["paid"]).await;
+        drain(system).await;
+        let events = all(system, "/_local/events").await;
+        let of_order = |kind: &str| -> Vec<Json> {
+            let is_mine = |event: &&Json| event["type"] == kind && event["data"]["order_id"] == order["id"];
+            events.iter().filter(is_mine).map(|event| event["data"].clone()).collect()
+        };
+        assert!(!of_order("OrderPlaced").is_empty(), "the order was placed");
+        let paid = |data: &&Json| data["from"] == "pending" && data["to"] == "paid";
+        assert!(of_order("OrderStatusChanged").iter().any(|data| paid(&data)), "the order was paid");
+        let mails = all(system, "/_local/mail").await;
+        let to_customer = |mail: &&Json| mail["to"].to_string().contains("control-ann");
+        assert!(mails.iter().any(|mail| to_customer(&mail)), "the customer was told");
+    });
+}
+
+#[test]
+fn what_lies_in_the_buckets_is_shown_whole_and_counted() {
+    with_own_system(async |system| {
+        let environment = get(system, "/_local/environment").await;
+        let put = async |bucket: &str, name: &str, body: Json| {
+            let endpoint = environment["AWS_ENDPOINT_URL_S3"].as_str().unwrap();
+            let url = format!("{endpoint}/{}/{name}", environment[bucket].as_str().unwrap());
+            let put = http().put(url).header("content-type", "application/json").body(body.to_string());
+            assert_eq!(put.send().await.unwrap().status().as_u16(), 200);
+        };
+        for number in 0..101 {
+            put("FAILED_RECORDS_BUCKET", &format!("quarantine/2026-01-01/{number:03}"), json!({"reason": "r"})).await;
+        }
+        put("FAILED_RECORDS_BUCKET", "aws/lambda/m/s/x", json!({"version": "1.0"})).await;
+        put("ARCHIVE_BUCKET", "expired/a/b.json", json!({"entity": "Session"})).await;
+
+        let quarantine = all(system, "/_local/quarantine").await;
+        assert_eq!(quarantine.len(), 102);
+        assert_eq!(quarantine[0], json!({"by": "mapping", "name": "aws/lambda/m/s/x", "batch": {"version": "1.0"}}));
+        let first = json!({"by": "consumer", "name": "quarantine/2026-01-01/000", "reason": "r"});
+        assert_eq!(quarantine[1], first);
+        let drained = Call::new("POST", "/_local/drain").send(system).await.expect(200).body;
+        assert_eq!(drained["quarantined"], 102);
+        let archive = all(system, "/_local/archive").await;
+        assert_eq!(archive.len(), 1);
+        assert_eq!(archive[0]["name"], "expired/a/b.json");
+        assert_eq!(archive[0]["content"], json!({"entity": "Session"}));
+        assert!(archive[0]["size"].is_u64() && archive[0]["class"].is_string() && archive[0]["modified"].is_string());
+    });
+}
+
+#[test]
+fn a_function_fails_as_it_is_told_to_and_no_longer_than_that() {
+    with_own_system(async |system| {
+        let read = async || Call::new("GET", "/v1/products/nothing").send(system).await.status;
+        for (kind, status) in [("throttle", 503), ("error", 500), ("timeout", 500), ("crash", 500), ("slow", 404)] {
+            let fault = fault(system, json!({"target": "function:Catalog", "kind": kind, "count": 1})).await;
+            fault.expect(204);
+            assert_eq!(read().await, status, "{kind}");
+            assert_eq!(read().await, 404, "after {kind}");
+        }
+        let faults = get(system, "/_local/faults").await;
+        let fired: Vec<&Json> =
+            faults["function:Catalog"].as_array().unwrap().iter().map(|rule| &rule["fired"]).collect();
+        assert_eq!(fired, [1; 5]);
+        fault(system, json!({"target": "function:Catalog", "kind": "error"})).await.expect(204);
+        assert_eq!((read().await, read().await), (500, 500));
+        Call::new("DELETE", "/_local/faults").send(system).await.expect(204);
+        assert_eq!(read().await, 404);
+        assert_eq!(get(system, "/_local/faults").await.get("function:Catalog"), None);
+    });
+}
+
+#[test]
+fn every_backend_can_be_made_to_fail_and_says_how_often_it_did() {
+    with_own_system(async |system| {
+        for target in ["table", "bus", "store", "mail"] {
+            fault(system, json!({"target": target, "kind": "error", "rate": 0, "seed": 7})).await.expect(204);
+        }
+        let faults = get(system, "/_local/faults").await;
+        for target in ["table", "bus", "store", "mail"] {
+            assert_eq!(faults[target][0]["fault"]["kind"], "error", "{faults}");
+            assert_eq!(faults[target][0]["fired"], 0);
+        }
+        fault(system, json!({"target": "bus", "kind": "reset", "count": 1})).await.expect(204);
+        let environment = get(system, "/_local/environment").await;
+        let bus = http().post(environment["AWS_ENDPOINT_URL_EVENTBRIDGE"].as_str().unwrap());
+        assert!(bus.send().await.is_err(), "the connection is closed");
+        Call::new("DELETE", "/_local/faults").send(system).await.expect(204);
+        assert_eq!(get(system, "/_local/faults").await["bus"], json!([]));
+    });
+}
+
+#[test]
+fn a_fault_that_cannot_be_is_refused_with_what_can() {
+    with_system(async |system| {
+        let cases = [
+            (json!({"target": "moon", "kind": "error"}), "table, search, bus, store, mail and function:<name>"),
+            (json!({"target": "function:Nobody", "kind": "error"}), "Catalog"),
+            (json!({"target": "function:Catalog", "kind": "partial"}), "throttle"),
+            (json!({"target": "function:Catalog", "kind": "error", "point": "orders.placed"}), "only a crash"),
+            (json!({"target": "function:Catalog", "kind": "crash", "point": "nowhere"}), "stream.bus.published"),
+            (json!({"target": "function:Catalog", "kind": "crash", "rate": 2}), "0 and 1"),
+            (json!({"target": "bus", "kind": "crash"}), "kind"),
+            (json!({"target": "bus", "kind": "error", "point": "orders.placed"}), "only a function"),
+            (json!({"target": "bus", "kind": "error", "rate": -1}), "0 and 1"),
+            (json!({"target": "bus", "kind": "error", "speed": 1}), "speed"),
+        ];
+        for (request, expected) in cases {
+            let refused = fault(system, request.clone()).await.expect(400);
+            let message = refused.body["message"].as_str().unwrap();
+            assert!(message.contains(expected), "{request}: {message}");
+        }
+    });
+}
+
+#[test]
+fn a_crash_at_a_point_happens_once_and_is_survived() {
+    with_own_system(async |system| {
+        let crash =
+            json!({"target": "function:Fulfilment", "kind": "crash", "point": "fulfilment.waiting", "count": 1});
+        fault(system, crash).await.expect(204);
+        shop::customer(system, "crash-ann").await;
+        shop::products(system, &["crash-tea"], 10).await;
+        let order = shop::order(system, "crash-ann", &[("crash-tea", 1)], "crash-order").await;
+        shop::moved(system, order, &["paid"]).await;
+        drain(system).await;
+        let faults = get(system, "/_local/faults").await;
+        let rule = &faults["function:Fulfilment"][0];
+        assert_eq!(rule["fired"], 1, "{faults}");
+        assert!(rule["passes"].as_u64().unwrap() >= 2, "the message came again: {faults}");
+    });
+}
+
+#[test]
+fn draining_waits_for_a_subscriber_that_is_held_up_and_not_for_what_was_given_up() {
+    with_own_system(async |system| {
+        let environment = get(system, "/_local/environment").await;
+        fault(system, json!({"target": "function:Notifier", "kind": "throttle"})).await.expect(204);
+        // No event that the notifier could read: it fails as often as it may.
+        put_event(&environment, "OrderPlaced", &json!({"id": "no such form"})).await;
+        let late = Call::new("POST", "/_local/drain?timeout_s=1").send(system).await.expect(504);
+        assert!(late.body["message"].as_str().unwrap().contains("1 deliveries to go"), "{}", late.body);
+        Call::new("DELETE", "/_local/faults").send(system).await.expect(204);
+        drain(system).await;
+        assert!(all(system, "/_local/mail").await.is_empty());
+    });
+}
