@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use local::System;
 use serde_json::{Value, json};
 
-use support::{Clients, start, stop, template};
+use support::{Clients, start_embedded, stop, template};
 
 /// Schedules that every run of the tests takes. A seed that once found something stays here.
 const SEEDS: [u64; 2] = [1, 20_170_101];
@@ -75,7 +75,7 @@ fn case_40_after_long_random_schedules_with_faults_everywhere_everything_equals_
 
 #[tokio::main]
 async fn run(seed: u64, steps: usize) {
-    let system = start().await;
+    let system = start_embedded().await;
     let clients = Clients::new(&system);
     set_up(&clients).await;
     let mut rng = Rng::with_seed(seed);

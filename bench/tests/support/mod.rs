@@ -11,11 +11,24 @@ use local::{Log, Options, System};
 use serde_json::{Value, json};
 use template::Template;
 
-/// Starts a system on the embedded table, whose stream is kept.
+/// Starts a system on the embedded table, whose stream is kept, and on the search engine that the environment names.
 pub async fn start() -> System {
+    start_with(options()).await
+}
+
+/// Starts a system on the embedded table and search engine, which can be made to fail.
+pub async fn start_embedded() -> System {
+    start_with(Options { search_endpoint: None, ..options() }).await
+}
+
+async fn start_with(options: Options) -> System {
+    System::start(options).await.unwrap()
+}
+
+fn options() -> Options {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_bench"));
     let template = Some(root().join("template.yaml"));
-    let options = Options {
+    Options {
         template,
         log: Log::Off,
         environments: 3,
@@ -24,8 +37,7 @@ pub async fn start() -> System {
         table_endpoint: None,
         streams_endpoint: None,
         ..Options::from_environment(program)
-    };
-    System::start(options).await.unwrap()
+    }
 }
 
 pub async fn stop(system: System) {
