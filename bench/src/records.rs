@@ -60,7 +60,10 @@ fn order(number: u64, rev: u64) -> Result<Stored<Order>, BenchError> {
         store_id: None,
         total: Money::new(4_711, Currency::USD),
         line_count: 10,
+        unfinished: None,
         invoice_number: None,
+        paid_from_wallet: false,
+        refunded: 0,
         expires_at: None,
     };
     stored(data, rev)

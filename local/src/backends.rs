@@ -1,15 +1,17 @@
 //! What the functions talk to: the table, the search engine, the bus, the buckets and the mail service.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use emulators::events::EventBusServer;
+use emulators::events::{EventBusServer, Published};
 use emulators::mail::MailServer;
 use emulators::objects::ObjectServer;
 use emulators::search::SearchServer;
 use emulators::table::{EmbeddedTable, FaultProxy};
+use event_bus::{Accepted, Journal};
 use stream_poller::Endpoint;
 use template::{Deployment, Template};
 
@@ -37,6 +39,8 @@ pub(crate) struct Backends {
     pub(crate) search: Option<SearchServer>,
     pub(crate) search_url: String,
     pub(crate) events: EventBusServer,
+    /// What the bus has accepted and its subscribers have not finished with, where data is kept.
+    pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) objects: ObjectServer,
     pub(crate) mail: MailServer,
     /// What buses, buckets and queues are called, by logical id.
@@ -79,9 +83,16 @@ impl Backends {
         let named = |ids: Vec<&String>| ids.into_iter().filter_map(|id| names.get(id).cloned()).collect::<Vec<_>>();
         let buses = named(template.buses.iter().map(|bus| &bus.logical_id).collect());
         let buckets = named(template.buckets.iter().map(|bucket| &bucket.logical_id).collect());
-        let events = EventBusServer::start(&buses).await.map_err(StartError::Endpoint)?;
         let objects = ObjectServer::start(folder("objects").as_deref(), &buckets).await?;
-        let mail = MailServer::start().await.map_err(StartError::Endpoint)?;
+        // Events speak of the items of one table; those of a fresh one go with it.
+        let kept = data.filter(|_| !is_fresh).map(|data| data.join("bus").join(index_prefix(&table)));
+        let (events, mail, journal) = match &kept {
+            Some(folder) => bus_and_mail(folder, &buses).await?,
+            None => {
+                let events = EventBusServer::start(&buses).await.map_err(StartError::Endpoint)?;
+                (events, MailServer::start().await.map_err(StartError::Endpoint)?, None)
+            }
+        };
         Ok(Self {
             embedded,
             proxy,
@@ -92,6 +103,7 @@ impl Backends {
             search,
             search_url,
             events,
+            journal,
             objects,
             mail,
             names,
@@ -100,10 +112,7 @@ impl Backends {
 
     /// Indexes are named for the table, so that a fresh table has fresh ones.
     pub(crate) fn index_prefix(&self) -> String {
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let name = self.table.to_ascii_lowercase();
-        let name = name.replace(|c| !fits(c), "-");
-        name.trim_start_matches('-').chars().take(40).collect()
+        index_prefix(&self.table)
     }
 
     pub(crate) fn deployment(&self, key: &SigningKey) -> Deployment {
@@ -146,6 +155,31 @@ impl Backends {
             region: REGION.to_owned(),
         }
     }
+}
+
+/// A bus and a mail service that keep in `folder` what they took.
+async fn bus_and_mail(
+    folder: &Path,
+    buses: &[String],
+) -> Result<(EventBusServer, MailServer, Option<Arc<Journal>>), StartError> {
+    let failed = |source| StartError::Data { path: folder.to_owned(), source };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let journal = Journal::open(&folder.join("journal.ndjson")).map_err(failed)?;
+    let keeper = Arc::clone(&journal);
+    let accept = move |event: &Published| {
+        let (id, bus) = (event.event_id.clone(), event.bus.clone());
+        keeper.accept(Accepted { id, bus, event: event.envelope() })
+    };
+    let history = folder.join("events.ndjson");
+    let events = EventBusServer::open(buses, &history, Box::new(accept)).await.map_err(failed)?;
+    let mail = MailServer::open(&folder.join("mail.ndjson")).await.map_err(failed)?;
+    Ok((events, mail, Some(journal)))
+}
+
+fn index_prefix(table: &str) -> String {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let name = table.to_ascii_lowercase().replace(|c| !fits(c), "-");
+    name.trim_start_matches('-').chars().take(40).collect()
 }
 
 /// Names as AWS takes them: `FailedRecords` is `bodega-failed-records`.

@@ -11,10 +11,12 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
         "Customers" => customers::run().await,
         "Catalog" => catalog::run().await,
         "Orders" => orders::run().await,
+        "Wallet" => wallet::run().await,
         "Insights" => insights::run().await,
         "Search" => search::run().await,
         "Notifier" => notifier::run().await,
         "Fulfilment" => fulfilment::run().await,
+        "Janitor" => janitor::run().await,
         "StreamSearch" | "StreamEvents" => stream::run().await,
         _ => return Err(FunctionExit::Unknown(logical_id.to_owned())),
     };

@@ -1,8 +1,8 @@
 //! The local system: everything that template.yaml describes, on one machine, with nothing to install.
 //!
 //! [`System::start`] creates the table, runs every function as processes of its own behind a Lambda
-//! Runtime API, feeds them from the table's stream and from the event bus, and serves the routes of the template. The
-//! functions are the deployed code; only the addresses that they find in their environment differ.
+//! Runtime API, feeds them from the table's stream and from the event bus, invokes them on schedule, and
+//! serves the routes of the template. The functions are the deployed code; only the addresses that they find in their environment differ.
 //! `bodega`, the program of this crate, is a thin command line around it ([`cli`]), and starts itself
 //! again as each function ([`functions`]).
 //!
@@ -25,6 +25,7 @@ pub mod functions;
 mod gateway;
 pub mod import;
 mod options;
+mod schedules;
 mod streams;
 mod subscribers;
 mod system;

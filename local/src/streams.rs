@@ -142,12 +142,15 @@ fn mapping_id(function: &str) -> String {
     uuid(bytes.fold(0, |number, byte| (number << 8) | u128::from(*byte)))
 }
 
-fn uuid(bits: u128) -> String {
+pub(crate) fn uuid(bits: u128) -> String {
     // Version 4, as Lambda's are.
     let hex = format!("{:032x}", (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62));
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
     parts.map(|part| hex.get(part).unwrap_or_default().to_owned()).join("-")
 }
+
+#[cfg(test)]
+mod outage;
 
 #[cfg(test)]
 mod tests {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use emulators::events::{EventBusServer, Published};
 use event_bus::{
-    AsyncFunction, AsyncSettings, CallError, EventBus, Invoke, Pace, Pending, Queue, QueueMapping,
-    QueueMappingSettings, QueueSettings, Rule, Target, TargetKind,
+    Accepted, AsyncFunction, AsyncSettings, CallError, EventBus, GivenUp, Invoke, Journal, Pace, Pending, Queue,
+    QueueMapping, QueueMappingSettings, QueueSettings, Rule, Target, TargetKind, Work,
 };
 use event_pattern::{Dialect, Pattern, PatternError};
 use futures::future::{BoxFuture, FutureExt as _};
@@ -29,11 +29,18 @@ pub(crate) struct Subscribers {
     /// How many events the rules have looked at.
     routed: watch::Receiver<u64>,
     pump: JoinHandle<()>,
+    bus: Arc<EventBus>,
+    /// Functions and queues by ARN.
+    targets: HashMap<String, TargetKind>,
+    queues: Vec<Arc<Queue>>,
+    /// What the template calls them, by ARN.
+    names: HashMap<String, String>,
+    journal: Option<Arc<Journal>>,
     _mappings: Vec<QueueMapping>,
 }
 
 impl Subscribers {
-    /// Starts to deliver what is put on the buses from now on.
+    /// Starts to deliver what is put on the buses from now on, and what `journal` has from before.
     ///
     /// # Errors
     /// [`PatternError`]; the template has been read, so that every pattern is one.
@@ -41,12 +48,11 @@ impl Subscribers {
         template: &Template,
         server: &EventBusServer,
         functions: &Arc<Functions>,
+        journal: Option<&Arc<Journal>>,
     ) -> Result<Self, PatternError> {
         let pace = Pace::default();
-        let invoke = |name: &str| -> Arc<dyn Invoke> {
-            Arc::new(Function { functions: Arc::clone(functions), name: name.to_owned() })
-        };
-        let queues = queues(template);
+        let invoke = |name: &str| function(functions, name);
+        let queues = queues(template, journal);
         let mut targets = HashMap::new();
         for function in &template.functions {
             let asynchronous = &function.asynchronous;
@@ -77,7 +83,7 @@ impl Subscribers {
                 targets: rule.targets.iter().filter_map(target).collect(),
             })
         });
-        let bus = EventBus::start(rules.collect::<Result<_, PatternError>>()?, pace);
+        let bus = Arc::new(EventBus::start(rules.collect::<Result<_, PatternError>>()?, pace));
 
         let mappings = template.queue_mappings.iter().filter_map(|mapping| {
             let queue = queues.get(&mapping.queue)?;
@@ -92,9 +98,30 @@ impl Subscribers {
         });
         let mappings = mappings.collect();
         let pending = Pending::default();
-        let (count, routed) = watch::channel(0);
-        let pump = tokio::spawn(pump(server.subscribe(WAITING), bus, pending.clone(), count));
-        Ok(Self { pending, routed, pump, _mappings: mappings })
+        let left = journal.map(|journal| Left::of(journal, &queues, &pending)).unwrap_or_default();
+        // The events from before the start are settled, or among those that are left.
+        let (count, routed) = watch::channel(server.published(u64::MAX, 1).next);
+        let pump = Pump {
+            bus: Arc::clone(&bus),
+            targets: targets.clone(),
+            pending: pending.clone(),
+            journal: journal.cloned(),
+            routed: count,
+        };
+        let pump = tokio::spawn(pump.run(left, server.subscribe(WAITING)));
+        let functions = template.functions.iter().map(|function| (&function.arn, &function.logical_id));
+        let names = functions.chain(template.queues.iter().map(|queue| (&queue.arn, &queue.logical_id)));
+        Ok(Self {
+            pending,
+            routed,
+            pump,
+            bus,
+            names: names.map(|(arn, name)| (arn.clone(), name.clone())).collect(),
+            queues: template.queues.iter().filter_map(|queue| queues.get(&queue.arn).cloned()).collect(),
+            targets,
+            journal: journal.cloned(),
+            _mappings: mappings,
+        })
     }
 
     /// Waits until the first `accepted` events of the bus, and whatever else began before, has been
@@ -110,25 +137,115 @@ impl Subscribers {
     pub(crate) fn pending(&self) -> usize {
         self.pending.count()
     }
+
+    /// What was given up and lies in a dead-letter queue.
+    pub(crate) fn failures(&self) -> Vec<GivenUp> {
+        self.queues.iter().flat_map(|queue| queue.given_up()).collect()
+    }
+
+    /// How much was given up and lies in a dead-letter queue.
+    pub(crate) fn count_failures(&self) -> usize {
+        self.queues.iter().map(|queue| queue.count_given_up()).sum()
+    }
+
+    /// Puts back what was given up until now, and gives its number.
+    pub(crate) async fn redrive(&self) -> usize {
+        let mut redriven = 0;
+        for queue in &self.queues {
+            // No more than lie there now: what fails again comes to lie there again.
+            for _ in 0..queue.count_given_up() {
+                if !self.bus.redrive(queue, &self.targets, &self.pending).await {
+                    break;
+                }
+                redriven += 1;
+            }
+        }
+        redriven
+    }
+
+    /// What the template calls a function or a queue.
+    pub(crate) fn name<'a>(&'a self, arn: &'a str) -> &'a str {
+        self.names.get(arn).map_or(arn, String::as_str)
+    }
+
+    /// What is under way now stays to be done at the next start, where data is kept: from here on calls fail because the
+    /// system ends.
+    pub(crate) fn close(&self) {
+        if let Some(journal) = &self.journal {
+            journal.close();
+        }
+    }
 }
 
 impl Drop for Subscribers {
     fn drop(&mut self) {
+        self.close();
         self.pump.abort();
     }
 }
 
-async fn pump(mut events: mpsc::Receiver<Published>, bus: EventBus, pending: Pending, routed: watch::Sender<u64>) {
-    while let Some(event) = events.recv().await {
-        let work = pending.begin();
-        bus.publish(&event.bus, &event.envelope(), &work).await;
-        routed.send_modify(|count| *count += 1);
+/// What was not finished when the system ended the last time. All of it counts as under way from the start.
+#[derive(Default)]
+struct Left {
+    accepted: Vec<(Accepted, Work)>,
+    redriven: Vec<(GivenUp, Arc<Queue>, Work)>,
+}
+
+impl Left {
+    /// What is left to do; what had been given up lies in its queue again.
+    fn of(journal: &Arc<Journal>, queues: &HashMap<String, Arc<Queue>>, pending: &Pending) -> Self {
+        let unsettled = journal.unsettled();
+        for given_up in unsettled.given_up {
+            let Some(queue) = queues.get(&given_up.queue) else { continue };
+            if let Err(error) = queue.restore(given_up) {
+                tracing::warn!(%error, queue = queue.arn(), "what was given up is not shown");
+            }
+        }
+        let redriven = unsettled.redriven.into_iter().filter_map(|given_up| {
+            let work = pending.begin_kept(journal, &given_up.message.id);
+            Some((queues.get(&given_up.queue)?.clone(), work)).map(|(queue, work)| (given_up, queue, work))
+        });
+        let accepted = unsettled.accepted.into_iter().map(|accepted| {
+            let work = pending.begin_kept(journal, &accepted.id);
+            (accepted, work)
+        });
+        Self { redriven: redriven.collect(), accepted: accepted.collect() }
+    }
+}
+
+/// Takes events to the rules.
+struct Pump {
+    bus: Arc<EventBus>,
+    targets: HashMap<String, TargetKind>,
+    pending: Pending,
+    journal: Option<Arc<Journal>>,
+    routed: watch::Sender<u64>,
+}
+
+impl Pump {
+    async fn run(self, left: Left, mut events: mpsc::Receiver<Published>) {
+        for (given_up, queue, work) in left.redriven {
+            self.bus.redrive_again(given_up, &queue, &self.targets, work).await;
+        }
+        for (accepted, work) in left.accepted {
+            self.bus.publish(&accepted.bus, &accepted.event, &work).await;
+            work.finish();
+        }
+        while let Some(event) = events.recv().await {
+            let work = match &self.journal {
+                Some(journal) => self.pending.begin_kept(journal, &event.event_id),
+                None => self.pending.begin(),
+            };
+            self.bus.publish(&event.bus, &event.envelope(), &work).await;
+            work.finish();
+            self.routed.send_modify(|count| *count += 1);
+        }
     }
 }
 
 /// The queues of the template by ARN. A dead-letter queue is made before those that it serves; one that
 /// would be its own in a circle is left without.
-fn queues(template: &Template) -> HashMap<String, Arc<Queue>> {
+fn queues(template: &Template, journal: Option<&Arc<Journal>>) -> HashMap<String, Arc<Queue>> {
     let mut made: HashMap<String, Arc<Queue>> = HashMap::new();
     // Each round makes at least one more, or only those in circles are left.
     for round in 0..=template.queues.len() {
@@ -142,10 +259,16 @@ fn queues(template: &Template) -> HashMap<String, Arc<Queue>> {
                 continue;
             }
             let (arn, visibility_timeout) = (queue.arn.clone(), queue.visibility_timeout);
-            made.insert(arn.clone(), Queue::new(QueueSettings { arn, visibility_timeout, redrive }));
+            let settings = QueueSettings { arn: arn.clone(), visibility_timeout, redrive, journal: journal.cloned() };
+            made.insert(arn, Queue::new(settings));
         }
     }
     made
+}
+
+/// A function as those call it that are not clients.
+pub(crate) fn function(functions: &Arc<Functions>, name: &str) -> Arc<dyn Invoke> {
+    Arc::new(Function { functions: Arc::clone(functions), name: name.to_owned() })
 }
 
 struct Function {

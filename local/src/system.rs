@@ -23,10 +23,9 @@ use crate::control::{self, Control};
 use crate::crash::CrashPoints;
 use crate::dynamodb::{DynamoDb, DynamoDbError, REGION};
 use crate::gateway::Gateway;
-use crate::streams;
 use crate::subscribers::Subscribers;
 use crate::token::{KeyError, SigningKey};
-use crate::{Options, docs};
+use crate::{Options, docs, schedules, streams};
 
 /// How often the embedded table is swept for expired items. AWS promises days.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
@@ -136,12 +135,13 @@ impl System {
         let crash_points = CrashPoints::new();
         let specs = specs(&template, &options, &backends, &crash_points);
         let functions = Arc::new(Functions::start(specs, options.log).await);
-        let subscribers = Subscribers::start(&template, &backends.events, &functions)?;
+        let subscribers = Subscribers::start(&template, &backends.events, &functions, backends.journal.as_ref())?;
         let mappings = streams::mappings(&template, &functions, &backends)?;
         let stream = HttpStream::of_table(backends.stream_endpoint(), &backends.table).await?;
         let poller = Poller::start(stream, mappings, Pace::default()).await?;
 
-        let mut background = Vec::new();
+        let stop = watch::Sender::new(false);
+        let mut background = schedules::start(&template, &functions, &stop);
         if let Some(embedded) = &backends.embedded {
             if !options.keeps_stream {
                 let name = backends.table.clone();
@@ -167,7 +167,6 @@ impl System {
             .merge(docs::router(&template_path))
             .fallback(Gateway::handle)
             .with_state(gateway);
-        let stop = watch::Sender::new(false);
         let mut stopped = stop.subscribe();
         let serve = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
             .with_graceful_shutdown(async move {
@@ -232,6 +231,7 @@ impl System {
 
     /// Ends the functions, the listener and the rest, within 5 s.
     pub async fn shutdown(mut self) {
+        self.control.subscribers.close();
         self.stop.send_replace(true);
         self.functions.shutdown().await;
         let closed = tokio::time::timeout(CLOSE_TIMEOUT, &mut self.server);
@@ -248,6 +248,7 @@ impl System {
 
 impl Drop for System {
     fn drop(&mut self) {
+        self.control.subscribers.close();
         self.control.crash_points.remove();
         self.server.abort();
         for task in &self.background {

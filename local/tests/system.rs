@@ -36,7 +36,7 @@ async fn a_fresh_system_is_healthy_drained_and_empty() {
     assert_eq!(json_of(drained).await, (StatusCode::OK, expected));
 
     let empty = json!({"items": [], "next_cursor": null});
-    for list in ["/_local/index/products", "/_local/index/orders", "/_local/quarantine"] {
+    for list in ["/_local/index/products", "/_local/index/orders", "/_local/quarantine", "/_local/failures"] {
         let listed = call(&system, Method::GET, list).await;
         assert_eq!(json_of(listed).await, (StatusCode::OK, empty.clone()), "{list}");
     }
@@ -96,6 +96,28 @@ async fn faults_are_put_in_force_counted_and_cleared() {
     assert_eq!(cleared.status(), StatusCode::NO_CONTENT);
     let listed = json_of(call(&system, Method::GET, "/_local/faults").await).await;
     assert_eq!(listed, (StatusCode::OK, json!({"table": [], "search": [], "bus": [], "store": [], "mail": []})));
+    system.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_function_can_be_invoked_by_hand() {
+    let system = start().await;
+    let invoke = async |function: &str, body: &'static str| {
+        let request = Client::new().post(format!("{}/_local/invoke/{function}", system.url())).body(body);
+        json_of(request.send().await.unwrap()).await
+    };
+    let nothing = json!({"found": 0, "undone": 0, "finished": 0, "failed": 0, "left": 0});
+    assert_eq!(invoke("Janitor", r#"{"grace_seconds":0}"#).await, (StatusCode::OK, nothing.clone()));
+    assert_eq!(invoke("Janitor", "").await, (StatusCode::OK, nothing));
+    for (function, body, status, message) in [
+        ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody: Catalog"),
+        ("Janitor", "{", StatusCode::BAD_REQUEST, "an event is JSON"),
+        ("Janitor", r#"{"grace_seconds":"soon"}"#, StatusCode::BAD_GATEWAY, "soon"),
+    ] {
+        let (answered, problem) = invoke(function, body).await;
+        assert_eq!(answered, status, "{problem}");
+        assert!(problem["message"].as_str().unwrap().contains(message), "{problem}");
+    }
     system.shutdown().await;
 }
 

@@ -18,7 +18,7 @@ use crate::{archive, local, orders, redrive, search};
 #[command(name = "ops", version)]
 struct Cli {
     /// Work on the local system at this address, such as http://127.0.0.1:3000, in its environment.
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", value_parser = local::address)]
     local: Option<String>,
     /// Print the summary as JSON.
     #[arg(long, global = true)]

@@ -68,6 +68,9 @@ impl From<ObjectError> for OpsError {
         if error.is_retryable() {
             return Self::Unreachable { what: "the bucket", reason: error.to_string() };
         }
+        if matches!(error, ObjectError::Name(_)) {
+            return Self::Usage(error.to_string());
+        }
         Self::failed(error)
     }
 }

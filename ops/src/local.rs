@@ -13,6 +13,12 @@ use crate::error::OpsError;
 const WHAT: &str = "the local system";
 const TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The address of a local system, as it is given.
+pub(crate) fn address(text: &str) -> Result<String, String> {
+    let is_whole = reqwest::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    if is_whole { Ok(text.to_owned()) } else { Err("it begins with http://, as in http://127.0.0.1:3000".to_owned()) }
+}
+
 /// Runs this program with the same arguments in the environment of the local system at `url`.
 pub(crate) async fn run_again(url: &str, args: &[String]) -> Result<ExitCode, OpsError> {
     let variables = variables(url).await?;

@@ -1,8 +1,11 @@
 //! `ops orders`: retiring closed orders.
 //!
-//! A retired order leaves the lists at once and expires some time later; the stream archives what DynamoDB then removes, and `ops archive restore`
-//! brings it back. Orders are found through the lists by status, which a retired order is not in any more, so the command goes on where it was
-//! stopped, and a second run finds nothing to do.
+//! A retired order leaves the lists and expires some time later; the stream archives what DynamoDB then removes, and `ops archive restore`
+//! brings it back. Orders are found through the lists by status, which an order leaves in the last transaction of its retirement, so the command goes
+//! on where it was stopped, and a second run finds nothing to do.
+//!
+//! What happened to an order must have been derived from the stream before it expires: an order that is gone has no head to derive from. So orders
+//! that changed within the time for which a record can still come are not retired ([`MIN_AGE_DAYS`]).
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +15,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::order::{self, Order, OrderLine, OrderStatus, OrderStatusEvent, Retirement};
+use key_schema::order::{self, Order, OrderLine, OrderStatus, OrderStatusEvent, Part, Retirement};
 use serde::Serialize;
 use table::{Table, TransactError};
 
@@ -22,6 +25,9 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// A record may come so many days after its change: a stream keeps it for one, and the bucket of failed records for 30 more.
+pub const MIN_AGE_DAYS: u32 = 31;
+const MAX_AGE_DAYS: u32 = 36_500;
 /// Orders that are listed at once.
 const PAGE: usize = 100;
 /// So many ids are in the summary of a dry run.
@@ -32,8 +38,8 @@ const SHOWN: usize = 20;
 pub enum Command {
     /// Give closed orders (delivered, cancelled, returned) that nobody has moved for long a time to live.
     Retire {
-        /// Those that were placed, and last changed, more than so many days ago.
-        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(..=36_500))]
+        /// Those that were placed, and last changed, more than so many days ago: 31 at least, for which a record of a change may still come.
+        #[arg(long, value_name = "DAYS", value_parser = age)]
         older_than: u32,
         /// How long they are found by their id before they expire.
         #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
@@ -45,6 +51,17 @@ pub enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+}
+
+fn age(text: &str) -> Result<u32, String> {
+    let days: u32 = text.parse().map_err(|_| "must be a number of days".to_owned())?;
+    if days < MIN_AGE_DAYS {
+        return Err(format!(
+            "must be at least {MIN_AGE_DAYS} days: records of younger changes may still be in the stream or set aside, and an \
+             order that is gone cannot be derived from"
+        ));
+    }
+    if days > MAX_AGE_DAYS { Err(format!("must be at most {MAX_AGE_DAYS} days")) } else { Ok(days) }
 }
 
 pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
@@ -77,7 +94,7 @@ pub struct Retired {
     pub orders: u64,
     /// The first of them.
     pub first: Vec<OrderId>,
-    /// Orders that were placed long ago and changed lately.
+    /// Orders that were placed long ago and changed lately, or that something is still being done with.
     pub recent: u64,
     /// Orders that somebody moved or retired meanwhile.
     pub moved: u64,
@@ -143,7 +160,9 @@ async fn retire_one(
         retired.moved += 1;
         return Ok(());
     }
-    if head.meta.updated_at > options.before {
+    // One that another run began with is gone on with, whenever that was.
+    let begun = head.expires_at.is_some();
+    if !begun && (head.meta.updated_at > options.before || head.unfinished.is_some()) {
         retired.recent += 1;
         return Ok(());
     }
@@ -152,11 +171,13 @@ async fn retire_one(
         let grace = i64::try_from(options.grace.as_secs()).unwrap_or(i64::MAX);
         let expires_at = at.plus_seconds(grace);
         let retirement = Retirement { order: &head, lines: &lines, history: &history, expires_at, at };
-        for (number, transaction) in order::retire(retirement)?.into_iter().enumerate() {
+        for transaction in order::retire(retirement)? {
             match table.transact(&transaction).await {
                 Ok(()) => {}
-                // The head is not as it was read.
-                Err(TransactError::Refused(_)) if number == 0 => {
+                // The head is not as it was read, or another run has come to the end.
+                Err(TransactError::Refused(refusals))
+                    if refusals.iter().any(|refusal| refusal.label == Part::Order) =>
+                {
                     retired.moved += 1;
                     return Ok(());
                 }

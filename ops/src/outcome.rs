@@ -1,6 +1,6 @@
 //! What a command has to say at its end.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -31,5 +31,28 @@ impl Outcome {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         if self.clean { 0 } else { 1 }
+    }
+}
+
+/// The content of an object, to be shown: the JSON that it is, or its text where it cannot be read as JSON (broken off, or nested too deep).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Shown {
+    Json(Value),
+    Text(String),
+}
+
+impl Shown {
+    pub(crate) fn new(body: &[u8]) -> Self {
+        serde_json::from_slice(body).map_or_else(|_| Self::Text(String::from_utf8_lossy(body).into_owned()), Self::Json)
+    }
+}
+
+impl Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(value) => write!(f, "{value:#}"),
+            Self::Text(text) => f.write_str(text),
+        }
     }
 }

@@ -1,8 +1,14 @@
 //! Progress bars, where somebody looks at them.
 
+use std::fmt::Write;
 use std::io::{IsTerminal as _, stderr};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+/// At most 80 columns, as long as there are at most ten million steps.
+const TEMPLATE: &str = "{prefix:>12} {bar:20} {human_pos}/{human_len} {speed} {eta}";
+/// The highest speed that is shown: behind the first steps it is a guess without bounds.
+const FASTEST: f64 = 9_999_999.0;
 
 /// A bar on standard error if that is a terminal, and nothing at all otherwise. It disappears at its end: what remains is the summary.
 #[derive(Debug)]
@@ -15,14 +21,7 @@ impl Progress {
         if !stderr().is_terminal() {
             return Self::hidden();
         }
-        let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
-        // The template is a constant; were it wrong, the default bar would do.
-        if let Ok(style) = ProgressStyle::with_template("{prefix:>12} {bar:40} {human_pos}/{human_len} {per_sec} {eta}")
-        {
-            bar.set_style(style);
-        }
-        bar.set_prefix(what);
-        Self(bar)
+        Self(styled(length.map_or_else(ProgressBar::no_length, ProgressBar::new), what))
     }
 
     /// No bar.
@@ -40,8 +39,88 @@ impl Progress {
     }
 }
 
+fn styled(bar: ProgressBar, what: &'static str) -> ProgressBar {
+    // The template is a constant; were it wrong, the default bar would do.
+    if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+        bar.set_style(style.with_key("speed", |state: &ProgressState, f: &mut dyn Write| {
+            // The bar has nobody to tell that it cannot be written.
+            let _ = write!(f, "{:.0}/s", state.per_sec().min(FASTEST));
+        }));
+    }
+    bar.with_prefix(what)
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
+    use super::*;
+
+    /// A terminal that is wide enough for everything, and remembers the lines.
+    #[derive(Debug, Clone, Default)]
+    struct Terminal(Arc<Mutex<Vec<String>>>);
+
+    impl TermLike for Terminal {
+        fn width(&self) -> u16 {
+            1_000
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, line: &str) -> io::Result<()> {
+            self.write_str(line)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push(text.trim().to_owned());
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_bar_fits_eighty_columns_and_has_whole_numbers() {
+        let terminal = Terminal::default();
+        let target = ProgressDrawTarget::term_like_with_hz(Box::new(terminal.clone()), 255);
+        let bar = styled(ProgressBar::with_draw_target(Some(10_000_000), target), "products");
+        bar.inc(9_999_999);
+        bar.tick();
+        let lines = terminal.0.lock().unwrap().clone();
+        let line = lines.iter().rfind(|line| line.starts_with("products")).unwrap();
+        // The prefix is set to the right in 12 columns.
+        assert!(line.chars().count() + 4 <= 80, "{line}");
+        assert!(line.contains("9,999,999/10,000,000 ") && line.contains("/s") && !line.contains('.'), "{line}");
     }
 }

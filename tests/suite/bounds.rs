@@ -95,6 +95,7 @@ fn trials_of(schema: &Json) -> Vec<Trial> {
         "array" => arrays(schema),
         "string" => texts(schema),
         "integer" => integers(schema),
+        "boolean" => [right(json!(false))].into_iter().chain([json!("true"), json!(1)].map(wrong)).collect(),
         other => panic!("no body has a {other}"),
     };
     trials.push(if nullable { right(Json::Null) } else { wrong(Json::Null) });

@@ -14,6 +14,7 @@ fn keys_of_functions() -> BTreeMap<String, &'static str> {
         ("Customers", customers::routes().keys().collect::<Vec<_>>()),
         ("Catalog", catalog::routes().keys().collect()),
         ("Orders", orders::routes().keys().collect()),
+        ("Wallet", wallet::routes().keys().collect()),
         ("Insights", insights::routes().keys().collect()),
         ("Search", search::routes().keys().collect()),
     ];
@@ -190,13 +191,14 @@ fn every_body_has_an_example_and_every_example_keeps_its_schema() {
 
 #[test]
 fn the_bounds_that_the_code_names_are_the_described_ones() {
-    use key_schema::{cart, cursor, customer, id, order, product};
+    use key_schema::{cart, cursor, customer, id, order, product, wallet};
 
     let schema =
         |pointer: &str| api().0["components"]["schemas"].pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
     let limit = &api().0["components"]["parameters"]["Limit"]["schema"];
     let status: Vec<&str> = order::OrderStatus::VISIBLE.iter().map(|status| status.as_str()).collect();
     let tiers: Vec<&str> = customer::Tier::ALL.iter().map(|tier| tier.as_str()).collect();
+    let kinds: Vec<&str> = wallet::EntryKind::ALL.iter().map(|kind| kind.as_str()).collect();
     for (described, named) in [
         (&limit["maximum"], json!(http_api::MAX_LIMIT)),
         (&limit["default"], json!(http_api::DEFAULT_LIMIT)),
@@ -213,6 +215,9 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/NewOrder/properties/lines/maxItems"), json!(order::MAX_LINES)),
         (schema("/OrderStatus/enum"), json!(status)),
         (schema("/Tier/enum"), json!(tiers)),
+        (schema("/MovedMoney/properties/amount/maximum"), json!(http_api::read::MAX_AMOUNT)),
+        (schema("/Balance/properties/amount/maximum"), json!(wallet::MAX_BALANCE)),
+        (schema("/EntryKind/enum"), json!(kinds)),
     ] {
         assert_eq!(*described, named);
     }

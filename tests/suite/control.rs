@@ -42,7 +42,7 @@ pub async fn all(system: &System, path: &str) -> Vec<Json> {
 #[test]
 fn every_list_has_pages_and_refuses_what_is_no_cursor_of_it() {
     with_system(async |system| {
-        for path in ["events", "mail", "archive", "quarantine"] {
+        for path in ["events", "mail", "failures", "archive", "quarantine"] {
             let page = get(system, &format!("/_local/{path}")).await;
             assert!(page["items"].is_array() && page.get("next_cursor").is_some(), "{path}: {page}");
             Call::new("GET", &format!("/_local/{path}?cursor=!")).send(system).await.expect(400);

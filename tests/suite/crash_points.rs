@@ -11,9 +11,11 @@ use crate::support::root;
 fn every_crash_point_of_the_functions_is_registered_and_every_registered_one_is_passed() {
     let call = regex::Regex::new(r#"\bcrash_point\(\s*"([^"]*)""#).unwrap();
     let mut called = BTreeSet::new();
-    sources(&root().join("functions"), &mut |text| {
-        called.extend(call.captures_iter(text).map(|found| found[1].to_owned()));
-    });
+    for folder in ["functions", "shared"] {
+        sources(&root().join(folder), &mut |text| {
+            called.extend(call.captures_iter(text).map(|found| found[1].to_owned()));
+        });
+    }
     let registered: BTreeSet<String> = CRASH_POINTS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(called, registered);
     assert!(CRASH_POINTS.is_sorted(), "in the order of their names");

@@ -113,6 +113,15 @@ fn a_call_of_the_table_ends_before_the_function_does() {
     }
 }
 
+/// Who began an order may still be at it until its function's time is up.
+#[test]
+fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
+    let template = template();
+    let function = |id: &str| template.functions.iter().find(|function| function.logical_id == id).unwrap();
+    let grace: u64 = function("Janitor").environment["JANITOR_GRACE_SECONDS"].parse().unwrap();
+    assert!(grace > function("Orders").timeout.as_secs(), "{grace} s");
+}
+
 #[test]
 fn the_filters_of_the_stream_name_entities_that_there_are() {
     for stream in template().streams {

@@ -8,9 +8,11 @@ use std::time::Duration;
 use key_schema::entity::AnyEntity;
 use key_schema::expiration;
 use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::key::Key;
+use key_schema::membership::Membership;
 use key_schema::order::{Order, OrderLine, OrderStatus};
 use key_schema::place::{PlaceSales, SalePlace};
-use key_schema::product::ProductSales;
+use key_schema::product::{Product, ProductSales, ReviewStats, Stock};
 use key_schema::sales::{self, Sale};
 use ops::Pace;
 use ops::progress::Progress;
@@ -20,12 +22,15 @@ use serde_json::Value;
 use stream::batch::{Batch, Change, Event, Remover};
 use stream::transitions::Rules;
 
+use super::copies::Copies;
 use super::recorder::Recorded;
 use super::shop::Shop;
 use crate::BenchError;
 
 /// How long a change may be on its way.
 const SETTLE: Duration = Duration::from_secs(2);
+/// Objects on a page of a bucket's list.
+const PAGE: u16 = 1000;
 /// So many differences of a kind are named.
 const NAMED: usize = 5;
 
@@ -42,6 +47,8 @@ pub struct Compared {
     pub expirations: usize,
     /// Rows and counters of sales.
     pub derived: usize,
+    /// Copies on products and in further categories.
+    pub copies: usize,
     /// What differs.
     pub differences: Vec<String>,
 }
@@ -53,7 +60,7 @@ impl Compared {
         self.differences.is_empty()
     }
 
-    fn differs(&mut self, what: &str, names: impl IntoIterator<Item = String>) {
+    pub(super) fn differs(&mut self, what: &str, names: impl IntoIterator<Item = String>) {
         let names: Vec<String> = names.into_iter().collect();
         if !names.is_empty() {
             let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
@@ -64,9 +71,9 @@ impl Compared {
 
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { documents, events, published, expirations, derived, differences } = self;
+        let Self { documents, events, published, expirations, derived, copies, differences } = self;
         write!(f, "  {documents} documents, {events} events ({published} published), {expirations} expirations, ")?;
-        write!(f, "{derived} rows and counters of sales: ")?;
+        write!(f, "{derived} rows and counters of sales, {copies} copies: ")?;
         if differences.is_empty() {
             return f.write_str("equal");
         }
@@ -74,7 +81,7 @@ impl fmt::Display for Compared {
     }
 }
 
-/// Compares index, bus, audit and counters with the table.
+/// Compares index, bus, audit, counters and copies with the table.
 ///
 /// # Errors
 /// [`BenchError`] when something cannot be read.
@@ -103,6 +110,8 @@ async fn index(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
 #[derive(Default)]
 struct History {
     events: BTreeSet<String>,
+    /// The same by item, in the order in which they happened.
+    by_item: BTreeMap<Key, Vec<String>>,
     /// The sequence numbers of audited removals, and the days on which they happened.
     removals: BTreeSet<String>,
     days: BTreeSet<String>,
@@ -115,8 +124,13 @@ impl History {
             let event = format!(r#"{{"Records":[{record}]}}"#);
             let event: Event = serde_json::from_str(&event).map_err(BenchError::wrong)?;
             for record in &Batch::decode(&event).map_err(BenchError::wrong)?.records {
-                let events = rules.events(record).map_err(BenchError::wrong)?;
-                history.events.extend(events.into_iter().map(|event| event.id.to_string()));
+                for event in rules.events(record).map_err(BenchError::wrong)? {
+                    let id = event.id.to_string();
+                    // Two functions may get the same record.
+                    if history.events.insert(id.clone()) {
+                        history.by_item.entry(record.key.clone()).or_default().push(id);
+                    }
+                }
                 let audited = matches!(
                     &record.change,
                     Change::Removed {
@@ -134,9 +148,11 @@ impl History {
     }
 }
 
-/// The events that the history gives, against those that the bus took; one id, one content.
+/// The events that the history gives, against those that the bus took; one id, one content; those of one item in their order.
 async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
+    // When each was taken first: counted, not timed.
+    let mut place: BTreeMap<String, usize> = BTreeMap::new();
     let mut other = Vec::new();
     for mut event in shop.list("events").await? {
         compared.published += 1;
@@ -145,6 +161,7 @@ async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<
             event.remove("envelope");
         }
         let id = event.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        place.entry(id.clone()).or_insert(compared.published);
         match taken.get(&id) {
             Some(first) if *first != event => other.push(id),
             _ => drop(taken.insert(id, event)),
@@ -154,6 +171,9 @@ async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<
     compared.differs("events missing", history.events.iter().filter(|id| !taken.contains_key(*id)).cloned());
     compared.differs("events of nothing", taken.into_keys().filter(|id| !history.events.contains(id)));
     compared.differs("events of one id and other contents", other);
+    let in_order = |ids: &[String]| ids.iter().filter_map(|id| place.get(id)).is_sorted();
+    let out_of_order = history.by_item.iter().filter(|(_, ids)| !in_order(ids));
+    compared.differs("items whose events came out of order", out_of_order.map(|(key, _)| format!("{key:?}")));
     Ok(())
 }
 
@@ -188,6 +208,18 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
         }
     }
     compared.differs("expirations without an object", without);
+    let named: BTreeSet<&str> = entries.iter().map(|entry| entry.archive.as_str()).collect();
+    let (mut surplus, mut after) = (Vec::new(), None::<String>);
+    // Ends with the bucket: every page begins behind the one before.
+    loop {
+        let page = archive.list("expired/", after.as_deref(), PAGE).await.map_err(BenchError::wrong)?;
+        surplus.extend(page.items.into_iter().map(|object| object.name).filter(|name| !named.contains(name.as_str())));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    compared.differs("objects in the archive that no entry names", surplus);
     Ok(())
 }
 
@@ -275,17 +307,23 @@ fn unlike<K: Ord + fmt::Debug, V: PartialEq>(one: &BTreeMap<K, V>, other: &BTree
 }
 
 async fn derived(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
-    let books = Mutex::new(Books::default());
-    let entities = [Order::NAME, OrderLine::NAME, Sale::NAME, SalePlace::NAME, ProductSales::NAME, PlaceSales::NAME];
+    let books = Mutex::new((Books::default(), Copies::default()));
+    let books_of = [Order::NAME, OrderLine::NAME, Sale::NAME, SalePlace::NAME, ProductSales::NAME, PlaceSales::NAME];
+    let copies_of = [Product::NAME, Stock::NAME, ReviewStats::NAME, Membership::NAME];
+    let entities = [&books_of[..], &copies_of].concat();
     let (items, pace, bar) = (shop.items(), Pace::new(None), Progress::hidden());
     let scan = items.scan(&entities, &pace, &bar, async |items| {
         let mut books = books.lock().unwrap_or_else(PoisonError::into_inner);
         for item in items {
-            books.enter(AnyEntity::from_item(item)?);
+            let entity = AnyEntity::from_item(item)?;
+            books.1.enter(entity.clone());
+            books.0.enter(entity);
         }
         Ok(())
     });
     scan.await.map_err(BenchError::wrong)?;
-    books.into_inner().unwrap_or_else(PoisonError::into_inner).check(compared);
+    let (books, copies) = books.into_inner().unwrap_or_else(PoisonError::into_inner);
+    books.check(compared);
+    copies.check(compared);
     Ok(())
 }

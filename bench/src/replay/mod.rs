@@ -5,6 +5,7 @@
 //! [`compare`] says in what the shop differs from what its table says.
 
 mod compare;
+mod copies;
 mod recorder;
 mod run;
 mod shop;

@@ -60,7 +60,9 @@ impl Shop {
         Client::from_conf(config)
     }
 
-    pub(crate) fn items(&self) -> Items {
+    /// The items of its table.
+    #[must_use]
+    pub fn items(&self) -> Items {
         Items::new(self.client(), self.table_name().to_owned())
     }
 

@@ -63,10 +63,14 @@ pub struct Clients {
 }
 
 /// What a call was answered. A call that got no answer has the status 0.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     pub status: u16,
     pub body: Value,
+    /// The body as it came.
+    pub raw: Vec<u8>,
+    pub etag: Option<String>,
+    pub location: Option<String>,
 }
 
 impl Answer {
@@ -79,8 +83,13 @@ impl Answer {
 
 impl Clients {
     pub fn new(system: &System) -> Self {
+        Self::of(system, (0..16).map(|n| format!("c{n}")))
+    }
+
+    /// Staff and these customers.
+    pub fn of(system: &System, customers: impl Iterator<Item = String>) -> Self {
         let tokens: std::collections::BTreeMap<String, String> =
-            (0..16).map(|n| format!("c{n}")).map(|id| (id.clone(), system.token(&id, &[]))).collect();
+            customers.map(|id| (id.clone(), system.token(&id, &[]))).collect();
         Self {
             base: system.url(),
             http: reqwest::Client::new(),
@@ -144,9 +153,14 @@ impl Clients {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let Ok(answer) = request.send().await else { return Answer { status: 0, body: Value::Null } };
+        let Ok(answer) = request.send().await else { return Answer::default() };
         let status = answer.status().as_u16();
-        Answer { status, body: answer.json().await.unwrap_or_default() }
+        let header = |name| Some(String::from_utf8_lossy(answer.headers().get(name)?.as_bytes()).into_owned());
+        let (etag, location) = (header("etag"), header("location"));
+        // Of an answer that broke off nobody knows what it was.
+        let Ok(raw) = answer.bytes().await else { return Answer::default() };
+        let body = serde_json::from_slice(&raw).unwrap_or_default();
+        Answer { status, body, raw: raw.to_vec(), etag, location }
     }
 }
 

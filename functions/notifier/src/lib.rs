@@ -15,8 +15,8 @@
 //! - After the record, nothing is sent again, however often and however late the event comes: within 35 days the record says so, and a replay of the bus's
 //!   archive tells of nothing that is older than 30 days.
 //! - **Between SES's acceptance and the record lies the window in which a crash repeats a message**: the machine ends, or SES's answer is lost, in the milliseconds between
-//!   the two. The next attempt cannot know, and sends a second mail: better twice than never. A record that cannot be written keeps the window shut all the
-//!   same, because the invocation ends well then and nothing tries again.
+//!   the two. The next attempt cannot know, and sends a second mail: better twice than never. A record that cannot be written, or not in
+//!   the time that is left, keeps the window shut all the same, because the invocation ends well then and nothing tries again.
 //!
 //! Two attempts never send at the same time: an attempt stops sending before its lease ends ([`notifier`]).
 //!
@@ -27,7 +27,7 @@ pub mod mailer;
 pub mod message;
 pub mod notifier;
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use key_schema::instant;
 use lambda_runtime::{LambdaEvent, service_fn};
@@ -37,11 +37,8 @@ use telemetry::emf::{Line, Unit};
 
 use event::Delivery;
 use mailer::Ses;
-use notifier::{Notifier, NotifyError, Outcome, SEND_UNTIL};
+use notifier::{Notifier, NotifyError, Outcome};
 use tokio::time::Instant;
-
-/// What must be left of an invocation after a message was sent, for its record and the answer.
-const MARGIN: Duration = Duration::from_secs(3);
 
 /// Takes events of the bus for as long as the runtime lives.
 ///
@@ -57,9 +54,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Delivery>| async move {
         let started = Instant::now();
         let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
-        let patience = started + left.saturating_sub(SEND_UNTIL + MARGIN);
         // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
-        let outcome = Box::pin(notifier.take(&event.payload, instant::Instant::now(), patience)).await;
+        let outcome = Box::pin(notifier.take(&event.payload, instant::Instant::now(), started + left)).await;
         report(&event, &outcome, started, &notifier.costs());
         outcome.map(|_| ()).map_err(lambda_runtime::Error::from)
     }))

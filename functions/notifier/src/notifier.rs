@@ -22,6 +22,12 @@ use crate::message::Message;
 pub const LEASE: Duration = Duration::from_secs(10);
 /// When an attempt stops sending: before its lease ends, by what two machines' clocks may differ.
 pub const SEND_UNTIL: Duration = Duration::from_secs(8);
+/// What is kept of an invocation for what comes after the sending: the record of how it ended, and the answer. No attempt begins, and none goes on
+/// sending, when less is left.
+pub const MARGIN: Duration = Duration::from_secs(3);
+/// What is kept of that for the answer alone. A record that takes longer is left unwritten: Lambda would end the function in the middle of it, call that
+/// a failure, and invoke it again, which sends the message once more.
+pub const ANSWER: Duration = Duration::from_secs(1);
 /// How often an attempt that finds another under way looks whether that has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// What a replay of the archive tells nobody any more. Shorter than the records live ([`LIFETIME_SECONDS`]), so that of what it does tell it is still
@@ -106,11 +112,12 @@ impl<M: Mailer> Notifier<M> {
         self.table.meter().take()
     }
 
-    /// Takes one event, at `now`. An attempt that is under way elsewhere is waited for until `patience`.
+    /// Takes one event, at `now`, in an invocation that is killed at `deadline`. An attempt that is under way elsewhere is waited for while there is time
+    /// for one of its own.
     ///
     /// # Errors
     /// [`NotifyError`]: the event must come again.
-    pub async fn take(&self, delivery: &Delivery, now: Instant, patience: Clock) -> Result<Outcome, NotifyError> {
+    pub async fn take(&self, delivery: &Delivery, now: Instant, deadline: Clock) -> Result<Outcome, NotifyError> {
         let began = Clock::now();
         let event = delivery.event()?;
         let told_no_more = event.occurred_at.plus_seconds(MAX_REPLAY_AGE_SECONDS) < now;
@@ -120,10 +127,12 @@ impl<M: Mailer> Notifier<M> {
         // What is read is read before the claim, so that the lease covers the sending alone.
         let Some(message) = self.compose(&news).await? else { return Ok(Outcome::Nobody) };
         let claim = loop {
-            match self.claim(&event, now.plus_millis(millis(began.elapsed()))).await? {
+            match self.claim(&event, now.plus_millis(millis(began.elapsed())), deadline).await? {
                 Claim::Ours(claim) => break claim,
                 Claim::Settled => return Ok(Outcome::Known),
-                Claim::Anothers if Clock::now() + LOOK_AGAIN < patience => sleep(LOOK_AGAIN).await,
+                Claim::Anothers if Clock::now() + LOOK_AGAIN + SEND_UNTIL + MARGIN < deadline => {
+                    sleep(LOOK_AGAIN).await
+                }
                 Claim::Anothers => return Err(NotifyError::Claimed),
             }
         };
@@ -150,8 +159,8 @@ impl<M: Mailer> Notifier<M> {
     }
 
     /// Claims the message of an event for one attempt.
-    async fn claim(&self, event: &Event, now: Instant) -> Result<Claim, NotifyError> {
-        let until = Clock::now() + SEND_UNTIL;
+    async fn claim(&self, event: &Event, now: Instant, deadline: Clock) -> Result<Claim, NotifyError> {
+        let until = (Clock::now() + SEND_UNTIL).min(before(deadline, MARGIN));
         let claim = Mail {
             event_id: event.id.to_string(),
             expires_at: now.plus_seconds(LIFETIME_SECONDS),
@@ -161,7 +170,7 @@ impl<M: Mailer> Notifier<M> {
         // An event is told in one life: its id serves.
         let claim = Stored::new(claim, Born::new(event.id.as_str())?, now);
         match self.table.write(&mail::claim(&claim, now)?).await {
-            Ok(()) => Ok(Claim::Ours(Lease { mail: claim.data, until, now })),
+            Ok(()) => Ok(Claim::Ours(Lease { mail: claim.data, until, end: before(deadline, ANSWER), now })),
             Err(WriteError::Refused(Some(item))) => Ok(match Stored::<Mail>::from_item(*item)?.state {
                 MailState::Sent | MailState::Rejected => Claim::Settled,
                 MailState::Sending => Claim::Anothers,
@@ -174,20 +183,23 @@ impl<M: Mailer> Notifier<M> {
 
     /// Sends the message that was claimed.
     async fn once(&self, event: &Event, message: &Message, lease: Lease) -> Result<Outcome, NotifyError> {
-        let Lease { mail: claim, until, now } = lease;
+        let Lease { mail: claim, until, end, now } = lease;
         let sent = self.send(message, until).await;
         let state = match &sent {
             Ok(()) => MailState::Sent,
             Err(MailError::Rejected(_)) => MailState::Rejected,
             Err(error) => {
-                if error.is_certain() {
-                    self.release(&claim, now).await;
+                // Out of time, the next attempt waits for the lease.
+                if error.is_certain() && timeout_at(end, self.release(&claim, now)).await.is_err() {
+                    tracing::info!(event_id = event.id.as_str(), "no time was left to give a claim back");
                 }
                 return Err(error.clone().into());
             }
         };
         crash_point("notifier.sent");
-        self.settle(event, state, now).await;
+        if timeout_at(end, self.settle(event, state, now)).await.is_err() {
+            tracing::warn!(event_id = event.id.as_str(), "no time was left to record a message");
+        }
         match sent {
             Ok(()) => Ok(Outcome::Sent),
             Err(error) => {
@@ -259,7 +271,13 @@ enum Claim {
 struct Lease {
     mail: Mail,
     until: Clock,
+    /// When the invocation must answer.
+    end: Clock,
     now: Instant,
+}
+
+fn before(deadline: Clock, margin: Duration) -> Clock {
+    deadline.checked_sub(margin).unwrap_or(deadline)
 }
 
 fn millis(duration: Duration) -> i64 {

@@ -1,12 +1,12 @@
 //! Checkout: the cart becomes an order, and is gone, in the same transaction.
 
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Once, Problem, Request, Response, Store};
 use key_schema::cart;
 use key_schema::id::CustomerId;
 use key_schema::idempotency;
 use key_schema::instant::Instant;
 
-use crate::place::{Once, Wanted, WantedLine, is_live, place};
+use crate::place::{Wanted, WantedLine, place, replay};
 
 /// POST customers/{id}/cart/checkout. An Idempotency-Key may be given; without one a repetition finds the cart empty, because the cart's removal is
 /// part of the order's transaction.
@@ -15,15 +15,15 @@ pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, 
     let owner = request.owner(&customer_id)?;
     request.object()?.finish(())?;
     let caller = owner.caller();
-    let once = request.idempotency_key_optional()?.map(|key| Once::new(request, caller, key)).transpose()?;
+    let once = Once::optional(request)?;
     let now = Instant::now();
     let cart = store.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
     // The record after the cart: a first attempt that went through in between has taken the cart and left the record, never neither.
     if let Some(once) = &once
         && let Some(record) = store.table.get(&idempotency::get(once.scope())?).await?
-        && is_live(&record, now)
+        && let Some(first) = replay(store, once, Some(&record), now).await?
     {
-        return once.replay(store, &record).await;
+        return Ok(first);
     }
     let Some(cart) = cart.filter(|cart| !cart.lines.is_empty()) else {
         return Err(Problem::new(Code::CartEmpty, "There is nothing in the cart."));

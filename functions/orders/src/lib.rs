@@ -1,10 +1,12 @@
-//! Orders: placed in one transaction with their stock, moved through their life, listed by customer, status, shipment and product.
+//! Orders: placed with their stock, paid and refunded, moved through their life, invoiced, listed by customer, status, shipment and product.
 
 mod checkout;
+mod invoice;
 mod list;
 mod log;
 mod picking;
 mod place;
+mod refund;
 mod sales;
 mod status;
 mod view;
@@ -19,6 +21,9 @@ pub fn routes() -> Routes<Store> {
         .on("GET /v1/orders", |store, request| Box::pin(list::by_status(store, request)))
         .on("GET /v1/orders/{id}", |store, request| Box::pin(list::get(store, request)))
         .on("POST /v1/orders/{id}/status", |store, request| Box::pin(status::change(store, request)))
+        .on("POST /v1/orders/{id}/refunds", |store, request| Box::pin(refund::create(store, request)))
+        .on("POST /v1/orders/{id}/invoice", |store, request| Box::pin(invoice::issue(store, request)))
+        .on("GET /v1/invoices/{number}", |store, request| Box::pin(invoice::get(store, request)))
         .on("POST /v1/orders/{id}/log", |store, request| Box::pin(log::add(store, request)))
         .on("GET /v1/orders/{id}/log", |store, request| Box::pin(log::list(store, request)))
         .on("POST /v1/customers/{id}/cart/checkout", |store, request| Box::pin(checkout::checkout(store, request)))

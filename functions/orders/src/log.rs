@@ -5,7 +5,7 @@ use http_api::{Problem, Request, Response, Store};
 use key_schema::id::{LogId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::order::{self, LogLine, OrderLog};
+use key_schema::order::{self, LogLine, OrderLog, OrderStatus};
 use table::TransactError;
 
 use crate::view::no_such_order;
@@ -38,7 +38,8 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let parameters = [("order", order_id.as_str())];
     let page = request.page(&store.cursors, order::LOG.id, &parameters)?;
     let head = store.table.get(&order::head(&order_id)?).await?;
-    if head.is_none_or(|head| head.is_expired(Instant::now())) {
+    // One that is still being placed is nobody's to see.
+    if head.is_none_or(|head| head.status == OrderStatus::Placing || head.is_expired(Instant::now())) {
         return Err(no_such_order());
     }
     let query = order::log(&order_id)?.limit(page.limit()).after(page.after());

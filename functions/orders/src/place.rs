@@ -1,31 +1,36 @@
-//! Placing an order: everything in one transaction, or nothing.
+//! Placing an order: everything, or nothing.
 //!
 //! One BatchGet reads the customer, the products and the record of the idempotency key. One transaction then writes head, lines, first step of
 //! the history, the customer's copy, the claims on reference and idempotency key, and takes every line's pieces from stock on the condition that
-//! there are enough. What the transaction refuses, it names by position: each line that cannot be served gets its own entry in the answer.
+//! there are enough. What the transaction refuses, it names by position: each line that cannot be served gets its own entry in the answer. An order
+//! of more lines than a transaction takes is placed in several, and seen by nobody before the last ([`staging`]).
 //!
 //! A repeated request finds the record of its first attempt, before anything else is looked at: the first answer holds even where the world
 //! has changed since. Two attempts at the same time race for the record inside their transactions; the loser finds the winner's.
 
 use http_api::read::{array, instant, integer, money, parsed};
-use http_api::{Code, Problem, Request, Response, SignedIn, Store};
+use http_api::{Code, Once, Problem, Request, Response, SignedIn, Store};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
 use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, Stored};
 use key_schema::money::{Money, MoneyError};
+use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{
-    self, MAX_LINES, MAX_QUANTITY, Order, OrderLine, OrderStatus, Part, Placement, ReferenceClaim,
+    self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, Order, OrderLine, OrderStatus, Part, Placement, ReferenceClaim,
 };
 use key_schema::product::{Product, Stock};
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
-use table::{Refusal, TransactError};
+use staging::{Placing, StagingError};
+use table::{Refusal, TableError, TransactError};
 
 use crate::view::{Whole, location};
 
 /// How far ahead of this function's clock a `placed_at` may lie: clocks differ, histories do not begin in the future.
 const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
+/// No order is being placed for longer: the janitor has come long before.
+const LONGEST_PLACING_SECONDS: i64 = 60 * 60;
 /// More lines than this are not even read.
 const MAX_LINES_READ: usize = 10_000;
 /// The largest amount that a line may have been paid, in minor units.
@@ -57,59 +62,27 @@ pub struct WantedLine {
     pub total: Option<Money>,
 }
 
-/// The idempotency key of a request with what tells it from another request.
-#[derive(Debug)]
-pub struct Once {
-    scope: Scope,
-    hash: String,
-}
-
-impl Once {
-    /// From a request that has a key.
-    pub fn new(request: &Request<'_>, caller: &SignedIn, key: &str) -> Result<Self, Problem> {
-        let scope = Scope { caller: caller.id().to_string(), key: key.to_owned() };
-        Ok(Self { scope, hash: request.fingerprint()? })
-    }
-
-    /// Whose key, and which.
-    pub const fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
-    /// The first answer again, if the record is this request's.
-    pub async fn replay(&self, store: &Store, record: &IdempotencyRecord) -> Result<Response, Problem> {
-        if record.request_hash != self.hash {
-            return Err(Problem::new(Code::IdempotencyKeyReused, "This Idempotency-Key belongs to another request."));
-        }
-        let Answer::Order(id) = &record.answer else {
-            return Err(Problem::internal("the idempotency record of an order holds another answer"));
-        };
-        let items = store.table.query(&order::edit(id)?).await?.items;
-        let whole =
-            Whole::assemble(items).ok_or_else(|| Problem::internal("the order of an idempotency record is missing"))?;
-        Ok(created(&whole.into_placed()).header("idempotency-replayed", "true"))
-    }
-
-    fn claim(&self, order: &Stored<Order>, now: Instant) -> Result<Guarded, Problem> {
-        let record = IdempotencyRecord {
-            scope: self.scope.clone(),
-            request_hash: self.hash.clone(),
-            answer: Answer::Order(order.id.clone()),
-            expires_at: now.plus_seconds(idempotency::LIFETIME_SECONDS),
-        };
-        Ok(idempotency::claim(&Stored::new(record, order.meta.born.clone(), now), now)?)
-    }
-}
-
-/// Whether a record still counts.
-pub fn is_live(record: &IdempotencyRecord, now: Instant) -> bool {
-    record.expires_at > now
+/// The first answer again, if the record is this request's and still counts. It is made from the order's items: what they showed in it never changes.
+pub async fn replay(
+    store: &Store,
+    once: &Once,
+    record: Option<&IdempotencyRecord>,
+    now: Instant,
+) -> Result<Option<Response>, Problem> {
+    let Some(answer) = once.first(record, now)? else { return Ok(None) };
+    let Answer::Order(id) = answer else {
+        return Err(Problem::internal("the idempotency record of an order holds another answer"));
+    };
+    let items = store.table.query(&order::edit(id)?).await?.items;
+    // Its items may be on their way still: an order of many lines takes several transactions.
+    let whole = Whole::assemble(items).ok_or_else(Once::in_progress)?;
+    Ok(Some(created(&whole.into_placed()).header("idempotency-replayed", "true")))
 }
 
 /// POST orders.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
-    let once = Once::new(request, &caller, request.idempotency_key()?)?;
+    let once = Once::required(request)?;
     let wanted = read(request, &caller)?;
     request.owner(&wanted.customer_id)?;
     place(store, &caller, wanted, Some(&once), Some(once.scope()), None).await
@@ -167,43 +140,77 @@ pub async fn place(
     cart: Option<Guarded>,
 ) -> Result<Response, Problem> {
     let now = Instant::now();
-    let fits = |lines| {
-        order::actions(lines, wanted.reference.is_some(), once.is_some(), cart.is_some()) <= MAX_TRANSACTION_ACTIONS
-    };
-    let too_many = |most: usize| Problem::new(Code::TooManyLines, format!("An order has at most {most} lines."));
     if wanted.lines.len() > MAX_LINES {
-        return Err(too_many(MAX_LINES));
-    }
-    // A repetition of an order that did go through was within the limit, so nothing is lost by looking at it first.
-    if !fits(wanted.lines.len()) {
-        return Err(too_many((0..MAX_LINES).rev().find(|lines| fits(*lines)).unwrap_or(0)));
+        return Err(Problem::new(Code::TooManyLines, format!("An order has at most {MAX_LINES} lines.")));
     }
     let known = order::prepare(&wanted.customer_id, lookup, wanted.lines.iter().map(|line| &line.product_id))?;
     let mut known = store.table.batch_get(&known).await?.into_iter();
     let customer = known.next().flatten();
     if lookup.is_some()
         && let (Some(once), Some(Some(AnyEntity::IdempotencyRecord(record)))) = (once, known.next())
-        && is_live(&record, now)
+        && let Some(first) = replay(store, once, Some(&record), now).await?
     {
-        return once.replay(store, &record).await;
+        return Ok(first);
     }
     if customer.is_none() {
-        return Err(Problem::not_found("customer"));
+        return first_or(store, once, now, Problem::not_found("customer")).await;
     }
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), store.random()?);
-    let whole = assemble(store, &wanted, order_id, known.collect(), caller, now)?;
-    let claim = once.map(|once| once.claim(&whole.order, now)).transpose()?;
+    let whole = match assemble(store, &wanted, order_id, known.collect(), caller, now) {
+        Ok(whole) => whole,
+        // The first attempt may have been done while this one read, and the world have changed behind it.
+        Err(problem) => return first_or(store, once, now, problem).await,
+    };
+    let born = &whole.order.meta.born;
+    let claim = once.map(|once| once.claim(Answer::Order(whole.order.id.clone()), born.clone(), now)).transpose()?;
     let lines: Vec<Stored<OrderLine>> =
         whole.lines.iter().map(|line| Stored::new(line.clone(), whole.order.meta.born.clone(), now)).collect();
     let by = caller.id().as_str();
-    let transaction = order::place(Placement { order: &whole.order, lines: &lines, by, claim, cart })?;
-    match store.table.transact(&transaction).await {
-        Ok(()) => {
-            telemetry::crash_point("orders.placed");
-            Ok(created(&whole))
+    let actions = order::actions(lines.len(), wanted.reference.is_some(), once.is_some(), cart.is_some());
+    let refusals = if actions <= MAX_TRANSACTION_ACTIONS {
+        let transaction = order::place(Placement { order: &whole.order, lines: &lines, by, claim, cart })?;
+        match store.table.transact(&transaction).await {
+            Ok(()) => {
+                telemetry::crash_point("orders.placed");
+                return Ok(created(&whole));
+            }
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(TransactError::Table(error)) => return Err(error.into()),
         }
-        Err(TransactError::Refused(refusals)) => refused(store, once, refusals, now).await,
-        Err(TransactError::Table(error)) => Err(error.into()),
+    } else {
+        let mut order = whole.order.clone();
+        order.data.status = OrderStatus::Placing;
+        let work = Work::Placing { key: once.map(|once| once.scope().clone()), lines: 0 };
+        order.data.unfinished = Some(Unfinished { since: now, work });
+        match staging::place(&store.table, Placing { order: &order, lines: &lines, by, claim, cart }).await {
+            Ok(()) => return Ok(created(&whole)),
+            Err(StagingError::Refused(refusals)) => refusals,
+            Err(error) => return Err(staging_failed(error)),
+        }
+    };
+    match refused(store, once, &refusals, now).await {
+        Err(problem) => first_or(store, once, now, problem).await,
+        answer => answer,
+    }
+}
+
+/// The first answer if the request was done meanwhile, else this problem.
+async fn first_or(store: &Store, once: Option<&Once>, now: Instant, problem: Problem) -> Result<Response, Problem> {
+    if let Some(once) = once
+        && let Some(record) = store.table.get(&idempotency::get(once.scope())?).await?
+        && let Some(first) = replay(store, once, Some(&record), now).await?
+    {
+        return Ok(first);
+    }
+    Err(problem)
+}
+
+/// What a failure of work in several transactions means to a client.
+pub fn staging_failed(error: StagingError) -> Problem {
+    match error {
+        StagingError::Table(error) => error.into(),
+        StagingError::Contended => TableError::Contended.into(),
+        error => Problem::internal(error),
     }
 }
 
@@ -228,10 +235,13 @@ fn assemble(
     if !unknown.is_empty() {
         return Err(unknown_products(unknown));
     }
-    let total = order::total(lines.iter().map(|line| &line.total)).map_err(|error| {
-        Problem::new(Code::InvalidBody, "The order's total cannot be calculated.").error("/lines", error.to_string())
-    })?;
+    let refused =
+        |detail: String| Problem::new(Code::InvalidBody, "The order's total is refused.").error("/lines", detail);
+    let total = order::total(lines.iter().map(|line| &line.total)).map_err(|error| refused(error.to_string()))?;
     let total = total.ok_or_else(|| Problem::new(Code::InvalidBody, "An order has at least one line."))?;
+    if total.amount > MAX_TOTAL {
+        return Err(refused(format!("come to more than {MAX_TOTAL} minor units")));
+    }
     let order = Order {
         id,
         customer_id: wanted.customer_id.clone(),
@@ -242,7 +252,10 @@ fn assemble(
         total,
         line_count: u64::try_from(lines.len()).map_err(Problem::internal)?,
         expires_at: None,
+        unfinished: None,
         invoice_number: None,
+        paid_from_wallet: false,
+        refunded: 0,
     };
     let first = order::history(&order, order.status, order.placed_at, caller.id().as_str(), None);
     Ok(Whole { order: Stored::new(order, store.born(now)?, now), lines, history: vec![first] })
@@ -283,27 +296,26 @@ fn unknown_products(lines: impl IntoIterator<Item = u64>) -> Problem {
 async fn refused(
     store: &Store,
     once: Option<&Once>,
-    refusals: Vec<Refusal<Part>>,
+    refusals: &[Refusal<Part>],
     now: Instant,
 ) -> Result<Response, Problem> {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     if let (Some(once), Some(refusal)) = (once, of(Part::Idempotency)) {
         // The other of two concurrent attempts was first; what it did is the answer to both.
-        let record = decoded::<IdempotencyRecord>(refusal.item.as_deref()).filter(|record| is_live(record, now));
-        return match record {
-            Some(record) => once.replay(store, &record).await,
-            None => Err(Problem::new(
-                Code::IdempotencyInProgress,
-                "The first request with this Idempotency-Key is still running.",
-            )),
-        };
+        let record = decoded::<IdempotencyRecord>(refusal.item.as_deref());
+        return replay(store, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
     if let Some(refusal) = of(Part::Reference) {
         let problem = Problem::new(Code::AlreadyExists, "There is an order with this reference.");
-        let first = decoded::<ReferenceClaim>(refusal.item.as_deref());
-        return Err(match first {
-            Some(claim) => problem.location(location(&claim.order_id)),
-            None => problem,
+        let Some(claim) = decoded::<ReferenceClaim>(refusal.item.as_deref()) else { return Err(problem) };
+        // An order that is still being placed may be undone, and the reference be free again. One that has expired keeps it.
+        let first = store.table.get(&order::head(&claim.order_id)?).await?;
+        let long_ago = claim.meta.created_at.plus_seconds(LONGEST_PLACING_SECONDS) < now;
+        let placed = first.map_or(long_ago, |first| first.status != OrderStatus::Placing);
+        return Err(if placed {
+            problem.location(location(&claim.order_id))
+        } else {
+            Problem::new(Code::IdempotencyInProgress, "An order with this reference is being placed at the moment.")
         });
     }
     if of(Part::Customer).is_some() {
@@ -319,6 +331,10 @@ async fn refused(
             _ => None,
         })
         .collect();
+    if of(Part::Order).is_some() {
+        // The janitor has taken it for given up.
+        return Err(TableError::Contended.into());
+    }
     if short.is_empty() {
         // A fresh id that exists already.
         return Err(Problem::internal(format!(

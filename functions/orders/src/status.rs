@@ -1,19 +1,26 @@
 //! Moving an order through its life.
 
-use http_api::read::{one_of, text};
+use std::time::Duration;
+
+use http_api::read::{boolean, money, one_of, text};
 use http_api::{Code, Problem, Request, Response, Store};
-use key_schema::id::OrderId;
+use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
-use key_schema::order::{self, OrderStatus, Part, Step};
+use key_schema::money::Money;
+use key_schema::order::{self, MAX_TOTAL, Movement, OrderStatus, Part, RETURNED_AT_ONCE, Step};
 use table::TransactError;
 
+use crate::refund::{left, refundable, wallet_refused};
 use crate::view::{Whole, no_such_order};
+
+/// How long a request waits for the rest of a large order's stock.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What an order may be told to become.
 const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled", "returned"];
 
-/// POST orders/{id}/status. Head, status list, history, the customer's copy and, where goods return, every line's stock move in one transaction,
-/// on the condition that the head is at the version of the If-Match.
+/// POST orders/{id}/status. Head, status list, history, the customer's copy and, where goods return, the lines' stock move in one transaction,
+/// on the condition that the head is at the version of the If-Match. What it cannot hold of a large order's stock follows at once.
 pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;
@@ -30,7 +37,21 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
             tracking = body.refuse("tracking", "belongs to a shipped order");
         }
     }
-    let (to, note, carrier, tracking) = body.finish((to, note, carrier, tracking))?;
+    let pay_from_wallet = body.optional("pay_from_wallet", boolean);
+    // A field that only staff may give is an unknown field to everybody else.
+    let refund = if caller.is_staff() { body.optional("refund", money(0..=MAX_TOTAL)) } else { Some(None) };
+    let (to, note, carrier, tracking, pay_from_wallet, refund) =
+        body.finish((to, note, carrier, tracking, pay_from_wallet, refund))?;
+    let pay_from_wallet = pay_from_wallet == Some(true);
+    let misplaced = |field: &str, detail: &'static str| {
+        Err(Problem::new(Code::InvalidBody, "A field does not belong to this step.").error(field, detail))
+    };
+    if pay_from_wallet && to != OrderStatus::Paid {
+        return misplaced("/pay_from_wallet", "belongs to a paid order");
+    }
+    if refund.is_some() && !to.returns_stock() {
+        return misplaced("/refund", "belongs to a cancelled or returned order");
+    }
     let items = store.table.query(&order::edit(&id)?).await?.items;
     let mut whole = Whole::visible(items, Instant::now()).ok_or_else(no_such_order)?;
     // Somebody else's order is not there, whatever the version.
@@ -40,7 +61,8 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         return Err(Problem::version_mismatch());
     }
     let from = whole.order.status;
-    if !caller.is_staff() && to != OrderStatus::Cancelled {
+    let owners = to == OrderStatus::Cancelled || pay_from_wallet;
+    if !caller.is_staff() && !owners {
         return Err(Problem::new(Code::Forbidden, "This step is for staff only."));
     }
     if whole.order.expires_at.is_some() {
@@ -49,20 +71,27 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     if !from.may_become(to) {
         return Err(Problem::new(Code::IllegalTransition, format!("A {from} order cannot become {to}.")));
     }
-    if !caller.is_staff() && !from.owner_may(to) {
+    if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("A {from} order can be {to} by staff only.")));
     }
     // Two clocks may differ; the history is ordered by its instants and never runs backward.
     let last = whole.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
     let (at, by) = (Instant::now().max(last.plus_millis(1)), caller.id().as_str());
     let event = order::history(&whole.order, to, at, by, note.clone());
-    let step = Step { order: &whole.order, lines: &whole.lines, to, at, by, note, carrier, tracking };
+    let entry = EntryId::generate(at, store.random()?);
+    let money = movement(&whole, &entry, pay_from_wallet, to, refund)?;
+    let step = Step { order: &whole.order, lines: &whole.lines, to, at, by, note, carrier, tracking, money };
     match store.table.transact(&order::advance(step)?).await {
         Ok(()) => {}
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Order) => {
             return Err(Problem::version_mismatch());
         }
         Err(TransactError::Refused(refusals)) => {
+            if let Some(money) = money
+                && refusals.iter().any(|refusal| refusal.label == Part::Wallet)
+            {
+                return Err(wallet_refused(&refusals, money, &whole.order));
+            }
             return Err(Problem::internal(format!(
                 "unexpected refusal of {:?}",
                 refusals.first().map(|refusal| refusal.label)
@@ -70,8 +99,47 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         }
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
+    telemetry::crash_point("orders.moved");
+    if to.returns_stock()
+        && whole.lines.len() > RETURNED_AT_ONCE
+        && !matches!(tokio::time::timeout(PATIENCE, staging::give_back(&store.table, &id)).await, Ok(Ok(())))
+    {
+        // The step is taken; the janitor gives back what is left.
+        tracing::warn!(order = %id, "some of an order's stock is left to the janitor");
+    }
+    if let Some(Movement::Refund(_, amount)) = money {
+        whole.order.data.refunded = whole.order.refunded.saturating_add(amount);
+    }
     whole.order.data.status = to;
     whole.order.meta.version += 1;
     whole.history.push(event);
     Ok(Response::ok(&whole.view()).etag(whole.order.meta.version))
+}
+
+/// The money that moves with a step. What was paid from the wallet goes back there with the goods, all that is left of it unless staff say how much;
+/// what was paid otherwise only if they say so.
+fn movement<'a>(
+    whole: &Whole,
+    entry: &'a EntryId,
+    pay: bool,
+    to: OrderStatus,
+    refund: Option<Money>,
+) -> Result<Option<Movement<'a>>, Problem> {
+    let order = &whole.order;
+    if pay {
+        return Ok((order.total.amount > 0).then_some(Movement::Payment(entry)));
+    }
+    if !to.returns_stock() {
+        return Ok(None);
+    }
+    let amount = match refund {
+        Some(refund) if refund.amount > 0 => {
+            refundable(whole, refund, "/refund")?;
+            refund.amount
+        }
+        Some(_) => 0,
+        None if order.paid_from_wallet => left(order),
+        None => 0,
+    };
+    Ok((amount > 0).then_some(Movement::Refund(entry, amount)))
 }

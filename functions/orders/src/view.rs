@@ -26,7 +26,8 @@ impl Whole {
         Self::assemble(items).filter(|whole| !whole.order.is_expired(now))
     }
 
-    /// Sorts the items of an order's partition. An order that is still being placed is nobody's to see.
+    /// Sorts the items of an order's partition. An order that is still being placed is nobody's to see; and one that is read while its transaction is at
+    /// work may come in part, because a Query is not isolated from it: then it is not placed yet either.
     pub fn assemble(items: Vec<AnyEntity>) -> Option<Self> {
         let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
         for item in items {
@@ -38,6 +39,11 @@ impl Whole {
             }
         }
         let order = head.filter(|order| order.status != OrderStatus::Placing)?;
+        let is_whole = u64::try_from(lines.len()) == Ok(order.line_count)
+            && history.iter().any(|step| step.status == OrderStatus::Pending);
+        if !is_whole {
+            return None;
+        }
         Some(Self { order, lines, history })
     }
 
@@ -46,13 +52,15 @@ impl Whole {
         self.order.meta.version = 1;
         self.order.data.status = OrderStatus::Pending;
         self.order.data.invoice_number = None;
+        self.order.data.paid_from_wallet = false;
+        self.order.data.refunded = 0;
         self.history.retain(|step| step.status == OrderStatus::Pending);
         self
     }
 
     /// The order as JSON.
     pub fn view(&self) -> View<'_> {
-        let Order { id, customer_id, status, placed_at, reference, store_id, total, invoice_number, .. } =
+        let Order { id, customer_id, status, placed_at, reference, store_id, total, invoice_number, refunded, .. } =
             &self.order.data;
         View {
             id,
@@ -65,6 +73,7 @@ impl Whole {
             placed_at: *placed_at,
             history: self.history.iter().map(StepView::from).collect(),
             invoice_number: *invoice_number,
+            refunded: (*refunded > 0).then(|| Money::new(*refunded, total.currency)),
             version: self.order.meta.version,
         }
     }
@@ -98,6 +107,8 @@ pub struct View<'a> {
     placed_at: Instant,
     history: Vec<StepView<'a>>,
     invoice_number: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refunded: Option<Money>,
     version: u64,
 }
 

@@ -6,8 +6,12 @@
 //!
 //! What becomes of a record that is not one of ours:
 //! - without a usable sequence number: the invocation fails ([`BatchError`]). An answer could not name it, and leaving it out would lose it;
-//! - an item of an entity that this program does not know: ignored. It belongs to a newer version of the shop, whose consumer takes it;
+//! - an item of an entity that this program does not know: ignored, and settled with that. Nobody delivers the record again, so a newer version
+//!   of the shop that brings an entity and a sink for it begins with a backfill from the table;
 //! - everything else (no `entity`, keys that are not our PK and SK, a malformed image, an unknown event name): quarantined, alone.
+//!
+//! As deployed, the mapping's filter in template.yaml lets only known entities through, so an item without `entity` is dropped before it comes here.
+//! It is quarantined where no filter stands before: a replay, a redrive, a mapping of somebody else's.
 
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;

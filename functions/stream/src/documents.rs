@@ -54,8 +54,9 @@ fn tombstone(collection: Collection, id: String, rev: u64, at: Instant) -> Resul
 }
 
 /// The rev of a removal. The shop itself retires and never removes; an operator's removal outranks the state that it removed, or that state's
-/// record, delivered once more, would bring the document back. The price: an item put back by hand with its old rev is not found until its next
-/// change.
+/// record, delivered once more, would bring the document back. The price: a product that an operator removed by hand and that is created again begins
+/// at rev 1, behind the tombstone, and is not found until its rev has grown beyond it, or the index is rebuilt without tombstones (`ops search
+/// rebuild --restored`). An order that is restored from the archive goes on beyond the tombstone.
 const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }

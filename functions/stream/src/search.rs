@@ -7,7 +7,8 @@
 //! delivered; an older one is answered with a conflict, which is success here. A removal is a write as well, a tombstone, because the engine
 //! forgets the version of a deleted document after a minute. Sequence numbers and clocks decide nothing.
 //!
-//! For the same reason records of one item may be folded: only the one of the highest rev is sent, and a batch is one bulk call.
+//! For the same reason records of one item may be folded: only the one of the highest rev is sent, and a batch is one bulk call. If the engine refuses
+//! that call because of one document, the client splits it ([`search_index::SearchClient::bulk`]): that document is refused, the others are written.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

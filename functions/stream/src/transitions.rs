@@ -57,10 +57,10 @@ impl Rules {
             return Ok(None);
         }
         let crossed = match before {
-            // A product that comes into the catalogue with little or nothing in stock did not run low.
+            // A product that comes into the catalogue with little or nothing in stock did not run low, whether it is new or comes back.
             Before::Absent => false,
             Before::Unreadable => return Err(UnreadableOldImage),
-            Before::Known(old) => old.available >= threshold,
+            Before::Known(old) => old.sellable && old.available >= threshold,
         };
         let low = || StockLow { product_id: new.product_id.clone(), available: new.available, threshold };
         Ok(crossed.then(|| (&new.meta, low().into())))

@@ -1,7 +1,17 @@
-//! What an endpoint has taken, kept to be looked at: the newest, up to a bound.
+//! What an endpoint has taken, kept to be looked at: the newest, up to a bound. A file lets the newest of them outlive
+//! the process.
 
 use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// How many are there again after a restart. The file holds twice as many at most.
+const RESTORED: usize = 20_000;
 
 /// A part of what was taken, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +35,41 @@ pub(crate) struct Log<T> {
 struct Kept<T> {
     items: VecDeque<T>,
     dropped: u64,
+    history: Option<History>,
 }
 
-impl<T: Clone> Log<T> {
+/// One JSON text a line for each of them.
+#[derive(Debug)]
+struct History {
+    path: PathBuf,
+    file: File,
+    lines: usize,
+}
+
+impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
     pub(crate) const fn new(capacity: usize) -> Self {
-        Self { kept: Mutex::new(Kept { items: VecDeque::new(), dropped: 0 }), capacity }
+        Self { kept: Mutex::new(Kept { items: VecDeque::new(), dropped: 0, history: None }), capacity }
+    }
+
+    /// Begins with what was taken before, as the file says, and keeps there what is taken from now on. What cannot be read
+    /// of it is passed over: it is only looked at.
+    pub(crate) fn open(path: &Path, capacity: usize) -> io::Result<Self> {
+        let (mut newest, mut line) = (VecDeque::new(), Vec::new());
+        let mut reader = BufReader::new(OpenOptions::new().read(true).append(true).create(true).open(path)?);
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            if newest.len() == RESTORED.min(capacity) {
+                newest.pop_front();
+            }
+            newest.push_back(std::mem::take(&mut line));
+        }
+        let items: VecDeque<T> = newest.iter().filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let history = Some(History::written(path, &items)?);
+        Ok(Self { kept: Mutex::new(Kept { items, dropped: 0, history }), capacity })
     }
 
     pub(crate) fn push(&self, item: T) {
         let mut kept = self.lock();
+        kept.note(&item);
         if kept.items.len() == self.capacity {
             kept.items.pop_front();
             kept.dropped += 1;
@@ -61,6 +97,46 @@ impl<T: Clone> Log<T> {
     }
 }
 
+impl<T: Serialize> Kept<T> {
+    fn note(&mut self, item: &T) {
+        let Some(history) = &mut self.history else { return };
+        let mut noted = history.add(item);
+        if history.lines >= 2 * RESTORED {
+            let newest = self.items.iter().skip(self.items.len().saturating_sub(RESTORED - 1)).chain([item]);
+            noted = noted.and_then(|()| History::written(&history.path, newest)).map(|anew| *history = anew);
+        }
+        if let Err(error) = noted {
+            tracing::warn!(%error, path = %history.path.display(), "what is taken from now on is kept in memory only");
+            self.history = None;
+        }
+    }
+}
+
+impl History {
+    /// A file with just these.
+    fn written<'a, T: Serialize + 'a>(path: &Path, items: impl IntoIterator<Item = &'a T>) -> io::Result<Self> {
+        let next = path.with_extension("next");
+        let (mut text, mut lines) = (Vec::new(), 0);
+        for item in items {
+            serde_json::to_writer(&mut text, item)?;
+            text.push(b'\n');
+            lines += 1;
+        }
+        fs::write(&next, text)?;
+        let file = OpenOptions::new().append(true).open(&next)?;
+        fs::rename(&next, path)?;
+        Ok(Self { path: path.to_owned(), file, lines })
+    }
+
+    fn add(&mut self, item: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(item)?;
+        line.push(b'\n');
+        self.file.write_all(&line)?;
+        self.lines += 1;
+        Ok(())
+    }
+}
+
 impl<T> Kept<T> {
     fn total(&self) -> u64 {
         self.dropped.saturating_add(length(self.items.len()))
@@ -73,6 +149,7 @@ fn length(count: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -85,5 +162,21 @@ mod tests {
         assert_eq!(log.page(4, 2), Page { items: vec![5], next: 5, more: false });
         assert_eq!(log.page(5, 2), Page { items: vec![], next: 5, more: false });
         assert_eq!(log.page(u64::MAX, 2), Page { items: vec![], next: 5, more: false });
+    }
+    #[test]
+    fn the_newest_are_there_again_and_the_file_is_bounded() {
+        let path = std::env::temp_dir().join(format!("bodega-log-{:016x}", fastrand::u64(..)));
+        let log = Log::open(&path, 100_000).unwrap();
+        (0..45_000).for_each(|n| log.push(n));
+        drop(log);
+        assert!(fs::read_to_string(&path).unwrap().lines().count() < 40_000);
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"[7").unwrap();
+        let log: Log<u32> = Log::open(&path, 100_000).unwrap();
+        log.push(45_000);
+        let all = log.page(0, 100_000);
+        // The line that was cut off took a place.
+        assert_eq!(all.items, (25_001..=45_000).collect::<Vec<_>>());
+        assert_eq!((all.next, log.dropped()), (20_000, 0));
+        fs::remove_file(path).unwrap();
     }
 }

@@ -14,7 +14,10 @@ use emulators::faults::{Fault, FaultKind};
 use serde_json::json;
 
 async fn start() -> (EventBusServer, Client) {
-    let server = EventBusServer::start(&["bodega".to_owned()]).await.unwrap();
+    of(EventBusServer::start(&["bodega".to_owned()]).await.unwrap())
+}
+
+fn of(server: EventBusServer) -> (EventBusServer, Client) {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new("us-east-1"))
@@ -46,6 +49,26 @@ fn numbers(published: &[Published]) -> Vec<usize> {
 
 fn fail(server: &EventBusServer, kind: FaultKind, count: Option<u32>, seed: u64) {
     server.faults().add(Fault { kind, rate: 1.0, count, seed }).unwrap();
+}
+
+#[tokio::test]
+async fn what_was_taken_is_there_again_and_what_cannot_be_kept_is_refused() {
+    let file = std::env::temp_dir().join(format!("bodega-events-{:016x}", fastrand::u64(..)));
+    for (run, before) in [(1, vec![]), (2, vec![1])] {
+        let accept = move |event: &Published| match event.detail["n"].as_u64() {
+            Some(7) => Err(std::io::Error::other("full")),
+            _ => Ok(()),
+        };
+        let server = EventBusServer::open(&["bodega".to_owned()], &file, Box::new(accept)).await.unwrap();
+        assert_eq!(numbers(&server.published(0, 10).items), before);
+        let (server, client) = of(server);
+        let mut subscriber = server.subscribe(10);
+        let put = put(&client, [entry(7), entry(run)]).await.unwrap();
+        let codes: Vec<_> = put.entries().iter().map(|entry| entry.error_code()).collect();
+        assert_eq!(codes, [Some("InternalException"), None]);
+        assert_eq!(numbers(&[subscriber.recv().await.unwrap()]), [run]);
+    }
+    std::fs::remove_file(file).unwrap();
 }
 
 #[tokio::test]

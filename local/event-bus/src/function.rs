@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::pending::Work;
-use crate::{CallError, Invoke, Pace, Queue};
+use crate::{CallError, Invoke, Message, Pace, Queue};
 
 /// Events of one function that are taken and not finished. Beyond it, publishers wait.
 const CAPACITY: usize = 1000;
@@ -82,7 +82,7 @@ async fn work_off(caller: Arc<Caller>, mut events: mpsc::Receiver<(Value, Work)>
                     let caller = Arc::clone(&caller);
                     calls.spawn(async move {
                         caller.finish(&event).await;
-                        drop(work);
+                        work.finish();
                     });
                 }
                 None => break,
@@ -148,7 +148,8 @@ impl Caller {
             "responseContext": {"statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled"},
             "responsePayload": {"errorMessage": error.to_string()},
         });
-        if let Err(error) = queue.give_up(record.to_string()) {
+        let message = Message::new(record.to_string());
+        if let Err(error) = queue.give_up(message, &self.settings.arn, event.clone()) {
             tracing::error!(%error, function = self.settings.arn, "an event is lost");
         }
     }

@@ -13,9 +13,10 @@
 //!
 //! Delivery is at least once, as on AWS, and everything is bounded: a bus whose targets cannot keep up
 //! makes publishers wait. Waits are those of [`Pace`], much shorter than AWS's; counts and ages are the
-//! template's.
+//! template's. With a [`Journal`], what is under way and what was given up outlives the process.
 
 mod function;
+mod journal;
 mod mapping;
 mod pace;
 mod pending;
@@ -26,10 +27,11 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 pub use function::{AsyncFunction, AsyncSettings};
+pub use journal::{Accepted, Journal, Unsettled};
 pub use mapping::{QueueMapping, QueueMappingSettings};
 pub use pace::Pace;
 pub use pending::{Pending, Work};
-pub use queue::{Message, Queue, QueueFull, QueueSettings};
+pub use queue::{GivenUp, Message, Queue, QueueFull, QueueSettings};
 pub use rules::{EventBus, Rule, Target, TargetKind};
 
 /// Calls a function and waits for its answer.

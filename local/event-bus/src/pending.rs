@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
+
+use crate::Journal;
 
 /// The events that are on their way and the messages that wait, each until its last consequence is over:
 /// a target has taken it, its function has finished it, or a dead-letter queue has it.
@@ -17,15 +20,24 @@ struct Open {
     numbers: BTreeSet<u64>,
 }
 
-/// Something under way, until its last clone is dropped: whoever hands it on hands this on with it, so
+/// Something under way, until its last clone is finished or dropped: whoever hands it on hands this on with it, so
 /// that what follows from it is waited for like itself.
-#[derive(Debug, Clone)]
-pub struct Work(#[expect(dead_code, reason = "lives to be dropped")] Arc<Ticket>);
+///
+/// To drop one is to abandon it, as happens when a system ends: nobody waits for it any more, but a journal keeps
+/// what it was about, to be done again.
+#[derive(Debug)]
+pub struct Work {
+    ticket: Arc<Ticket>,
+    finished: bool,
+}
 
 #[derive(Debug)]
 struct Ticket {
     number: u64,
     open: watch::Sender<Open>,
+    /// Where it is noted by which id, once all of it is finished.
+    journal: Option<(Arc<Journal>, String)>,
+    abandoned: AtomicBool,
 }
 
 impl Default for Pending {
@@ -38,13 +50,24 @@ impl Pending {
     /// Something begins.
     #[must_use]
     pub fn begin(&self) -> Work {
+        self.open(None)
+    }
+
+    /// Something begins that a journal keeps under this id until it is finished.
+    #[must_use]
+    pub fn begin_kept(&self, journal: &Arc<Journal>, id: &str) -> Work {
+        self.open(Some((Arc::clone(journal), id.to_owned())))
+    }
+
+    fn open(&self, journal: Option<(Arc<Journal>, String)>) -> Work {
         let mut number = 0;
         self.0.send_modify(|open| {
             number = open.next;
             open.next += 1;
             open.numbers.insert(number);
         });
-        Work(Arc::new(Ticket { number, open: self.0.clone() }))
+        let ticket = Ticket { number, open: self.0.clone(), journal, abandoned: AtomicBool::new(false) };
+        Work { ticket: Arc::new(ticket), finished: false }
     }
 
     /// How much is under way.
@@ -61,8 +84,34 @@ impl Pending {
     }
 }
 
+impl Work {
+    /// This part of it is over.
+    pub fn finish(mut self) {
+        self.finished = true;
+    }
+}
+
+impl Clone for Work {
+    fn clone(&self) -> Self {
+        Self { ticket: Arc::clone(&self.ticket), finished: false }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.ticket.abandoned.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Drop for Ticket {
     fn drop(&mut self) {
+        if let Some((journal, id)) = &self.journal
+            && !*self.abandoned.get_mut()
+        {
+            journal.settle(id);
+        }
         self.open.send_modify(|open| {
             open.numbers.remove(&self.number);
         });

@@ -1,13 +1,15 @@
-//! A queue as SQS's standard queues are, in memory.
+//! A queue as SQS's standard queues are, in memory. A journal keeps what was given up.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::Journal;
 use crate::pending::Work;
 
 /// Messages that a queue holds. SQS has no such bound, but also does not live in this process.
@@ -22,9 +24,11 @@ pub struct QueueSettings {
     pub visibility_timeout: Duration,
     /// Where a message goes, and after how many receptions. Without it a message is handed out for ever.
     pub redrive: Option<(Arc<Queue>, u32)>,
+    /// What keeps the messages that are given up to this queue.
+    pub journal: Option<Arc<Journal>>,
 }
 
-/// A standard queue. How long messages are kept is not enforced: nothing here lives that long.
+/// A standard queue. How long messages are kept is not enforced.
 #[derive(Debug)]
 pub struct Queue {
     settings: QueueSettings,
@@ -33,7 +37,7 @@ pub struct Queue {
 }
 
 /// A message that was received.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Its id, for as long as it lives.
     pub id: String,
@@ -49,13 +53,33 @@ pub struct Message {
     pub receive_count: u32,
 }
 
+/// A message in a dead-letter queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GivenUp {
+    /// ARN of the queue that it lies in.
+    pub queue: String,
+    /// The message.
+    pub message: Message,
+    /// ARN of the queue or function that it was meant for.
+    pub to: String,
+    /// What that is to be given again: the event.
+    pub event: Value,
+}
+
 #[derive(Debug)]
 struct Stored {
     message: Message,
     /// Hidden until then.
     visible_at: Instant,
-    /// A message is work to be done; one that was given up is not.
-    _work: Option<Work>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// A message is work to be done.
+    Work(Work),
+    /// One that was given up is not. It was meant for this ARN, which is to be given this event again.
+    GivenUp { to: String, event: Value },
 }
 
 /// A queue holds as many messages as it can.
@@ -81,12 +105,57 @@ impl Queue {
     /// # Errors
     /// [`QueueFull`].
     pub fn send(&self, body: String, work: Work) -> Result<(), QueueFull> {
-        self.keep(Message::new(body), Some(work))
+        self.keep(Message::new(body), Content::Work(work))
     }
 
-    /// Adds what was given up elsewhere: nobody is expected to work on it.
-    pub(crate) fn give_up(&self, body: String) -> Result<(), QueueFull> {
-        self.keep(Message::new(body), None)
+    /// Adds what was given up elsewhere, where `to` was to have `event`: nobody is expected to work on it.
+    pub(crate) fn give_up(&self, message: Message, to: &str, event: Value) -> Result<(), QueueFull> {
+        let given_up = GivenUp { queue: self.arn().to_owned(), message, to: to.to_owned(), event };
+        let Some(journal) = &self.settings.journal else { return self.restore(given_up) };
+        let id = given_up.message.id.clone();
+        // First, so that nothing follows from it that the journal does not know yet.
+        journal.give_up(given_up.clone());
+        self.restore(given_up).inspect_err(|_| journal.settle(&id))
+    }
+
+    /// Adds a message that was given up to this queue before, as its journal says.
+    ///
+    /// # Errors
+    /// [`QueueFull`].
+    pub fn restore(&self, given_up: GivenUp) -> Result<(), QueueFull> {
+        let GivenUp { message, to, event, .. } = given_up;
+        self.keep(message, Content::GivenUp { to, event })
+    }
+
+    /// The messages that were given up to this queue, oldest first.
+    #[must_use]
+    pub fn given_up(&self) -> Vec<GivenUp> {
+        self.lock().iter().filter_map(|stored| self.as_given_up(stored)).collect()
+    }
+
+    /// How many messages were given up to this queue.
+    #[must_use]
+    pub fn count_given_up(&self) -> usize {
+        self.lock().iter().filter(|stored| matches!(stored.content, Content::GivenUp { .. })).count()
+    }
+
+    /// Takes the oldest message out that was given up to this queue and meant for one of `to`.
+    pub(crate) fn take_given_up(&self, to: impl Fn(&str) -> bool) -> Option<GivenUp> {
+        let mut messages = self.lock();
+        let meant = |stored: &Stored| matches!(&stored.content, Content::GivenUp { to: arn, .. } if to(arn));
+        let index = messages.iter().position(meant)?;
+        self.as_given_up(&messages.remove(index)?)
+    }
+
+    fn as_given_up(&self, stored: &Stored) -> Option<GivenUp> {
+        let Content::GivenUp { to, event } = &stored.content else { return None };
+        let (queue, message) = (self.arn().to_owned(), stored.message.clone());
+        Some(GivenUp { queue, message, to: to.clone(), event: event.clone() })
+    }
+
+    /// What keeps the messages that are given up to it.
+    pub(crate) const fn journal(&self) -> Option<&Arc<Journal>> {
+        self.settings.journal.as_ref()
     }
 
     /// At most `limit` messages that are not hidden, oldest first. They are hidden from others until
@@ -105,10 +174,12 @@ impl Queue {
             if let Some((dead, most)) = &self.settings.redrive
                 && stored.message.receive_count >= *most
                 // Without room there it stays here, and is handed out once more.
-                && dead.keep(stored.message.clone(), None).is_ok()
+                && dead.give_up(stored.message.clone(), self.arn(), stored.event()).is_ok()
             {
                 tracing::warn!(queue = self.arn(), receptions = stored.message.receive_count, "a message is given up");
-                messages.remove(index);
+                if let Some(Stored { content: Content::Work(work), .. }) = messages.remove(index) {
+                    work.finish();
+                }
                 continue;
             }
             stored.message.receive_count += 1;
@@ -140,7 +211,18 @@ impl Queue {
 
     /// Removes a message by the receipt of its last reception; an older receipt does nothing.
     pub fn delete(&self, receipt: &str) {
-        self.lock().retain(|stored| stored.message.receipt != receipt);
+        let mut messages = self.lock();
+        let Some(index) = messages.iter().position(|stored| stored.message.receipt == receipt) else { return };
+        let Some(stored) = messages.remove(index) else { return };
+        drop(messages);
+        match stored.content {
+            Content::Work(work) => work.finish(),
+            Content::GivenUp { .. } => {
+                if let Some(journal) = &self.settings.journal {
+                    journal.settle(&stored.message.id);
+                }
+            }
+        }
     }
 
     /// Shows a message again after `wait`, by the receipt of its last reception.
@@ -157,12 +239,12 @@ impl Queue {
         self.lock().iter().map(|stored| stored.message.clone()).collect()
     }
 
-    fn keep(&self, message: Message, work: Option<Work>) -> Result<(), QueueFull> {
+    fn keep(&self, message: Message, content: Content) -> Result<(), QueueFull> {
         let mut messages = self.lock();
         if messages.len() >= CAPACITY {
             return Err(QueueFull);
         }
-        messages.push_back(Stored { message, visible_at: Instant::now(), _work: work });
+        messages.push_back(Stored { message, visible_at: Instant::now(), content });
         drop(messages);
         self.arrived.notify_waiters();
         Ok(())
@@ -173,8 +255,15 @@ impl Queue {
     }
 }
 
+impl Stored {
+    /// What the message holds, which is an event where it came from a bus.
+    fn event(&self) -> Value {
+        serde_json::from_str(&self.message.body).unwrap_or_else(|_| self.message.body.as_str().into())
+    }
+}
+
 impl Message {
-    fn new(body: String) -> Self {
+    pub(crate) fn new(body: String) -> Self {
         let id = uuid::Uuid::new_v4().to_string();
         Self { id, receipt: String::new(), body, sent: SystemTime::now(), first_received: None, receive_count: 0 }
     }

@@ -1,5 +1,6 @@
 //! The bus: which targets get an event, and what becomes of it when one cannot be given it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +10,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::pending::Work;
-use crate::{AsyncFunction, Pace, Queue};
+use crate::pending::{Pending, Work};
+use crate::{AsyncFunction, GivenUp, Message, Pace, Queue};
 
 /// Events on their way to a target. Beyond it, publishers wait.
 const CAPACITY: usize = 1000;
+/// How handing over is tried again of what is put back: an operator who does it looks at what becomes of it.
+const REDRIVE_RETRIES: u32 = 20;
+const REDRIVE_AGE: Duration = Duration::from_secs(3600);
 
 /// A rule of a bus.
 #[derive(Clone)]
@@ -90,6 +94,38 @@ impl EventBus {
             }
         }
     }
+
+    /// Puts the oldest message that was given up to `dead` back to the one of `targets`, by ARN, that it was meant for.
+    /// `false`: there is none.
+    pub async fn redrive(&self, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, pending: &Pending) -> bool {
+        // Before the message is taken, so that none is in between when nobody waits any more.
+        let Ok(place) = self.deliveries.reserve().await else { return false };
+        let Some(given_up) = dead.take_given_up(|to| targets.contains_key(to)) else { return false };
+        let work = match dead.journal() {
+            Some(journal) => {
+                journal.redrive(&given_up.message.id);
+                pending.begin_kept(journal, &given_up.message.id)
+            }
+            None => pending.begin(),
+        };
+        if let Some(delivery) = Delivery::again(given_up, dead, targets, work) {
+            place.send(delivery);
+        }
+        true
+    }
+
+    /// Hands over a message that was put back before, as the journal says, without having come to an end.
+    pub async fn redrive_again(
+        &self,
+        given_up: GivenUp,
+        dead: &Arc<Queue>,
+        targets: &HashMap<String, TargetKind>,
+        work: Work,
+    ) {
+        if let Some(delivery) = Delivery::again(given_up, dead, targets, work) {
+            let _ = self.deliveries.send(delivery).await;
+        }
+    }
 }
 
 async fn deliver(mut incoming: mpsc::Receiver<Delivery>, pace: Pace) {
@@ -109,12 +145,23 @@ async fn deliver(mut incoming: mpsc::Receiver<Delivery>, pace: Pace) {
 }
 
 impl Delivery {
+    /// What was given up to `dead`. `None` when there is nobody any more that it was meant for.
+    fn again(given_up: GivenUp, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, work: Work) -> Option<Self> {
+        let target = Target {
+            kind: targets.get(&given_up.to)?.clone(),
+            maximum_retries: REDRIVE_RETRIES,
+            maximum_age: REDRIVE_AGE,
+            dead_letter: Some(Arc::clone(dead)),
+        };
+        Some(Self { rule: "redrive".to_owned(), target, event: given_up.event, work })
+    }
+
     async fn run(self, pace: Pace) {
         let begun = Instant::now();
         let mut attempts = 0_u32;
         loop {
             let error = match self.hand_over().await {
-                Ok(()) => return,
+                Ok(()) => break,
                 Err(error) => error,
             };
             attempts += 1;
@@ -128,8 +175,9 @@ impl Delivery {
                 continue;
             };
             self.give_up(condition, attempts - 1, &error);
-            return;
+            break;
         }
+        self.work.finish();
     }
 
     async fn hand_over(&self) -> Result<(), String> {
@@ -138,7 +186,11 @@ impl Delivery {
                 function.take(self.event.clone(), self.work.clone()).await.map_err(|error| error.to_string())
             }
             TargetKind::Queue(queue) => {
-                queue.send(self.event.to_string(), self.work.clone()).map_err(|error| error.to_string())
+                let body = match &self.event {
+                    Value::String(text) => text.clone(),
+                    event => event.to_string(),
+                };
+                queue.send(body, self.work.clone()).map_err(|error| error.to_string())
             }
         }
     }
@@ -154,7 +206,11 @@ impl Delivery {
             "EXHAUSTED_RETRY_CONDITION": condition,
             "RETRY_ATTEMPTS": retries,
         });
-        if let Err(error) = queue.give_up(body.to_string()) {
+        let to = match &self.target.kind {
+            TargetKind::Function(function) => function.arn(),
+            TargetKind::Queue(queue) => queue.arn(),
+        };
+        if let Err(error) = queue.give_up(Message::new(body.to_string()), to, self.event.clone()) {
             tracing::error!(%error, rule = self.rule, "an event is lost");
         }
     }

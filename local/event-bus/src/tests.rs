@@ -12,6 +12,8 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 
+mod journal;
+
 type Script = dyn Fn(usize, &Value) -> Result<Value, CallError> + Send + Sync;
 
 /// A function whose answer to each call, by its index and its event, is scripted.
@@ -50,7 +52,11 @@ impl Invoke for Function {
                 calls.len() - 1
             };
             tokio::task::yield_now().await;
-            (self.script)(index, &event).map(|answer| answer.to_string().into())
+            let answer = (self.script)(index, &event);
+            if answer == Err(hangs()) {
+                std::future::pending::<()>().await;
+            }
+            answer.map(|answer| answer.to_string().into())
         })
     }
 }
@@ -59,9 +65,14 @@ fn failed() -> CallError {
     CallError::Failed("scripted".to_owned())
 }
 
+/// What a function answers that never does.
+fn hangs() -> CallError {
+    CallError::NotCalled("hangs".to_owned())
+}
+
 fn queue(redrive: Option<(Arc<Queue>, u32)>) -> Arc<Queue> {
     let arn = "arn:aws:sqs:r:a:q".to_owned();
-    Queue::new(QueueSettings { arn, visibility_timeout: Duration::from_secs(180), redrive })
+    Queue::new(QueueSettings { arn, visibility_timeout: Duration::from_secs(180), redrive, journal: None })
 }
 
 fn asynchronous(function: &Function, dead: &Arc<Queue>) -> Arc<AsyncFunction> {
@@ -254,6 +265,6 @@ async fn what_was_given_up_is_no_work_to_wait_for() {
     asynchronous(&function, &dead).take(json!({}), pending.begin()).await.unwrap();
     // Dropped with the call under way: nobody waits for it either.
     settle(&pending).await;
-    dead.give_up("x".to_owned()).unwrap();
+    dead.give_up(Message::new("x".to_owned()), "arn", Value::Null).unwrap();
     assert_eq!((pending.count(), dead.contents().len()), (0, 1));
 }

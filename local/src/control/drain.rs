@@ -47,7 +47,12 @@ pub(super) async fn drain(
     let lag: usize = progress.mappings.iter().map(|mapping| mapping.pending).sum();
     if drained.is_err() {
         let events = control.subscribers.pending();
-        let message = format!("the consumer has not caught up: {lag} records and {events} deliveries to go");
+        let mut message = format!("the consumer has not caught up: {lag} records and {events} deliveries to go");
+        // What cannot be read is not counted.
+        let mut shards = progress.mappings.iter().flat_map(|mapping| &mapping.shards);
+        if let Some(trouble) = shards.find_map(|shard| shard.trouble.as_ref()) {
+            message = format!("{message}, and those that cannot be read: {trouble}");
+        }
         return Err(Problem::timed_out(message));
     }
     control.index.refresh().await.map_err(|error| Problem::failed(&error))?;
@@ -55,7 +60,7 @@ pub(super) async fn drain(
         let counted = control.index.count(collection).await;
         counted.map_err(|error| Problem::failed(&error))
     };
-    Ok(Json(json!({
+    let mut answer = json!({
         "records": records,
         "quarantined": objects::quarantined(&control)?,
         "lag": 0,
@@ -63,7 +68,14 @@ pub(super) async fn drain(
             "products": count(Collection::Products).await?,
             "orders": count(Collection::Orders).await?,
         },
-    })))
+    });
+    let failures = control.subscribers.count_failures();
+    if failures > 0
+        && let Some(answer) = answer.as_object_mut()
+    {
+        answer.insert("failures".to_owned(), failures.into());
+    }
+    Ok(Json(answer))
 }
 
 /// Subscribers write to the table, which its stream passes on, so that one follows the other until no new event

@@ -3,8 +3,10 @@
 
 mod drain;
 mod events;
+mod failures;
 mod faults;
 mod index;
+mod invoke;
 mod objects;
 mod paging;
 mod problem;
@@ -47,8 +49,11 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/_local/mail", get(events::mail))
         .route("/_local/archive", get(objects::archive))
         .route("/_local/quarantine", get(objects::quarantine))
+        .route("/_local/failures", get(failures::list))
+        .route("/_local/failures/redrive", post(failures::redrive))
         .route("/_local/environment", get(environment))
         .route("/_local/ttl-sweep", post(sweep))
+        .route("/_local/invoke/{function}", post(invoke::invoke))
         .route("/_local/faults", get(faults::list).post(faults::add).delete(faults::clear))
         .with_state(control)
 }

@@ -9,6 +9,13 @@ use serde_json::Value;
 
 /// How many times a call is made before its failure counts.
 const ATTEMPTS: u32 = 6;
+/// What the shop answers while somebody else is at it: an order of many lines is being placed under the same key or reference.
+const IN_PROGRESS: &str = "idempotency_in_progress";
+/// How long to wait for somebody else before asking again.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How often. Who died over an order leaves it to the janitor, who comes by every minute and leaves work alone that is younger than a minute: these are
+/// 150 seconds.
+const PAUSES: u32 = 30;
 /// How long one call may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -31,6 +38,24 @@ pub struct Answer {
     pub code: Option<String>,
     /// The body; null where it is not JSON.
     pub body: Value,
+}
+
+impl Answer {
+    /// Somebody else is at the same thing: neither done nor refused.
+    fn is_in_progress(&self) -> bool {
+        self.status == StatusCode::CONFLICT && self.code.as_deref() == Some(IN_PROGRESS)
+    }
+
+    /// The shop could not attend to it now.
+    fn is_busy(&self) -> bool {
+        self.status.is_server_error() || self.status == StatusCode::TOO_MANY_REQUESTS
+    }
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.status, self.code.as_deref().unwrap_or_default())
+    }
 }
 
 impl Client {
@@ -56,8 +81,8 @@ impl Client {
         self.retried.load(Ordering::Relaxed)
     }
 
-    /// A POST, made again after a failure that may pass. Every call of the import can be repeated: orders carry a key, and everything else says that it
-    /// is there already.
+    /// A POST, made again after what may pass. Every call of the import can be repeated: orders carry a key, and everything else says that it is there
+    /// already.
     ///
     /// # Errors
     /// What the last attempt failed with.
@@ -68,38 +93,103 @@ impl Client {
         body: String,
         key: Option<&str>,
     ) -> Result<Answer, String> {
-        let mut wait = Duration::from_millis(100);
-        let mut last = String::new();
-        for attempt in 0..ATTEMPTS {
-            if attempt > 0 {
-                self.retried.fetch_add(1, Ordering::Relaxed);
-                tokio::time::sleep(wait).await;
-                wait *= 2;
-            }
-            let mut request = self
-                .http
-                .request(Method::POST, format!("{}{path}", self.base))
-                .header(CONTENT_TYPE, content_type)
-                .header(AUTHORIZATION, format!("Bearer {}", self.token))
-                .body(body.clone());
-            if let Some(key) = key {
-                request =
-                    request.header(HeaderName::from_static("idempotency-key"), format!("import-{}-{key}", self.run));
-            }
-            match request.send().await {
-                Ok(answer) => {
-                    let status = answer.status();
-                    let text = answer.text().await.unwrap_or_default();
-                    let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-                    let code = body.get("code").and_then(Value::as_str).map(str::to_owned);
-                    if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS {
-                        return Ok(Answer { status, code, body });
+        self.persist(|| self.send(path, content_type, &body, key)).await
+    }
+
+    /// Sends until there is an answer that counts: neither of a busy shop, nor that somebody else is at the same thing.
+    async fn persist(&self, send: impl AsyncFn() -> Result<Answer, String>) -> Result<Answer, String> {
+        let (mut attempts, mut wait, mut pauses) = (1, Duration::from_millis(100), 0);
+        loop {
+            let error = match send().await {
+                Ok(answer) if answer.is_in_progress() => {
+                    if pauses == PAUSES {
+                        return Err(answer.to_string());
                     }
-                    last = format!("{status} {}", code.unwrap_or_default());
+                    pauses += 1;
+                    self.retried.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
                 }
-                Err(error) => last = error.to_string(),
+                Ok(answer) if !answer.is_busy() => return Ok(answer),
+                Ok(answer) => answer.to_string(),
+                Err(error) => error,
+            };
+            if attempts == ATTEMPTS {
+                return Err(error);
             }
+            attempts += 1;
+            self.retried.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(wait).await;
+            wait *= 2;
         }
-        Err(last)
+    }
+
+    async fn send(&self, path: &str, content_type: &str, body: &str, key: Option<&str>) -> Result<Answer, String> {
+        let mut request = self
+            .http
+            .request(Method::POST, format!("{}{path}", self.base))
+            .header(CONTENT_TYPE, content_type)
+            .header(AUTHORIZATION, format!("Bearer {}", self.token))
+            .body(body.to_owned());
+        if let Some(key) = key {
+            request = request.header(HeaderName::from_static("idempotency-key"), format!("import-{}-{key}", self.run));
+        }
+        let answer = request.send().await.map_err(|error| error.to_string())?;
+        let status = answer.status();
+        let text = answer.text().await.unwrap_or_default();
+        let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let code = body.get("code").and_then(Value::as_str).map(str::to_owned);
+        Ok(Answer { status, code, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn answer(status: u16, code: &str) -> Result<Answer, String> {
+        let status = StatusCode::from_u16(status).unwrap();
+        Ok(Answer { status, code: Some(code.to_owned()), body: Value::Null })
+    }
+
+    /// What a call comes to whose attempts are answered like this, how long that takes, and how many attempts were made again.
+    async fn outcome(answers: impl IntoIterator<Item = Result<Answer, String>>) -> (Result<String, String>, u64, u64) {
+        let answers: Mutex<VecDeque<_>> = Mutex::new(answers.into_iter().collect());
+        let client = Client::new(String::new(), String::new(), String::new()).unwrap();
+        let begun = Instant::now();
+        let outcome = client.persist(async || answers.lock().unwrap().pop_front().unwrap()).await;
+        assert!(answers.lock().unwrap().is_empty(), "given up before its time");
+        (outcome.map(|answer| answer.to_string()), begun.elapsed().as_secs(), client.retried())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_somebody_else_is_at_is_asked_for_again_until_the_janitor_has_been_there() {
+        let in_progress = || answer(409, IN_PROGRESS);
+        let waited = (0..30).map(|_| in_progress()).chain([answer(201, "")]);
+        assert_eq!(outcome(waited).await, (Ok("201 Created ".to_owned()), 150, 30));
+        let for_ever = (0..31).map(|_| in_progress());
+        assert_eq!(outcome(for_ever).await, (Err("409 Conflict idempotency_in_progress".to_owned()), 150, 30));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_somebody_else_leaves_a_busy_shop_its_attempts() {
+        let mixed = [answer(409, IN_PROGRESS), Err("reset".to_owned())].into_iter();
+        let mixed = mixed.chain((0..4).map(|_| answer(503, "throttled"))).chain([answer(201, "")]);
+        assert_eq!(outcome(mixed).await, (Ok("201 Created ".to_owned()), 8, 6));
+        let busy = (0..6).map(|_| answer(429, "throttled"));
+        assert_eq!(outcome(busy).await, (Err("429 Too Many Requests throttled".to_owned()), 3, 5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_counts_at_once() {
+        let refused = outcome([answer(409, "insufficient_stock")]).await;
+        assert_eq!(refused, (Ok("409 Conflict insufficient_stock".to_owned()), 0, 0));
     }
 }

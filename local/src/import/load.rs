@@ -76,7 +76,7 @@ impl Outcome {
             Ok(Answer { status, code: Some(code), .. }) if status.is_client_error() && !is_ours(status) => {
                 Self::Refused(code)
             }
-            Ok(Answer { status, code, .. }) => Self::Failed(format!("{status} {}", code.unwrap_or_default())),
+            Ok(answer) => Self::Failed(answer.to_string()),
             Err(error) => Self::Failed(error),
         }
     }

@@ -8,7 +8,8 @@ use tokio::sync::watch;
 
 use crate::ledger::Ledger;
 use crate::{
-    Destination, Filter, Invoke, MappingProgress, MappingSettings, Pace, Record, SettingsError, ShardProgress, Start,
+    Destination, Filter, Invoke, MappingProgress, MappingSettings, Pace, Record, SettingsError, ShardProgress,
+    SourceError, Start,
 };
 
 /// A function to be fed from the stream.
@@ -131,6 +132,7 @@ impl MappingState {
                 shard_id: shard.id.clone(),
                 position: marks.ledger.position().cloned(),
                 finished: marks.finished,
+                trouble: marks.trouble.clone(),
             });
         }
         progress
@@ -159,6 +161,8 @@ pub(crate) struct Marks {
     pub(crate) started: bool,
     /// Whether it is closed and everything in it is settled.
     pub(crate) finished: bool,
+    /// Why the last read failed, if it did.
+    pub(crate) trouble: Option<SourceError>,
     /// The nudge after which the last read began that found no more records.
     end_seen: Option<u64>,
     /// The latest time of creation among the records read.
@@ -176,6 +180,7 @@ impl ShardState {
                 ledger: Ledger::default(),
                 started: false,
                 finished: false,
+                trouble: None,
                 end_seen: None,
                 newest: SystemTime::UNIX_EPOCH,
             }),

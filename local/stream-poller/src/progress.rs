@@ -1,4 +1,4 @@
-use crate::SequenceNumber;
+use crate::{SequenceNumber, SourceError};
 
 /// How far a poller has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,4 +39,6 @@ pub struct ShardProgress {
     pub position: Option<SequenceNumber>,
     /// Whether the shard is closed and everything in it settled.
     pub finished: bool,
+    /// Why it cannot be read, when the last read failed: what is unread is not counted anywhere.
+    pub trouble: Option<SourceError>,
 }

@@ -63,6 +63,7 @@ impl Reader {
             match self.page(&start, iterator.take()).await {
                 Ok(page) => {
                     trouble.reset();
+                    self.shard.marks().trouble = None;
                     let is_empty = page.records.is_empty();
                     if let Some(last) = page.records.last() {
                         start = Start::After(last.sequence().clone());
@@ -85,6 +86,8 @@ impl Reader {
                 Err(SourceError::Trimmed) => start = Start::TrimHorizon,
                 Err(error) => {
                     tracing::warn!(%error, shard = self.shard.id, "the stream cannot be read");
+                    self.shard.marks().trouble = Some(error);
+                    self.mapping.tell();
                     sleep(trouble.next()).await;
                 }
             }

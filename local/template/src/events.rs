@@ -1,4 +1,4 @@
-//! What invokes a function: routes of the HTTP API, mappings of the table's stream and of queues.
+//! What invokes a function: routes of the HTTP API, mappings of the table's stream and of queues, schedules.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,9 +7,8 @@ use std::time::Duration;
 use event_pattern::{Dialect, Pattern};
 use serde_json::Value as Json;
 
-use crate::TemplateError;
 use crate::section::Section;
-use crate::storage::{self, QueueMapping};
+use crate::{Template, TemplateError, schedule, storage};
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
@@ -93,8 +92,7 @@ pub(crate) fn read(
     properties: &Section,
     root: &Section,
     routes: &mut Vec<(Route, usize)>,
-    streams: &mut Vec<StreamMapping>,
-    queues: &mut Vec<QueueMapping>,
+    template: &mut Template,
 ) -> Result<(), TemplateError> {
     let Some(events) = properties.get("Events")? else {
         return Ok(());
@@ -107,8 +105,9 @@ pub(crate) fn read(
             "HttpApi" => {
                 routes.push((read_route(function, &settings, root)?, settings.line()));
             }
-            "DynamoDB" => streams.push(read_stream(function, &name, &settings)?),
-            "SQS" => queues.push(storage::read_mapping(function, &name, &settings)?),
+            "DynamoDB" => template.streams.push(read_stream(function, &name, &settings)?),
+            "SQS" => template.queue_mappings.push(storage::read_mapping(function, &name, &settings)?),
+            "Schedule" => template.schedules.push(schedule::read(function, &name, &settings)?),
             other => return Err(kind.error(format!("events of type {other} are not known here"))),
         }
     }

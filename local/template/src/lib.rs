@@ -1,5 +1,5 @@
 //! Reads the SAM template: the table, the functions, the routes, the mappings of streams and queues, the
-//! bus and its rules, and the buckets that a deployment would have, as typed values.
+//! schedules, the bus and its rules, and the buckets that a deployment would have, as typed values.
 //!
 //! `template.yaml` is the single source of these settings. The local system builds itself from what
 //! this crate reads, and tests compare with it what code has to name as well (a route, an index, an
@@ -21,6 +21,7 @@ mod error;
 mod events;
 mod function;
 mod intrinsics;
+mod schedule;
 mod section;
 mod storage;
 mod table;
@@ -33,6 +34,7 @@ pub use deployment::Deployment;
 pub use error::TemplateError;
 pub use events::{Destination, Route, StartingPosition, StreamMapping};
 pub use function::{Asynchronous, Function, Statement};
+pub use schedule::Schedule;
 pub use storage::{Bucket, Queue, QueueMapping, Redrive};
 pub use table::{Index, KeyAttributes, Projection, TableDefinition};
 pub use yaml::parse as parse_yaml;
@@ -59,6 +61,8 @@ pub struct Template {
     pub queues: Vec<Queue>,
     /// Every mapping of a queue to a function, in the order of the template.
     pub queue_mappings: Vec<QueueMapping>,
+    /// Every schedule, in the order of the template.
+    pub schedules: Vec<Schedule>,
     /// Every bucket, in the order of the template.
     pub buckets: Vec<Bucket>,
 }
@@ -113,6 +117,7 @@ impl Template {
             rules: Vec::new(),
             queues: Vec::new(),
             queue_mappings: Vec::new(),
+            schedules: Vec::new(),
             buckets: Vec::new(),
         };
         for (id, resource) in resources.entries()? {
@@ -125,8 +130,7 @@ impl Template {
                 "AWS::Serverless::Function" => {
                     let properties = resource.require("Properties")?;
                     template.functions.push(function::read(&id, arn()?, &properties, globals.as_ref())?);
-                    let (streams, queues) = (&mut template.streams, &mut template.queue_mappings);
-                    events::read(&id, &properties, &root, &mut routes, streams, queues)?;
+                    events::read(&id, &properties, &root, &mut routes, &mut template)?;
                 }
                 "AWS::Events::EventBus" => {
                     template.buses.push(bus::read_bus(&id, name, &resource.require("Properties")?)?);

@@ -17,15 +17,16 @@ use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use objects::ObjectStore;
 use serde::Serialize;
-use serde_json::Value;
 use table::Table;
 
 pub use restore::{Restored, restore_object, restore_order};
 
 use crate::error::OpsError;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Shown};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// What the names of all archived items begin with.
+const PREFIX: &str = "expired/";
 /// Entries that are asked for at once.
 const PAGE: usize = 100;
 
@@ -67,8 +68,14 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
             let listed = list(&Table::from_env().await?, &day).await?;
             Ok(Outcome::new(&listed, true))
         }
-        Command::Show { name } => show(&store().await?, &name).await,
+        Command::Show { name } => {
+            check(&name)?;
+            show(&store().await?, &name).await
+        }
         Command::Restore(args) => {
+            for name in &args.names {
+                check(name)?;
+            }
             let (table, store) = (Table::from_env().await?, store().await?);
             let until = Instant::now().plus_seconds(i64::from(args.days) * DAY_SECONDS);
             let mut restored = Restored::default();
@@ -129,19 +136,17 @@ pub async fn list(table: &Table, day: &str) -> Result<Listed, OpsError> {
     }
 }
 
-#[derive(Serialize)]
-struct Shown(Value);
-
-impl fmt::Display for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
+/// Refuses a name that is of something else.
+fn check(name: &str) -> Result<(), OpsError> {
+    if name.starts_with(PREFIX) {
+        return Ok(());
     }
+    Err(OpsError::Usage(format!("{name:?} is no archived item: see `ops archive list`")))
 }
 
 async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
     let Some(body) = store.get(name).await? else {
         return Err(OpsError::Failed(format!("{name} is not there")));
     };
-    let shown = serde_json::from_slice(&body).map_err(OpsError::failed)?;
-    Ok(Outcome::new(&Shown(shown), true))
+    Ok(Outcome::new(&Shown::new(&body), true))
 }

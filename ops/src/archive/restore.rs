@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use futures::{StreamExt as _, TryStreamExt as _};
 use key_schema::archive::{restore, restored};
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
-use key_schema::item::{Entity as _, Item};
+use key_schema::item::{Entity as _, Item, Stored};
 use key_schema::order::{self, CustomerOrder, Order};
 use objects::ObjectStore;
 use serde::Serialize;
+use serde_dynamo::AttributeValue;
 use stream::archive::{self, Archived};
 use stream::sequence::SequenceNumber;
 use table::{Table, WriteError};
@@ -19,6 +21,8 @@ use crate::error::OpsError;
 
 /// Objects that are listed at once.
 const PAGE: u16 = 1_000;
+/// Objects that are read at once.
+const CONCURRENCY: usize = 16;
 
 /// What came of restoring.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -59,7 +63,8 @@ impl fmt::Display for Restored {
     }
 }
 
-/// Restores the item of an object; for the head of an order, the order. A session or cart then lives `until` an instant.
+/// Restores the item of an object; for the head of an order, the order. Another part of an order comes back alone only while the head is there: without
+/// it nobody would find it, and it would never expire. A session or cart then lives `until` an instant.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -76,12 +81,31 @@ pub async fn restore_object(
     };
     match restored(archived.item, Instant::now(), until) {
         Ok(AnyEntity::Order(order)) => restore_order(table, store, &order.id).await,
-        Ok(entity) => put(table, &entity).await,
+        Ok(entity) => match headless(table, &entity).await? {
+            Some(reason) => Ok(Restored::failed(format_args!("{name}: {reason}"))),
+            None => put(table, &entity).await,
+        },
         Err(error) => Ok(Restored::failed(format_args!("{name}: {error}"))),
     }
 }
 
-/// Restores an order: its lines and history, its customer's copy, and its head, in this order.
+/// Why a part of an order cannot come back alone; `None` when it can, or when it is no part of an order.
+async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, OpsError> {
+    let id = match entity {
+        AnyEntity::OrderLine(line) => &line.order_id,
+        AnyEntity::OrderStatusEvent(event) => &event.order_id,
+        AnyEntity::CustomerOrder(copy) => &copy.id,
+        _ => return Ok(None),
+    };
+    let items = table.query(&order::edit(id)?).await?.items;
+    let lives_on = |item: &AnyEntity| matches!(item, AnyEntity::Order(head) if head.expires_at.is_none());
+    Ok((!items.iter().any(lives_on)).then(|| {
+        format!("it is a part of order {id}, whose head is not there: give the name of the head, or --order {id}")
+    }))
+}
+
+/// Restores an order: its lines and history, its customer's copy, and its head, in this order. The head is put only when every line that it counts is
+/// there: the archive gets an order item by item, and may not have all of it yet. How many steps its history has nobody counts.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -109,60 +133,100 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
             return Ok(result);
         }
     }
+    if let Some(reason) = lacking(table, &head).await? {
+        result.failed.push(reason);
+        return Ok(result);
+    }
     result.add(put(table, &AnyEntity::Order(head)).await?);
     Ok(result)
 }
+
+/// What is lacking of an order but its head, as the table has it now.
+async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, OpsError> {
+    let (mut lines, mut going) = (0_u64, false);
+    for item in table.query(&order::edit(&head.id)?).await?.items {
+        match item {
+            AnyEntity::OrderLine(line) => {
+                lines += 1;
+                going |= line.expires_at.is_some();
+            }
+            AnyEntity::OrderStatusEvent(event) => going |= event.expires_at.is_some(),
+            _ => {}
+        }
+    }
+    if going {
+        return Ok(Some(GOING.to_owned()));
+    }
+    let (id, count) = (&head.id, head.line_count);
+    Ok((lines != count).then(|| {
+        format!("order {id}: {lines} of its {count} lines are there or in the archive: try again when all are archived")
+    }))
+}
+
+/// Why an order cannot be restored that DynamoDB has removed in part only.
+const GOING: &str = "a part of the order has expired and is not yet removed: try again in some days";
 
 /// Puts an item where there is none.
 async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
     match table.write(&restore(entity)?).await {
         Ok(()) => Ok(Restored { restored: 1, ..Restored::default() }),
-        Err(WriteError::Refused(present)) if is_going(entity, present.as_deref()) => {
-            Ok(Restored::failed("a part of the order has expired and is not yet removed: try again in some days"))
-        }
+        Err(WriteError::Refused(present)) if is_going(entity, present.as_deref()) => Ok(Restored::failed(GOING)),
         Err(WriteError::Refused(_)) => Ok(Restored { there: 1, ..Restored::default() }),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
-/// Whether what lies there is part of a retired order that DynamoDB has removed in part only: it would go while the rest comes back.
+/// Whether what lies there is part of a retired order that DynamoDB has removed in part only: it would go while the rest comes back. Judged by
+/// `expires_at`, which the head has before it has its time to live.
 fn is_going(entity: &AnyEntity, present: Option<&Item>) -> bool {
     let lives_on = !matches!(entity, AnyEntity::Session(_) | AnyEntity::Cart(_));
-    lives_on && present.is_some_and(|present| present.get("ttl").is_some())
+    lives_on && present.is_some_and(|present| present.get("expires_at").is_some())
 }
 
-/// The archived items under a prefix by the hash of their key; of a key that expired more than once the last.
+/// The archived items under a prefix by the hash of their key; of a key that expired more than once the one with the highest `rev`, and of those the
+/// one that was removed last. Not that of the highest sequence number: the stream of a table that was restored from a backup counts anew.
 async fn newest(store: &ObjectStore, prefix: &str) -> Result<BTreeMap<String, Item>, OpsError> {
-    let mut names: BTreeMap<String, (SequenceNumber, String)> = BTreeMap::new();
+    let mut found: BTreeMap<String, (u64, Archived)> = BTreeMap::new();
     let mut after = None;
     // Ends with the objects: every page begins behind the one before.
     loop {
         let page = store.list(prefix, after.as_deref(), PAGE).await?;
-        for object in page.items {
-            let Some((hash, removal)) = parse(&object.name) else { continue };
-            match names.get(&hash) {
-                Some((known, _)) if *known >= removal => {}
-                _ => drop(names.insert(hash, (removal, object.name))),
+        let archived = futures::stream::iter(page.items)
+            .map(|object| async move {
+                let Some(hash) = parse(&object.name) else { return Ok(None) };
+                let Some(body) = store.get(&object.name).await? else { return Ok(None) };
+                let archived = decode(&object.name, &body).map_err(OpsError::Failed)?;
+                let rev = rev(&archived.item).ok_or_else(|| OpsError::Failed(format!("{} has no rev", object.name)))?;
+                Ok::<_, OpsError>(Some((hash, rev, archived)))
+            })
+            .buffered(CONCURRENCY)
+            .try_collect::<Vec<_>>()
+            .await?;
+        for (hash, rev, archived) in archived.into_iter().flatten() {
+            match found.get(&hash) {
+                Some((known, other)) if (*known, other.removed_at) > (rev, archived.removed_at) => {}
+                _ => drop(found.insert(hash, (rev, archived))),
             }
         }
         match page.next {
             Some(next) => after = Some(next),
-            None => break,
+            None => return Ok(found.into_iter().map(|(hash, (_, archived))| (hash, archived.item)).collect()),
         }
     }
-    let mut items = BTreeMap::new();
-    for (hash, (_, name)) in names {
-        if let Some(body) = store.get(&name).await? {
-            items.insert(hash, decode(&name, &body).map_err(OpsError::Failed)?.item);
-        }
-    }
-    Ok(items)
 }
 
-/// The hash of the key and the removal that an object is named for.
-fn parse(name: &str) -> Option<(String, SequenceNumber)> {
+/// The hash of the key that an object is named for.
+fn parse(name: &str) -> Option<String> {
     let (hash, removal) = name.rsplit('/').next()?.strip_suffix(".json")?.split_once('-')?;
-    Some((hash.to_owned(), removal.parse().ok()?))
+    removal.parse::<SequenceNumber>().ok()?;
+    Some(hash.to_owned())
+}
+
+fn rev(item: &Item) -> Option<u64> {
+    match item.get("rev")? {
+        AttributeValue::N(rev) => rev.parse().ok(),
+        _ => None,
+    }
 }
 
 fn decode(name: &str, body: &[u8]) -> Result<Archived, String> {

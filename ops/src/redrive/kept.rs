@@ -10,6 +10,8 @@ use crate::error::OpsError;
 /// What the names of batches begin with that Lambda gave up (Lambda developer guide, "Capturing discarded batches for a DynamoDB event
 /// source").
 const LAMBDA: &str = "aws/lambda/";
+/// Every sink that there is.
+pub(crate) const ALL: [&str; 4] = ["search", "bus", "audit", "derived"];
 /// Names that are asked for at once.
 const PAGE: u16 = 1_000;
 
@@ -82,6 +84,13 @@ pub(crate) async fn read(store: &ObjectStore, name: &str) -> Result<Option<Vec<u
     Ok(store.get(name).await?)
 }
 
+/// Whether there is such an object: S3 deletes what is not there, too. It need not be one that can be read.
+pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, OpsError> {
+    // Of all names that begin so this is the first.
+    let page = store.list(name, None, 1).await?;
+    Ok(page.items.first().is_some_and(|object| object.name == name))
+}
+
 impl Kept {
     /// Decodes an object of this name.
     ///
@@ -144,14 +153,13 @@ impl Kept {
         }
     }
 
-    /// The sinks that have not taken it. For a batch those of its function, or all where that is not known: every sink can take a record twice.
+    /// The sinks that are to take it: of a record those that have not, of a batch all. Which sinks a function had when it gave a batch up cannot be told
+    /// from its name (`StreamEvents` has those of the index too while the consumers are folded), and every sink can take a record twice.
     #[must_use]
     pub fn sinks(&self) -> Vec<&str> {
         match self {
             Self::Record(record) => record.consumer.split(',').collect(),
-            Self::Batch(batch) if batch.request.function.contains("StreamSearch") => vec!["search"],
-            Self::Batch(batch) if batch.request.function.contains("StreamEvents") => vec!["bus", "audit", "derived"],
-            Self::Batch(_) => vec!["search", "bus", "audit", "derived"],
+            Self::Batch(_) => ALL.to_vec(),
         }
     }
 

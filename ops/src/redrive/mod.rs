@@ -1,8 +1,9 @@
 //! `ops redrive`: stream records and batches that were set aside, looked at, replayed and discarded.
 //!
 //! In the bucket of failed records lie records that a sink refused (`quarantine/`, one object a record and consumer) and batches that Lambda gave up
-//! (`aws/lambda/`). Both hold the records whole, so both can be replayed: through the consumer's own code, over the sinks that have not taken
-//! them. An object goes when every record in it is durable, and not before.
+//! (`aws/lambda/`). Both hold the records whole, so both can be replayed: through the consumer's own code, a record over the sinks that have
+//! not taken it, a batch over all. The search index is the exception: of the records only the keys count there ([`Present`]). An object goes when every
+//! record in it is durable, and not before.
 
 mod kept;
 mod present;
@@ -18,7 +19,7 @@ use objects::ObjectStore;
 pub use kept::{Kept, names};
 pub use present::Present;
 pub use replay::{FromEnvironment, Replayed, Sinks, replay};
-pub use show::{Listed, list};
+pub use show::{Discarded, Listed, list, show};
 
 use crate::error::OpsError;
 use crate::outcome::Outcome;
@@ -75,7 +76,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
             let listed = list(&store).await?;
             Ok(Outcome::new(&listed, true))
         }
-        Command::Show { name } => show::show(&store, &name).await,
+        Command::Show { name } => show(&store, &name).await,
         Command::Replay(chosen) => {
             let names = chosen.names(&store).await?;
             let replayed = replay(&store, &FromEnvironment::new().await?, &names).await?;
@@ -84,9 +85,10 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Discard { chosen, yes } => {
             let names = chosen.names(&store).await?;
             if !yes && !confirmed(names.len())? {
-                return Ok(Outcome::new(&show::Discarded(0), names.is_empty()));
+                return Ok(Outcome::new(&Discarded::default(), names.is_empty()));
             }
-            discard(&store, &names).await
+            let discarded = discard(&store, &names).await?;
+            Ok(Outcome::new(&discarded, discarded.gone.is_empty()))
         }
     }
 }
@@ -102,17 +104,23 @@ fn confirmed(objects: usize) -> Result<bool, OpsError> {
     Ok(answer.trim() == "yes")
 }
 
-async fn discard(store: &ObjectStore, names: &[String]) -> Result<Outcome, OpsError> {
+/// Deletes objects without taking their records.
+///
+/// # Errors
+/// [`OpsError::Usage`] for a name that is of something else; then nothing is deleted.
+pub async fn discard(store: &ObjectStore, names: &[String]) -> Result<Discarded, OpsError> {
+    names.iter().try_for_each(|name| kept::check(name))?;
     let bar = Progress::new("discard", u64::try_from(names.len()).ok());
-    stream::iter(names)
+    let gone = stream::iter(names)
         .map(|name| async {
-            kept::check(name)?;
+            let is_there = kept::is_there(store, name).await?;
             store.delete(name).await?;
             bar.step(1);
-            Ok::<_, OpsError>(())
+            Ok::<_, OpsError>((!is_there).then(|| name.clone()))
         })
-        .buffer_unordered(CONCURRENCY)
-        .try_collect::<Vec<()>>()
+        .buffered(CONCURRENCY)
+        .try_collect::<Vec<_>>()
         .await?;
-    Ok(Outcome::new(&show::Discarded(names.len()), true))
+    let gone: Vec<String> = gone.into_iter().flatten().collect();
+    Ok(Discarded { objects: names.len() - gone.len(), gone })
 }

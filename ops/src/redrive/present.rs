@@ -1,21 +1,21 @@
-//! The search sink of a replay: it indexes what is in the table now, whatever the records say.
+//! The search index of a replay: it gets what is in the table now, whatever the records say.
 //!
-//! A record that was set aside is old, and what made it fail may be in it: a name too long for the engine, say, and since corrected. So each item that the
-//! records are about is read strongly and its present state is written, under its own `rev`. If there is none any more, a tombstone beyond the
-//! newest state that the records know of is.
+//! A record that was set aside is old, and what made it fail may be in it: a name too long for the engine, or an item that nobody can read, and since
+//! mended. So of the records only the keys are needed: each item that they are about is read strongly and its present state is written, under its own
+//! `rev`. If there is none any more, a tombstone beyond the newest state that the records know of is; where no record can be read, beyond what the
+//! index holds.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use futures::future::BoxFuture;
 use key_schema::instant::Instant;
-use key_schema::item::Item;
+use key_schema::item::{Item, MAX_COUNT, key_of};
 use key_schema::key::Key;
-use search_index::{BulkOperation, BulkOutcome, SearchClient, SearchError, document_id};
-use stream::batch::Record;
+use search_index::{BulkOperation, BulkOutcome, Collection, SearchClient, SearchError, document_id};
+use serde::Deserialize;
+use stream::batch::{Batch, Event, Record};
 use stream::documents::written;
-use stream::lane::{Lane, lanes};
-use stream::ledger::{Ledger, Reason, Verdict};
-use stream::sink::Sink;
+use stream::lane::lanes;
+use stream::ledger::Reason;
 
 use crate::items::Items;
 use crate::search::expected;
@@ -23,11 +23,18 @@ use crate::search::expected;
 /// The status of a document that the engine does not like, as opposed to one of the call or the index.
 const BAD_DOCUMENT: u16 = 400;
 
-/// The sink.
+/// The index, and the table that it follows.
 #[derive(Debug)]
 pub struct Present {
     client: SearchClient,
     items: Items,
+}
+
+/// An item that records are about.
+struct Touched<'r> {
+    key: Key,
+    /// The records that can be read.
+    records: Vec<&'r Record<'r>>,
 }
 
 impl Present {
@@ -37,97 +44,119 @@ impl Present {
         Self { client, items }
     }
 
-    async fn write(&self, lanes: &[Lane<'_>]) -> Vec<Verdict> {
-        let keys: Vec<Key> =
-            lanes.iter().filter_map(|lane| lane.first()).map(|(_, record)| record.key.clone()).collect();
-        let present = match self.items.get(&keys).await {
-            Ok(present) => present,
-            Err(error) => return vec![Verdict::Failed(Reason::new("table", error)); lanes.len()],
+    /// Indexes the present state of the items that the records are about; gives the reasons why not all of it is durable.
+    pub async fn take(&self, event: &Event) -> Vec<Reason> {
+        let batch = match Batch::decode(event) {
+            Ok(batch) => batch,
+            Err(error) => return vec![Reason::new("malformed_record", error)],
         };
-        let mut verdicts = Vec::with_capacity(lanes.len());
+        let (touched, mut reasons) = touched(&batch);
+        let keys: Vec<Key> = touched.iter().map(|touched| touched.key.clone()).collect();
+        let mut present = match self.items.get(&keys).await {
+            Ok(present) => present,
+            Err(error) => return vec![Reason::new("table", error)],
+        };
         let mut operations = Vec::new();
-        for lane in lanes {
-            // `None` until the engine has answered.
-            verdicts.push(match operation(lane, &present) {
-                Ok(None) => Some(Verdict::Done),
-                Ok(Some(operation)) => {
-                    operations.push(operation);
-                    None
-                }
-                Err(reason) => Some(Verdict::Refused(reason)),
-            });
+        for touched in &touched {
+            let operation = match present.remove(&touched.key) {
+                Some(item) => expected(item)
+                    .map(|expected| expected.map(|expected| expected.operation))
+                    .map_err(|error| Reason::new("malformed_item", error)),
+                None => self.absent(touched).await,
+            };
+            match operation {
+                Ok(operation) => operations.extend(operation),
+                Err(reason) => reasons.push(reason),
+            }
         }
-        let mut outcomes = self.bulk(&operations).await.into_iter();
-        let unanswered = || Verdict::Failed(Reason::new("index_unavailable", "no answer"));
-        verdicts.into_iter().map(|verdict| verdict.or_else(|| outcomes.next()).unwrap_or_else(unanswered)).collect()
+        reasons.extend(self.write(&operations).await);
+        reasons
     }
 
-    async fn bulk(&self, operations: &[BulkOperation]) -> Vec<Verdict> {
+    /// What the index shall hold for an item that is not there; `None` if there is nothing to remove.
+    async fn absent(&self, touched: &Touched<'_>) -> Result<Option<BulkOperation>, Reason> {
+        let id = document_id(touched.key.pk.as_str(), touched.key.sk.as_str());
+        let mut newest: Option<(Collection, u64)> = None;
+        for record in &touched.records {
+            let Some(image) = record.change.after().or_else(|| record.change.before()) else { continue };
+            let Some(operation) = written(id.clone(), image) else { continue };
+            let operation = operation.map_err(malformed)?;
+            newest = newest.max(Some((operation.collection(), operation.rev())));
+        }
+        if touched.records.is_empty() {
+            let ids = [id.clone()];
+            for collection in Collection::ALL {
+                let stored = self.client.stored(collection, &ids).await.map_err(unavailable)?;
+                let live = stored.into_iter().flatten().find(|stored| !stored.is_tombstone());
+                newest = newest.max(live.map(|stored| (collection, stored.rev)));
+            }
+        }
+        let tombstone = newest.map(|(collection, rev)| {
+            let beyond = rev.saturating_add(1).min(MAX_COUNT);
+            BulkOperation::tombstone(collection, id, beyond, &Instant::now().to_string())
+        });
+        tombstone.transpose().map_err(malformed)
+    }
+
+    async fn write(&self, operations: &[BulkOperation]) -> Vec<Reason> {
         if operations.is_empty() {
             return Vec::new();
         }
         match self.client.bulk(operations).await {
-            Ok(outcomes) => outcomes.into_iter().map(verdict).collect(),
-            Err(error) => vec![Verdict::Failed(Reason::new("index_unavailable", error)); operations.len()],
+            Ok(outcomes) => outcomes.into_iter().filter_map(reason).collect(),
+            Err(error) => vec![unavailable(error)],
         }
     }
 }
 
-impl Sink for Present {
-    fn name(&self) -> &'static str {
-        "search"
+/// The items that the records are about, each once, and why some records name none.
+fn touched<'b>(batch: &'b Batch<'_>) -> (Vec<Touched<'b>>, Vec<Reason>) {
+    let mut touched = Vec::new();
+    for lane in lanes(&batch.records) {
+        let records: Vec<_> = lane.into_iter().map(|(_, record)| record).collect();
+        let Some(key) = records.first().map(|record| record.key.clone()) else { continue };
+        touched.push(Touched { key, records });
     }
-
-    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            let lanes = lanes(records);
-            for (lane, verdict) in lanes.iter().zip(self.write(&lanes).await) {
-                for (position, _) in lane {
-                    ledger.settle(*position, verdict.clone());
-                }
-            }
-        })
-    }
-}
-
-/// What the index shall hold for the item of a lane; `None` if it is not searched for.
-fn operation(lane: &Lane<'_>, present: &HashMap<Key, Item>) -> Result<Option<BulkOperation>, Reason> {
-    let Some((_, first)) = lane.first() else { return Ok(None) };
-    if let Some(item) = present.get(&first.key) {
-        let expected = expected(item.clone()).map_err(|error| Reason::new("malformed_item", error))?;
-        return Ok(expected.map(|expected| expected.operation));
-    }
-    // The newest state that the records know of.
-    let mut newest: Option<BulkOperation> = None;
-    for (_, record) in lane {
-        let Some(image) = record.change.after().or_else(|| record.change.before()) else { continue };
-        let id = document_id(record.key.pk.as_str(), record.key.sk.as_str());
-        let Some(operation) = written(id, image) else { continue };
-        let operation = operation.map_err(malformed)?;
-        if newest.as_ref().is_none_or(|newest| newest.rev() < operation.rev()) {
-            newest = Some(operation);
+    let mut known: HashSet<Key> = touched.iter().map(|touched| touched.key.clone()).collect();
+    let mut reasons = Vec::new();
+    for malformed in &batch.malformed {
+        match key_in(malformed.origin.text) {
+            Some(key) if known.insert(key.clone()) => touched.push(Touched { key, records: Vec::new() }),
+            Some(_) => {}
+            None => reasons.push(malformed.reason.clone()),
         }
     }
-    let tombstone = newest.map(|newest| {
-        let (id, rev) = (newest.document_id().to_owned(), newest.rev().saturating_add(1));
-        BulkOperation::tombstone(newest.collection(), id, rev, &Instant::now().to_string())
-    });
-    tombstone.transpose().map_err(malformed)
+    (touched, reasons)
+}
+
+/// The key in a record of which nothing else can be read.
+fn key_in(record: &str) -> Option<Key> {
+    #[derive(Deserialize)]
+    struct Named {
+        dynamodb: Keys,
+    }
+    #[derive(Deserialize)]
+    struct Keys {
+        #[serde(rename = "Keys")]
+        keys: Item,
+    }
+    key_of(&serde_json::from_str::<Named>(record).ok()?.dynamodb.keys)
 }
 
 fn malformed(error: SearchError) -> Reason {
     Reason::new("malformed_document", error)
 }
 
-fn verdict(outcome: BulkOutcome) -> Verdict {
+fn unavailable(error: SearchError) -> Reason {
+    Reason::new("index_unavailable", error)
+}
+
+/// Why a document is not in the index; `None` if it is, or something newer.
+fn reason(outcome: BulkOutcome) -> Option<Reason> {
     match outcome {
-        BulkOutcome::Applied | BulkOutcome::Stale => Verdict::Done,
-        BulkOutcome::Retryable { reason } => Verdict::Failed(Reason::new("index_unavailable", reason)),
-        BulkOutcome::Rejected { status: BAD_DOCUMENT, reason } => {
-            Verdict::Refused(Reason::new("index_rejects", reason))
-        }
-        BulkOutcome::Rejected { status, .. } => {
-            Verdict::Failed(Reason::new("index_refuses", format!("status {status}")))
-        }
+        BulkOutcome::Applied | BulkOutcome::Stale => None,
+        BulkOutcome::Retryable { reason } => Some(Reason::new("index_unavailable", reason)),
+        BulkOutcome::Rejected { status: BAD_DOCUMENT, reason } => Some(Reason::new("index_rejects", reason)),
+        BulkOutcome::Rejected { status, .. } => Some(Reason::new("index_refuses", format!("status {status}"))),
     }
 }

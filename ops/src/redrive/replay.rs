@@ -1,6 +1,7 @@
 //! Taking records once more, by the consumer's own code.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,13 +12,13 @@ use search_index::SearchClient;
 use serde::Serialize;
 use stream::batch::{Event, Record};
 use stream::ledger::{Ledger, Reason, Verdict};
-use stream::quarantine::{Entry, Quarantine};
+use stream::quarantine::{self, Quarantine};
 use stream::sink::{self, Shared, Sink};
 use stream::{Consumer, Settings};
 use table::Table;
 use tokio::time::Instant;
 
-use super::kept::{Kept, read};
+use super::kept::{ALL, Kept, check, read};
 use super::present::Present;
 use crate::error::OpsError;
 use crate::items::Items;
@@ -28,11 +29,14 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Where sinks come from.
 pub trait Sinks {
-    /// The sink with this name.
+    /// The search index.
+    fn search(&self) -> BoxFuture<'_, Result<Present, OpsError>>;
+
+    /// Another sink, by its name.
     fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>>;
 }
 
-/// Sinks as the environment says, as the functions have them; but for the search sink, which is [`Present`].
+/// Sinks as the environment says, as the functions have them.
 pub struct FromEnvironment {
     shared: Shared,
     items: Items,
@@ -51,15 +55,18 @@ impl FromEnvironment {
 }
 
 impl Sinks for FromEnvironment {
-    fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>> {
+    fn search(&self) -> BoxFuture<'_, Result<Present, OpsError>> {
         Box::pin(async move {
-            if name == "search" {
-                let client = SearchClient::from_env()?;
-                client.ensure_indices().await?;
-                return Ok(Box::new(Present::new(client, self.items.clone())) as Box<dyn Sink>);
-            }
-            sink::open(name, &self.shared).await.map_err(|error| OpsError::Usage(error.to_string()))
+            let client = SearchClient::from_env()?;
+            client.ensure_indices().await?;
+            Ok(Present::new(client, self.items.clone()))
         })
+    }
+
+    fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>> {
+        Box::pin(
+            async move { sink::open(name, &self.shared).await.map_err(|error| OpsError::Usage(error.to_string())) },
+        )
     }
 }
 
@@ -112,11 +119,12 @@ impl fmt::Display for Replayed {
 /// Takes the records of these objects, one object after the other, in the order given.
 ///
 /// # Errors
-/// [`OpsError`] when the bucket or a sink cannot be reached at all; what was replayed by then is, and the rest can be replayed by giving the command
-/// again.
+/// [`OpsError::Usage`] for a name that is of something else; then nothing is replayed. [`OpsError`] when the bucket or a sink cannot be reached at all;
+/// what was replayed by then is, and the rest can be replayed by giving the command again.
 pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -> Result<Replayed, OpsError> {
+    names.iter().try_for_each(|name| check(name))?;
     let bar = Progress::new("replay", u64::try_from(names.len()).ok());
-    let mut consumers: BTreeMap<String, Observed> = BTreeMap::new();
+    let mut opened = Opened { sinks, search: None, consumers: BTreeMap::new() };
     let mut replayed = Replayed::default();
     for name in names {
         let Some(body) = read(store, name).await? else {
@@ -125,7 +133,7 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
         };
         let reasons = match Kept::decode(name, &body) {
             Ok(kept) => {
-                let reasons = take(&mut consumers, sinks, &kept).await?;
+                let reasons = opened.take(&kept).await?;
                 if reasons.is_empty() {
                     // Only now: a crash before this replays the object again, which does no harm.
                     store.delete(name).await?;
@@ -144,37 +152,45 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
     Ok(replayed)
 }
 
-/// Takes the records of one object; gives the reasons why not all of them are durable.
-async fn take(
-    consumers: &mut BTreeMap<String, Observed>,
-    sinks: &impl Sinks,
-    kept: &Kept,
-) -> Result<Vec<String>, OpsError> {
-    let names = kept.sinks();
-    let joined = names.join(",");
-    if !consumers.contains_key(&joined) {
-        consumers.insert(joined.clone(), Observed::open(sinks, &names).await?);
+/// The sinks that were needed so far.
+struct Opened<'s, S> {
+    sinks: &'s S,
+    search: Option<Present>,
+    consumers: BTreeMap<String, Observed>,
+}
+
+impl<S: Sinks> Opened<'_, S> {
+    /// Takes the records of one object; gives the reasons why not all of them are durable, each different one once.
+    async fn take(&mut self, kept: &Kept) -> Result<Vec<String>, OpsError> {
+        let names = kept.sinks();
+        if let Some(unknown) = names.iter().find(|name| !ALL.contains(name)) {
+            return Ok(vec![format!("there is no sink {unknown:?}")]);
+        }
+        let event: Event = match kept.event().map(|text| serde_json::from_str(&text)) {
+            Ok(Ok(event)) => event,
+            Ok(Err(error)) => return Ok(vec![format!("the records cannot be read: {error}")]),
+            Err(error) => return Ok(vec![error.to_string()]),
+        };
+        let (search, others): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| *name == "search");
+        let mut reasons = Vec::new();
+        if !search.is_empty() {
+            let present = match &mut self.search {
+                Some(present) => present,
+                none => none.insert(self.sinks.search().await?),
+            };
+            reasons.extend(present.take(&event).await.into_iter().map(|reason| format!("search: {reason}")));
+        }
+        if !others.is_empty() {
+            let observed = match self.consumers.entry(others.join(",")) {
+                Entry::Occupied(there) => there.into_mut(),
+                Entry::Vacant(place) => place.insert(Observed::open(self.sinks, &others).await?),
+            };
+            reasons.extend(observed.take(&event).await);
+        }
+        reasons.sort_unstable();
+        reasons.dedup();
+        Ok(reasons)
     }
-    let Some(observed) = consumers.get(&joined) else { return Ok(Vec::new()) };
-    let event: Event = match kept.event().map(|text| serde_json::from_str(&text)) {
-        Ok(Ok(event)) => event,
-        Ok(Err(error)) => return Ok(vec![format!("the records cannot be read: {error}")]),
-        Err(error) => return Ok(vec![error.to_string()]),
-    };
-    let taken = match observed.consumer.take(&event, Instant::now() + PATIENCE).await {
-        Ok(taken) => taken,
-        Err(error) => return Ok(vec![error.to_string()]),
-    };
-    let mut reasons = std::mem::take(&mut *observed.reasons.lock().unwrap_or_else(PoisonError::into_inner));
-    reasons.sort_unstable();
-    reasons.dedup();
-    if taken.answer.earliest().is_none() {
-        return Ok(Vec::new());
-    }
-    if reasons.is_empty() {
-        reasons.push("not finished in time".to_owned());
-    }
-    Ok(reasons)
 }
 
 /// A consumer whose failures are listened to.
@@ -196,6 +212,21 @@ impl Observed {
         // What is refused again stays where it is, and is not set aside a second time.
         let quarantine = Box::new(StaysAside(Arc::clone(&reasons)));
         Ok(Self { consumer: Consumer::new(opened, quarantine, Settings::default()), reasons })
+    }
+}
+
+impl Observed {
+    /// Gives the reasons why not all records are durable.
+    async fn take(&self, event: &Event) -> Vec<String> {
+        let taken = match self.consumer.take(event, Instant::now() + PATIENCE).await {
+            Ok(taken) => taken,
+            Err(error) => return vec![error.to_string()],
+        };
+        let reasons = std::mem::take(&mut *self.reasons.lock().unwrap_or_else(PoisonError::into_inner));
+        if taken.answer.earliest().is_none() {
+            return Vec::new();
+        }
+        if reasons.is_empty() { vec!["not finished in time".to_owned()] } else { reasons }
     }
 }
 
@@ -225,7 +256,7 @@ impl Sink for Listening {
 struct StaysAside(Reasons);
 
 impl Quarantine for StaysAside {
-    fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
+    fn put<'a>(&'a self, entry: quarantine::Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
         let reason = entry.reason.clone();
         let mut reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         reasons.push(format!("{}: {reason}", entry.consumer));

@@ -5,11 +5,10 @@ use std::fmt;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use objects::ObjectStore;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::kept::{Kept, names, read};
 use crate::error::OpsError;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Shown};
 use crate::progress::Progress;
 
 /// Objects that are read at once.
@@ -51,21 +50,22 @@ impl fmt::Display for Listed {
     }
 }
 
-#[derive(Serialize)]
-pub(crate) struct Discarded(pub(crate) usize);
+/// What came of discarding.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Discarded {
+    /// Objects that were there, and are deleted.
+    pub objects: usize,
+    /// Names under which there was nothing.
+    pub gone: Vec<String>,
+}
 
 impl fmt::Display for Discarded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "discarded: {} objects", self.0)
-    }
-}
-
-#[derive(Serialize)]
-struct Shown(Value);
-
-impl fmt::Display for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
+        writeln!(f, "discarded: {} objects", self.objects)?;
+        for name in &self.gone {
+            writeln!(f, "not there: {name}")?;
+        }
+        Ok(())
     }
 }
 
@@ -121,16 +121,20 @@ fn shortened(reason: &str) -> String {
 }
 
 /// Shows an object whole. The payload of a batch is text in it; it is shown as the JSON that it is.
-pub(crate) async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
+///
+/// # Errors
+/// [`OpsError`].
+pub async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
     let Some(body) = read(store, name).await? else {
         return Err(OpsError::Failed(format!("{name} is not there")));
     };
-    let mut shown: Value = serde_json::from_slice(&body).map_err(OpsError::failed)?;
-    if let Some(payload) = shown.get_mut("payload")
+    let mut shown = Shown::new(&body);
+    if let Shown::Json(object) = &mut shown
+        && let Some(payload) = object.get_mut("payload")
         && let Some(text) = payload.as_str()
         && let Ok(event) = serde_json::from_str(text)
     {
         *payload = event;
     }
-    Ok(Outcome::new(&Shown(shown), true))
+    Ok(Outcome::new(&shown, true))
 }

@@ -5,19 +5,19 @@
 //! of the item, and only what differs then is a difference.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use key_schema::instant::Instant;
-use key_schema::item::Item;
+use key_schema::item::{Item, MAX_COUNT};
 use key_schema::key::Key;
 use search_index::{BulkOperation, Collection, IndexedDocument, Kind, SearchClient, StoredSource};
 use serde::Serialize;
 
 use super::documents::{Expected, entity, expected, source};
-use super::write::{Refused, Target, write};
+use super::drift::{Difference, Drift};
+use super::write::{Target, write};
 use crate::error::OpsError;
 use crate::items::Items;
 use crate::pace::Pace;
@@ -29,47 +29,6 @@ const CHUNK: usize = 250;
 const SUSPECTS: usize = 5_000;
 /// Documents in a page of the index.
 const PAGE: u32 = 500;
-
-/// What is wrong between an index and the table, or was and is repaired.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Drift {
-    /// Items without a document.
-    pub missing: u64,
-    /// Documents older than their item.
-    pub stale: u64,
-    /// Documents of the item's version with other fields.
-    pub different: u64,
-    /// Documents that searches find, without an item.
-    pub orphaned: u64,
-    /// Documents newer than their item, as after a restore of the table from a backup. Versions forbid to repair them: rebuild.
-    pub ahead: u64,
-    /// Items that cannot be read.
-    pub unreadable: u64,
-    /// Documents that the engine refuses.
-    pub refused: u64,
-    /// In which fields documents of the item's version differed, and how many.
-    pub fields: BTreeMap<String, u64>,
-}
-
-impl Drift {
-    /// What can be repaired.
-    #[must_use]
-    pub const fn repairable(&self) -> u64 {
-        self.missing + self.stale + self.different + self.orphaned
-    }
-
-    /// What cannot.
-    #[must_use]
-    pub const fn beyond_repair(&self) -> u64 {
-        self.ahead + self.unreadable + self.refused
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub const fn is_none(&self) -> bool {
-        self.repairable() == 0 && self.beyond_repair() == 0
-    }
-}
 
 /// What one comparison found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -167,18 +126,41 @@ impl Comparison<'_> {
         let (expected, _) = sorted(present.into_values().collect());
         // What is gone by now is an orphan if its document is still found, and met as such.
         compared.in_flight += count(keys.len() - expected.len());
-        let mut repairs = Vec::new();
+        let (mut repairs, mut ahead) = (Vec::new(), Vec::new());
         for (expected, stored) in expected.iter().zip(self.stored(&ids(&expected)).await?) {
-            match difference(expected, stored.as_ref())? {
-                None => compared.in_flight += 1,
-                Some(difference) => {
+            match (difference(expected, stored.as_ref())?, stored) {
+                (None, _) => compared.in_flight += 1,
+                (Some(Difference::Ahead), Some(stored)) => ahead.push((expected.key.clone(), stored.rev)),
+                (Some(difference), _) => {
                     if compared.drift.note(difference) {
-                        repairs.push(expected.operation.clone());
+                        repairs.push((Some(expected.key.clone()), expected.operation.clone()));
                     }
                 }
             }
         }
+        self.ahead(&ahead, compared).await?;
         self.repair(repairs, &mut compared.drift).await
+    }
+
+    /// Documents that were newer than their items, which were read before them and may have been written in between. So the items are read once more:
+    /// only a document that is newer than what is there now is ahead.
+    async fn ahead(&self, documents: &[(Key, u64)], compared: &mut Compared) -> Result<(), OpsError> {
+        if documents.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<Key> = documents.iter().map(|(key, _)| key.clone()).collect();
+        let present = self.items.get(&keys).await?;
+        let (expected, _) = sorted(present.into_values().collect());
+        let present: HashMap<&Key, u64> =
+            expected.iter().map(|expected| (&expected.key, expected.operation.rev())).collect();
+        for (key, rev) in documents {
+            if present.get(key).is_some_and(|present| present < rev) {
+                compared.drift.note(Difference::Ahead);
+            } else {
+                compared.in_flight += 1;
+            }
+        }
+        Ok(())
     }
 
     /// The documents that searches find, each with its item.
@@ -222,10 +204,11 @@ impl Comparison<'_> {
         drift.orphaned += count(orphans.len());
         let now = Instant::now().to_string();
         let repairs = orphans.into_iter().map(|orphan| {
-            let rev = orphan.stored.rev.saturating_add(1);
-            BulkOperation::tombstone(self.collection, orphan.document_id, rev, &now)
+            // The engine has no version beyond this one, and takes it again.
+            let rev = orphan.stored.rev.saturating_add(1).min(MAX_COUNT);
+            Ok((None, BulkOperation::tombstone(self.collection, orphan.document_id, rev, &now)?))
         });
-        let repairs = repairs.collect::<Result<Vec<_>, _>>()?;
+        let repairs = repairs.collect::<Result<Vec<_>, OpsError>>()?;
         self.repair(repairs, drift).await
     }
 
@@ -238,14 +221,45 @@ impl Comparison<'_> {
         Ok(documents.into_iter().filter(|(key, _)| gone(key)).map(|(_, document)| document).collect())
     }
 
-    async fn repair(&self, repairs: Vec<BulkOperation>, drift: &mut Drift) -> Result<(), OpsError> {
+    /// Writes repairs, each with the key of its item if it has one.
+    async fn repair(&self, repairs: Vec<(Option<Key>, BulkOperation)>, drift: &mut Drift) -> Result<(), OpsError> {
         if !self.repair || repairs.is_empty() {
             return Ok(());
         }
         let target = self.index.map_or(Target::All, Target::Index);
-        let refused: Vec<Refused> = write(self.client, target, repairs).await?;
-        drift.refused += count(refused.len());
+        let id = |operation: &BulkOperation| operation.document_id().to_owned();
+        let keys: HashMap<_, _> =
+            repairs.iter().filter_map(|(key, operation)| Some((id(operation), key.clone()?))).collect();
+        let repairs = repairs.into_iter().map(|(_, operation)| operation).collect();
+        let written = write(self.client, target, repairs).await?;
+        drift.refused += count(written.refused.len());
+        drift.unrepaired += self.unrepaired(&written.stale, &keys).await?;
         Ok(())
+    }
+
+    /// How many of the repairs that the engine took for old were needed all the same. Mostly something newer was written in between. But the engine
+    /// also remembers a document that was deleted, and then there is none.
+    async fn unrepaired(&self, stale: &[BulkOperation], keys: &HashMap<String, Key>) -> Result<u64, OpsError> {
+        if stale.is_empty() {
+            return Ok(0);
+        }
+        let ids: Vec<String> = stale.iter().map(|operation| operation.document_id().to_owned()).collect();
+        let mut suspects: HashMap<String, Option<StoredSource>> = HashMap::new();
+        for (operation, stored) in stale.iter().zip(self.stored(&ids).await?) {
+            if stored.as_ref().map_or(!operation.is_tombstone(), |stored| stored.rev < operation.rev()) {
+                suspects.insert(operation.document_id().to_owned(), stored);
+            }
+        }
+        // Without an item there is nothing to ask for: the document is still found.
+        let (known, unknown): (Vec<_>, Vec<_>) = suspects.keys().map(|id| keys.get(id)).partition(Option::is_some);
+        let known: Vec<Key> = known.into_iter().flatten().cloned().collect();
+        let (expected, _) = sorted(self.items.get(&known).await?.into_values().collect());
+        let mut unrepaired = count(unknown.len());
+        for expected in &expected {
+            let stored = suspects.get(expected.operation.document_id()).and_then(Option::as_ref);
+            unrepaired += u64::from(difference(expected, stored)?.is_some());
+        }
+        Ok(unrepaired)
     }
 
     async fn stored(&self, ids: &[String]) -> Result<Vec<Option<StoredSource>>, OpsError> {
@@ -254,15 +268,6 @@ impl Comparison<'_> {
             None => self.client.stored(self.collection, ids).await?,
         })
     }
-}
-
-/// What is wrong with one document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Difference {
-    Missing,
-    Stale,
-    Different(Vec<String>),
-    Ahead,
 }
 
 /// How a document differs from what it shall be. Where a tombstone shall be there may be nothing: tombstones are purged.
@@ -276,59 +281,6 @@ fn difference(expected: &Expected, stored: Option<&StoredSource>) -> Result<Opti
         Ordering::Equal if fields.is_empty() => None,
         Ordering::Equal => Some(Difference::Different(fields)),
     })
-}
-
-impl Drift {
-    /// Counts a difference; whether it can be repaired.
-    fn note(&mut self, difference: Difference) -> bool {
-        let (counter, fields) = match difference {
-            Difference::Missing => (&mut self.missing, Vec::new()),
-            // That its fields are old goes without saying.
-            Difference::Stale => (&mut self.stale, Vec::new()),
-            Difference::Different(fields) => (&mut self.different, fields),
-            Difference::Ahead => {
-                self.ahead += 1;
-                return false;
-            }
-        };
-        *counter += 1;
-        for field in fields {
-            *self.fields.entry(field).or_default() += 1;
-        }
-        true
-    }
-
-    /// Adds what another part of the work found.
-    pub(crate) fn add(&mut self, other: Self) {
-        let Self { missing, stale, different, orphaned, ahead, unreadable, refused, fields } = other;
-        self.missing += missing;
-        self.stale += stale;
-        self.different += different;
-        self.orphaned += orphaned;
-        self.ahead += ahead;
-        self.unreadable += unreadable;
-        self.refused += refused;
-        for (field, count) in fields {
-            *self.fields.entry(field).or_default() += count;
-        }
-    }
-}
-
-impl fmt::Display for Drift {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds = [
-            ("missing", self.missing),
-            ("stale", self.stale),
-            ("different", self.different),
-            ("without item", self.orphaned),
-            ("ahead of the table", self.ahead),
-            ("unreadable items", self.unreadable),
-            ("refused by the engine", self.refused),
-        ];
-        let kinds: Vec<_> =
-            kinds.iter().filter(|(_, count)| *count > 0).map(|(kind, n)| format!("{kind} {n}")).collect();
-        if kinds.is_empty() { f.write_str("none") } else { f.write_str(&kinds.join(", ")) }
-    }
 }
 
 /// What the index shall hold for each item, and how many items cannot be read.

@@ -2,6 +2,7 @@
 
 mod compare;
 mod documents;
+mod drift;
 mod rebuild;
 mod reconcile;
 mod upkeep;
@@ -10,10 +11,10 @@ mod write;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use search_index::{Collection, SearchClient};
+use search_index::{Collection, Limits, SearchClient};
 
-pub use compare::Drift;
 pub(crate) use documents::expected;
+pub use drift::Drift;
 pub use rebuild::{RebuildOptions, Rebuilt, Start, abandon, rebuild};
 pub use reconcile::{ReconcileOptions, Reconciled, reconcile};
 pub use upkeep::{probe, prune, purge, status};
@@ -81,6 +82,9 @@ pub struct RebuildArgs {
     /// Give up a rebuild that was stopped, and delete its index.
     #[arg(long)]
     abandon: bool,
+    /// The table was restored from a backup: take nothing over from the old index, not even what it knows to be removed.
+    #[arg(long, conflicts_with = "abandon")]
+    restored: bool,
 }
 
 /// What a reconciliation is told.
@@ -110,7 +114,9 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
                 return abandon(&client, &collections).await;
             }
             let start = if args.resume { Start::Resume } else { Start::New };
-            let options = RebuildOptions { collections, rate: args.rate, start };
+            // The functions have the same limits.
+            let longest_call = Limits::default().total;
+            let options = RebuildOptions { collections, rate: args.rate, start, restored: args.restored, longest_call };
             let rebuilt = rebuild(&client, &Items::from_env().await?, &options).await?;
             Ok(Outcome::new(&rebuilt, rebuilt.is_complete()))
         }

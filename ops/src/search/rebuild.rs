@@ -5,9 +5,14 @@
 //!
 //! 1. the new index is made, and every change goes to it too;
 //! 2. the table is read strongly, and every item that is searched for goes to the new index under its `rev`;
-//! 3. tombstones are copied, so that a late record of something removed does not bring it back;
+//! 3. tombstones are copied, so that a late record of something removed does not bring it back; not before every call has ended that did not know
+//!    of the new index;
 //! 4. the new index is compared with the table both ways, and repaired, until a comparison finds nothing;
 //! 5. one call moves readers and writers.
+//!
+//! A table that was restored from a backup is a new table with a new stream: what the old one told is about items that are not, or not any
+//! more. Its tombstones would keep out what the restored table holds, and no record can come that they are there for. So they are not copied then
+//! ([`RebuildOptions::restored`]).
 //!
 //! The old index is kept until `prune` or the next rebuild: a batch under way at the swap may still ask for it, and an operator who does not like
 //! what he sees can put the alias back.
@@ -19,10 +24,11 @@ use std::time::Duration;
 
 use search_index::{BulkOperation, Collection, Kind, Rebuild, SearchClient};
 use serde::Serialize;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::compare::{Compared, Comparison, Drift};
+use super::compare::{Compared, Comparison};
 use super::documents::{Expected, entity, expected};
+use super::drift::Drift;
 use super::upkeep::prune_collection;
 use super::write::{Target, write};
 use crate::error::OpsError;
@@ -59,6 +65,10 @@ pub struct RebuildOptions {
     pub rate: Option<u32>,
     /// With which index.
     pub start: Start,
+    /// Whether the table was restored from a backup, so that tombstones are of another history, and are not copied.
+    pub restored: bool,
+    /// How long a call of whoever writes to the index may take.
+    pub longest_call: Duration,
 }
 
 /// What came of a rebuild.
@@ -113,6 +123,12 @@ impl fmt::Display for Rebuilt {
             } else {
                 writeln!(f, "  NOT SWAPPED, {old} is still read; see to the differences, then --resume or --abandon")?;
             }
+            if drift.ahead > 0 {
+                writeln!(
+                    f,
+                    "  the index remembers what the table has forgotten: --abandon, then rebuild with --restored"
+                )?;
+            }
         }
         Ok(())
     }
@@ -125,10 +141,11 @@ impl fmt::Display for Rebuilt {
 pub async fn rebuild(client: &SearchClient, items: &Items, options: &RebuildOptions) -> Result<Rebuilt, OpsError> {
     let pace = Pace::new(options.rate);
     let rebuilds = begin(client, options).await?;
+    let earlier = EarlierCalls::until_now(options.longest_call);
     let written = backfill(client, items, &rebuilds, options.start, &pace).await?;
     let mut collections = Vec::new();
     for rebuild in &rebuilds {
-        let tombstones = copy_tombstones(client, rebuild).await?;
+        let tombstones = if options.restored { 0 } else { copy_tombstones(client, rebuild, &earlier).await? };
         let verified = verify(client, items, rebuild, &pace).await?;
         if verified.accepted {
             client.finish_rebuild(rebuild).await?;
@@ -251,7 +268,25 @@ async fn missing(
     Ok(open.map(|(operation, _)| operation).collect())
 }
 
-async fn copy_tombstones(client: &SearchClient, rebuild: &Rebuild) -> Result<u64, OpsError> {
+/// Calls that asked where to write before the new index was there. One of them may bring a tombstone to the old index alone.
+struct EarlierCalls {
+    ended: Instant,
+}
+
+impl EarlierCalls {
+    /// Those that began by now, none of which takes longer than this. A rebuild that is resumed was begun earlier, nobody knows when.
+    fn until_now(longest: Duration) -> Self {
+        Self { ended: Instant::now() + longest }
+    }
+
+    /// Waits until none of them is under way.
+    async fn end(&self) {
+        sleep_until(self.ended).await;
+    }
+}
+
+async fn copy_tombstones(client: &SearchClient, rebuild: &Rebuild, earlier: &EarlierCalls) -> Result<u64, OpsError> {
+    earlier.end().await;
     let (mut copied, mut after, mut attempts) = (0, None, 0);
     // Ends with the tombstones: every page begins behind the one before, and is tried so often.
     loop {
@@ -295,15 +330,24 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
     let mut documents = 0;
     for pass in 1..=PASSES {
         let compared = comparison.run().await?;
+        if compared.drift.ahead > 0 {
+            // Versions forbid to repair them, and no comparison finds them otherwise.
+            documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
+            drift.add(compared.drift);
+            return Ok(Verified { accepted: false, passes: pass, documents, drift });
+        }
         let is_whole = shows_all(client, rebuild.new_index(), &compared).await?;
         documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
         let (found, refused) = (compared.drift.repairable(), compared.drift.refused);
+        let unrepaired = compared.drift.unrepaired;
+        // What one pass could not repair the next one finds again.
+        drift.unrepaired = 0;
         drift.add(compared.drift);
         if refused > 0 {
             // They would be refused again.
             return Ok(Verified { accepted: false, passes: pass, documents, drift });
         }
-        if is_whole && (found == 0 || pass == PASSES) {
+        if is_whole && (found == 0 || pass == PASSES && unrepaired == 0) {
             return Ok(Verified { accepted: true, passes: pass, documents, drift });
         }
     }
@@ -321,4 +365,22 @@ async fn shows_all(client: &SearchClient, index: &str, compared: &Compared) -> R
         sleep(Duration::from_secs(1)).await;
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_began_before_a_rebuild_are_waited_for_and_not_a_second_time() {
+        let (began, longest) = (Instant::now(), Duration::from_secs(5));
+        let earlier = EarlierCalls::until_now(longest);
+        // The backfill.
+        sleep(Duration::from_secs(2)).await;
+        for _ in 0..2 {
+            earlier.end().await;
+            let took = began.elapsed();
+            assert!(took >= longest && took < longest + Duration::from_millis(10), "{took:?}");
+        }
+    }
 }

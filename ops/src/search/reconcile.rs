@@ -6,7 +6,8 @@ use std::time::Duration;
 use search_index::{Collection, SearchClient};
 use serde::Serialize;
 
-use super::compare::{Comparison, Drift};
+use super::compare::Comparison;
+use super::drift::Drift;
 use crate::error::OpsError;
 use crate::items::Items;
 use crate::pace::Pace;
@@ -68,7 +69,13 @@ impl fmt::Display for Reconciled {
                 writeln!(f, "    in {field}: {count}")?;
             }
             if drift.ahead > 0 {
-                writeln!(f, "  documents ahead of the table cannot be repaired: rebuild the index")?;
+                writeln!(f, "  documents ahead of the table cannot be repaired: `ops search rebuild --restored`")?;
+            }
+            if drift.unrepaired > 0 {
+                writeln!(
+                    f,
+                    "  the engine took repairs for old: for a minute it remembers a document that was deleted; give the command again after that"
+                )?;
             }
         }
         Ok(())

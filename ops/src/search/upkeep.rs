@@ -70,10 +70,15 @@ fn role(index: &IndexState) -> &'static str {
 #[derive(Serialize)]
 struct Pruned {
     deleted: Vec<String>,
+    /// Whether there was any index, in use or left over.
+    any: bool,
 }
 
 impl fmt::Display for Pruned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.any {
+            return f.write_str("there are no indices under this SEARCH_INDEX_PREFIX, neither in use nor left over");
+        }
         if self.deleted.is_empty() {
             return f.write_str("no index is left over");
         }
@@ -81,21 +86,26 @@ impl fmt::Display for Pruned {
     }
 }
 
-/// Deletes the indices that are neither read nor written.
+/// Deletes the indices that are neither read nor written. That there is no index at all is as wrong as it is for [`status`].
 ///
 /// # Errors
 /// [`OpsError`].
 pub async fn prune(client: &SearchClient) -> Result<Outcome, OpsError> {
-    let mut pruned = Pruned { deleted: Vec::new() };
+    let mut pruned = Pruned { deleted: Vec::new(), any: false };
     for collection in Collection::ALL {
-        pruned.deleted.append(&mut prune_collection(client, collection).await?);
+        let indices = client.indices(collection).await?;
+        pruned.any |= !indices.is_empty();
+        pruned.deleted.append(&mut delete_left_over(client, indices).await?);
     }
-    Ok(Outcome::new(&pruned, true))
+    Ok(Outcome::new(&pruned, pruned.any))
 }
 
 /// The same of one collection; gives the names of the indices.
 pub(crate) async fn prune_collection(client: &SearchClient, collection: Collection) -> Result<Vec<String>, OpsError> {
-    let indices = client.indices(collection).await?;
+    delete_left_over(client, client.indices(collection).await?).await
+}
+
+async fn delete_left_over(client: &SearchClient, indices: Vec<IndexState>) -> Result<Vec<String>, OpsError> {
     let left_over = indices.into_iter().filter(|index| index.aliases.is_empty());
     let mut deleted = Vec::new();
     for index in left_over {

@@ -26,18 +26,27 @@ pub(crate) struct Refused {
     pub(crate) status: u16,
 }
 
-/// Writes documents; those that are refused come back, everything else is in the index, or something newer is.
+/// What came of writing documents. What is in neither list is in the index.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Those that the engine will never take.
+    pub(crate) refused: Vec<Refused>,
+    /// Those that it knows something newer of: a document, or for a minute one that was deleted.
+    pub(crate) stale: Vec<BulkOperation>,
+}
+
+/// Writes documents.
 pub(crate) async fn write(
     client: &SearchClient,
     target: Target<'_>,
     operations: Vec<BulkOperation>,
-) -> Result<Vec<Refused>, OpsError> {
-    let mut refused = Vec::new();
+) -> Result<Written, OpsError> {
+    let mut written = Written::default();
     let mut open = operations;
     let mut backoff = Backoff::new();
     for _ in 0..ROUNDS {
         if open.is_empty() {
-            return Ok(refused);
+            return Ok(written);
         }
         let outcomes = match target {
             Target::All => client.bulk(&open).await?,
@@ -46,14 +55,15 @@ pub(crate) async fn write(
         let mut again = Vec::new();
         for (operation, outcome) in open.into_iter().zip(outcomes) {
             match outcome {
-                BulkOutcome::Applied | BulkOutcome::Stale => {}
+                BulkOutcome::Applied => {}
+                BulkOutcome::Stale => written.stale.push(operation),
                 BulkOutcome::Retryable { .. } => again.push(operation),
                 BulkOutcome::Rejected { status: NO_INDEX, .. } => {
                     return Err(OpsError::Failed("the index is not there, or no longer written to".to_owned()));
                 }
                 // Not the reason: it may quote the document.
                 BulkOutcome::Rejected { status, .. } => {
-                    refused.push(Refused { document_id: operation.document_id().to_owned(), status });
+                    written.refused.push(Refused { document_id: operation.document_id().to_owned(), status });
                 }
             }
         }
@@ -63,7 +73,7 @@ pub(crate) async fn write(
         }
     }
     if open.is_empty() {
-        return Ok(refused);
+        return Ok(written);
     }
     Err(OpsError::Unreachable { what: "the search engine", reason: format!("{} documents are not taken", open.len()) })
 }

@@ -20,10 +20,10 @@ use crate::bucket::Bucket;
 use crate::shop::Shop;
 use crate::things::{order, with_meta};
 
-const ID: &str = "o1";
+pub const ID: &str = "o1";
 
 /// A delivered order with two lines, as placing and delivering leave it.
-async fn delivered(shop: &Shop) {
+pub async fn delivered(shop: &Shop) {
     let head = order(ID, OrderStatus::Delivered, 5);
     shop.put_and_deliver(&head).await;
     for line in [1, 2] {
@@ -63,12 +63,12 @@ async fn delivered(shop: &Shop) {
 }
 
 /// Everything of the order, as a client's request reads it.
-async fn read(table: &Table) -> Vec<AnyEntity> {
+pub async fn read(table: &Table) -> Vec<AnyEntity> {
     table.query(&order::edit(&ID.parse().unwrap()).unwrap()).await.unwrap().items
 }
 
 /// Removes what has expired, as DynamoDB does, and takes the records of that as the consumer does.
-async fn expire(shop: &Shop, bucket: &Bucket) {
+pub async fn expire(shop: &Shop, bucket: &Bucket) {
     let table = Arc::new(shop.table.table());
     let audit = Audit::new(table.clone(), Arc::new(bucket.store.clone()), 2);
     let consumer = Consumer::new(vec![Box::new(audit)], Box::new(crate::shop::Nowhere), stream::Settings::default());
@@ -96,7 +96,7 @@ async fn gone<T: Entity>(shop: &Shop, item: &Stored<T>) -> Value {
     record
 }
 
-fn options(dry_run: bool) -> RetireOptions {
+pub fn options(dry_run: bool) -> RetireOptions {
     RetireOptions { before: Instant::now(), grace: Duration::ZERO, rate: None, dry_run }
 }
 
@@ -170,4 +170,25 @@ async fn an_order_that_is_removed_in_part_only_is_not_restored_in_part() {
     shop.remove(line).await;
     assert!(restore_order(&table, &bucket.store, &id).await.unwrap().is_complete());
     assert_eq!(read(&table).await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_part_of_an_order_does_not_come_back_without_the_head() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let table = shop.table.table();
+    delivered(&shop).await;
+    retire(&table, &options(false)).await.unwrap();
+    expire(&shop, &bucket).await;
+    let head = archive::item(order::head(&ID.parse().unwrap()).unwrap().key());
+    let (heads, parts): (Vec<_>, Vec<_>) = bucket.names().await.into_iter().partition(|name| name.starts_with(&head));
+    assert_eq!((heads.len(), parts.len()), (1, 4));
+    for part in &parts {
+        let restored = restore_object(&table, &bucket.store, part, Instant::now()).await.unwrap();
+        assert_eq!((restored.restored, restored.failed.len()), (0, 1), "{restored}");
+        assert!(restored.failed[0].contains(&format!("--order {ID}")), "{restored}");
+    }
+    assert!(read(&table).await.is_empty());
+    assert!(restore_object(&table, &bucket.store, &heads[0], Instant::now()).await.unwrap().is_complete());
+    let again = restore_object(&table, &bucket.store, &parts[0], Instant::now()).await.unwrap();
+    assert_eq!((again.there, again.is_complete()), (1, true), "{again}");
 }

@@ -3,8 +3,12 @@
 
 mod archive;
 mod bucket;
+mod events;
 mod rebuild;
 mod reconcile;
 mod redrive;
+mod restored;
+mod retire;
 mod shop;
 mod things;
+mod usage;

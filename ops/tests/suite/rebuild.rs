@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use key_schema::item::Stored;
 use key_schema::order::OrderStatus;
@@ -18,7 +19,13 @@ const STABLE: usize = 300;
 const CHANGING: u64 = 60;
 
 async fn rebuilt(shop: &Shop, start: Start) -> Result<Rebuilt, OpsError> {
-    let options = RebuildOptions { collections: Collection::ALL.to_vec(), rate: None, start };
+    let options = RebuildOptions {
+        collections: Collection::ALL.to_vec(),
+        rate: None,
+        start,
+        restored: false,
+        longest_call: Duration::ZERO,
+    };
     rebuild(&shop.search, &shop.items, &options).await
 }
 
@@ -29,6 +36,8 @@ async fn stable(shop: &Shop) -> BTreeSet<String> {
         records.push(shop.put(&product(&format!("s{number:03}"), 1)).await);
     }
     shop.deliver(&records).await;
+    // Searches see what was there before they begin.
+    shop.search.refresh().await.unwrap();
     (0..STABLE).map(|number| format!("s{number:03}")).collect()
 }
 
@@ -168,6 +177,22 @@ async fn a_rebuild_that_was_stopped_is_resumed_or_abandoned_and_never_forgotten(
     assert_eq!((products.swapped, products.written, products.documents), (true, 4, 5), "{resumed}");
     let revs: Vec<u64> = shop.found(Collection::Products).await.into_iter().map(|(_, rev)| rev).collect();
     assert_eq!(revs, [2, 2, 1, 1, 1]);
+}
+
+#[tokio::test]
+async fn tombstones_are_not_copied_before_every_call_has_ended_that_did_not_know_the_new_index() {
+    let shop = Shop::open().await;
+    let longest_call = Duration::from_millis(300);
+    let options = RebuildOptions {
+        collections: vec![Collection::Products],
+        rate: None,
+        start: Start::New,
+        restored: false,
+        longest_call,
+    };
+    let began = Instant::now();
+    assert!(rebuild(&shop.search, &shop.items, &options).await.unwrap().is_complete());
+    assert!(began.elapsed() >= longest_call, "{:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -1,13 +1,21 @@
 //! Case 25: drift is found, repaired and reported.
 
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::config::interceptors::AfterDeserializationInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
 use key_schema::order::OrderStatus;
 use key_schema::product::Product;
-use ops::search::{Drift, ReconcileOptions, Reconciled, reconcile};
-use search_index::{BulkOperation, Collection};
+use ops::Items;
+use ops::search::{Drift, ReconcileOptions, Reconciled, prune, reconcile};
+use search_index::{BulkOperation, Collection, SearchClient, SearchConfig};
 
 use crate::shop::{Shop, id_of};
 use crate::things::{order, product, retired};
@@ -84,6 +92,57 @@ async fn a_document_ahead_of_its_item_is_reported_and_left_to_a_rebuild() {
     assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 9)]);
 }
 
+/// Changes an item, and has the index hear of it, behind the first strong read of items.
+struct ChangesBehind {
+    shop: Arc<Shop>,
+    newer: Stored<Product>,
+    done: AtomicBool,
+}
+
+impl fmt::Debug for ChangesBehind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ChangesBehind")
+    }
+}
+
+impl Intercept for ChangesBehind {
+    fn name(&self) -> &'static str {
+        "ChangesBehind"
+    }
+
+    fn read_after_deserialization(
+        &self,
+        context: &AfterDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let items_were_read =
+            context.output_or_error().is_ok_and(|output| output.downcast_ref::<BatchGetItemOutput>().is_some());
+        if items_were_read && !self.done.swap(true, Ordering::Relaxed) {
+            let change = self.shop.put_and_deliver(&self.newer);
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(change));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_item_that_is_written_and_indexed_between_two_looks_is_not_ahead() {
+    let shop = Arc::new(Shop::open().await);
+    shop.put_and_deliver(&product("p1", 4)).await;
+    // Its record is late.
+    shop.put(&product("p1", 5)).await;
+    let behind = ChangesBehind { shop: shop.clone(), newer: product("p1", 6), done: AtomicBool::new(false) };
+    let config = shop.table.client().config().to_builder().interceptor(behind).build();
+    let items = Items::new(aws_sdk_dynamodb::Client::from_conf(config), shop.table.name().to_owned());
+    let collections = vec![Collection::Products];
+    let options = ReconcileOptions { collections, rate: None, dry_run: false, settle: Duration::ZERO };
+    let repaired = reconcile(&shop.search, &items, &options).await.unwrap();
+    assert!(repaired.is_clean(), "{repaired}");
+    assert_eq!(repaired.collections[0].in_flight, 1, "{repaired}");
+    assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 6)]);
+}
+
 #[tokio::test]
 async fn a_late_record_does_not_undo_a_repair() {
     let shop = Shop::open().await;
@@ -101,12 +160,41 @@ async fn a_late_record_does_not_undo_a_repair() {
 async fn an_item_that_cannot_be_read_is_counted_and_stops_nothing() {
     let shop = Shop::open().await;
     shop.put(&product("p1", 1)).await;
-    let mut item = product("broken", 1).to_item().unwrap();
-    item.inner_mut().remove("name");
-    let put = shop.table.client().put_item().table_name(shop.table.name());
-    put.set_item(Some(item.into())).send().await.unwrap();
+    shop.put_broken(&product("broken", 1), "name").await;
     let repaired = compared(&shop, false).await;
     let drift = drift(&repaired, Collection::Products);
     assert_eq!((drift.missing, drift.unreadable), (1, 1));
     assert!(!repaired.is_clean());
+}
+
+#[tokio::test]
+async fn a_repair_that_the_engine_takes_for_old_is_reported_as_none() {
+    let shop = Shop::open().await;
+    shop.put_and_deliver(&product("p1", 1)).await;
+    shop.put_and_deliver(&product("p2", 1)).await;
+    shop.delete_document(&product("p1", 1)).await;
+    let repaired = compared(&shop, false).await;
+    let seen = drift(&repaired, Collection::Products);
+    assert_eq!((seen.missing, seen.unrepaired), (1, 1), "{seen:?}");
+    assert!(!repaired.is_clean());
+    assert!(repaired.to_string().contains("again after that"), "{repaired}");
+    assert_eq!(shop.found(Collection::Products).await, [("p2".to_owned(), 1)]);
+
+    // Beyond what the engine remembers it is repaired.
+    shop.put(&product("p1", 3)).await;
+    let repaired = compared(&shop, false).await;
+    assert_eq!(drift(&repaired, Collection::Products).unrepaired, 0);
+    assert!(repaired.is_clean(), "{repaired}");
+    assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 3), ("p2".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn nothing_is_pruned_where_there_is_nothing_and_that_is_said() {
+    let shop = Shop::open().await;
+    let pruned = prune(&shop.search).await.unwrap();
+    assert_eq!((pruned.exit_code(), pruned.render(false).as_str()), (0, "no index is left over"));
+    let config = SearchConfig::new(&shop.endpoint, &format!("{}-of-somebody-else", shop.prefix)).unwrap();
+    let pruned = prune(&SearchClient::new(&config)).await.unwrap();
+    assert_eq!(pruned.exit_code(), 1);
+    assert!(pruned.render(false).contains("there are no indices"), "{pruned:?}");
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 use ops::OpsError;
-use ops::redrive::{Present, Replayed, Sinks, list, names, replay};
-use search_index::{Collection, SearchClient};
+use ops::redrive::{Present, Replayed, Sinks, discard, list, names, replay, show};
+use search_index::Collection;
 use serde_json::{Value, json};
 use stream::batch::Record;
 use stream::lane;
@@ -46,14 +46,12 @@ impl<'s> TestSinks<'s> {
 }
 
 impl Sinks for TestSinks<'_> {
-    fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>> {
-        Box::pin(async move {
-            let search: SearchClient = self.shop.search.clone();
-            Ok(match name {
-                "search" => Box::new(Present::new(search, self.shop.items.clone())) as Box<dyn Sink>,
-                _ => Box::new(self.other.clone()),
-            })
-        })
+    fn search(&self) -> BoxFuture<'_, Result<Present, OpsError>> {
+        Box::pin(async { Ok(Present::new(self.shop.search.clone(), self.shop.items.clone())) })
+    }
+
+    fn open<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>> {
+        Box::pin(async { Ok(Box::new(self.other.clone()) as Box<dyn Sink>) })
     }
 }
 
@@ -73,7 +71,7 @@ impl Sink for Other {
 }
 
 /// A record in the form of the consumer's quarantine.
-fn aside(consumer: &str, record: &Value) -> String {
+pub fn aside(consumer: &str, record: &Value) -> String {
     let body = json!({
         "at": "2017-01-01T12:00:00.000Z", "consumer": consumer, "kind": "index_rejects", "reason": "too\nlong",
         "sequence_number": record["dynamodb"]["SequenceNumber"], "event_id": record["eventID"], "record": record,
@@ -82,7 +80,7 @@ fn aside(consumer: &str, record: &Value) -> String {
 }
 
 /// A batch in the form of Lambda's on-failure object.
-fn given_up(function: &str, records: &[Value]) -> String {
+pub fn given_up(function: &str, records: &[Value]) -> String {
     let body = json!({
         "requestContext": {"functionArn": function, "condition": "RetryAttemptsExhausted", "approximateInvokeCount": 3},
         "responseContext": {"statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled"},
@@ -138,6 +136,20 @@ async fn a_redrive_indexes_what_the_table_holds_now_and_not_what_the_record_says
 }
 
 #[tokio::test]
+async fn what_a_folded_function_gave_up_reaches_the_index_too() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let sinks = TestSinks::of(&shop);
+    let record = shop.put(&product("p1", 1)).await;
+    // With FoldStreamConsumers this function has every sink.
+    let function = "arn:aws:lambda:eu-central-1:0:function:shop-StreamEvents-1";
+    bucket.put("aws/lambda/mapping/shard-1/2017/01/01/batch", &given_up(function, &[record]));
+    assert!(replayed(&bucket, &sinks).await.is_complete());
+    assert_eq!(bucket.names().await, Vec::<String>::new());
+    assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 1)]);
+    assert_eq!(sinks.taken().len(), 3, "bus, audit and derived data");
+}
+
+#[tokio::test]
 async fn what_fails_stays_with_its_new_reason_until_every_record_of_it_is_durable() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let sinks = TestSinks::of(&shop);
@@ -164,7 +176,7 @@ async fn a_record_that_cannot_be_read_stays_and_stops_no_other() {
     let good = shop.put(&product("p1", 1)).await;
     let mut bad = good.clone();
     bad["dynamodb"]["NewImage"] = json!({"entity": {"S": "Product"}});
-    bucket.put("quarantine/2017-01-01/bad-search.json", &aside("search", &bad));
+    bucket.put("quarantine/2017-01-01/bad-bus.json", &aside("bus", &bad));
     bucket.put("quarantine/2017-01-01/good-search.json", &aside("search", &good));
     bucket.put("quarantine/2017-01-01/odd-search.json", "{");
 
@@ -187,4 +199,83 @@ async fn the_list_has_everything_on_however_many_pages_and_a_reason_in_one_line(
     let batch = &listed.objects[0];
     assert_eq!((batch.records, batch.by.as_str(), batch.kind.as_str()), (2, "StreamSearch", "RetryAttemptsExhausted"));
     assert_eq!((listed.objects[1].reason.as_str(), listed.objects[1].by.as_str()), ("too long", "bus"));
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_is_replayed_into_the_index_once_its_item_is_mended() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let sinks = TestSinks::of(&shop);
+    let name = "quarantine/2017-01-01/e1-search.json";
+    bucket.put(name, &aside("search", &shop.put_broken(&product("p1", 2), "name").await));
+    let still = replayed(&bucket, &sinks).await;
+    assert_eq!((still.objects, still.kept.len()), (0, 1), "{still}");
+    assert!(still.kept[0].reasons[0].starts_with("search: malformed_item"), "{still}");
+
+    shop.put(&product("p1", 3)).await;
+    let mended = replayed(&bucket, &sinks).await;
+    assert_eq!((mended.objects, mended.is_complete()), (1, true), "{mended}");
+    assert_eq!(bucket.names().await, Vec::<String>::new());
+    assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 3)]);
+}
+
+#[tokio::test]
+async fn the_item_of_a_record_that_cannot_be_read_is_found_no_more_once_it_is_removed() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    shop.put_and_deliver(&product("p1", 4)).await;
+    let broken = shop.put_broken(&product("p1", 5), "name").await;
+    shop.remove(&product("p1", 5)).await;
+    let never = shop.put_broken(&product("p2", 1), "name").await;
+    shop.remove(&product("p2", 1)).await;
+    bucket.put("aws/lambda/batch", &given_up("StreamSearch", &[]));
+    bucket.put("quarantine/2017-01-01/e1-search.json", &aside("search", &broken));
+    bucket.put("quarantine/2017-01-01/e2-search.json", &aside("search", &never));
+    let replayed = replayed(&bucket, &TestSinks::of(&shop)).await;
+    assert!(replayed.is_complete(), "{replayed}");
+    assert_eq!(shop.found(Collection::Products).await, []);
+    assert_eq!(shop.stored(Collection::Products, &product("p1", 4)).await.unwrap().rev, 5);
+}
+
+#[tokio::test]
+async fn a_record_of_an_unknown_sink_is_kept_and_stops_no_other() {
+    let (shop, bucket) = (Shop::open().await, Bucket::open().await);
+    let record = shop.put(&product("p1", 1)).await;
+    for (name, consumer) in [("e1", "mail"), ("e2", ""), ("e3", "search,mail"), ("e4", "search")] {
+        bucket.put(&format!("quarantine/2017-01-01/{name}.json"), &aside(consumer, &record));
+    }
+    let replayed = replayed(&bucket, &TestSinks::of(&shop)).await;
+    assert_eq!((replayed.objects, replayed.kept.len(), replayed.is_complete()), (1, 3, false), "{replayed}");
+    assert!(replayed.kept.iter().all(|kept| kept.reasons[0].contains("no sink")), "{replayed}");
+    assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_discarded() {
+    let bucket = Bucket::open().await;
+    let there = "quarantine/2017-01-01/e1-bus.json".to_owned();
+    bucket.put(&there, "{");
+    // Begins as a name that is there.
+    let not_there = "quarantine/2017-01-01/e1-bus".to_owned();
+    let discarded = discard(&bucket.store, &[not_there.clone(), there.clone()]).await.unwrap();
+    assert_eq!((discarded.objects, &discarded.gone), (1, &vec![not_there.clone()]));
+    assert!(discarded.to_string().contains(&format!("not there: {not_there}")), "{discarded}");
+    assert_eq!(bucket.names().await, Vec::<String>::new());
+    bucket.put(&there, "{");
+    assert!(discard(&bucket.store, &[there.clone(), "expired/x".to_owned()]).await.is_err());
+    assert_eq!(bucket.names().await, [there], "nothing is done when one name cannot be meant so");
+}
+
+#[tokio::test]
+async fn what_is_no_json_or_nested_too_deep_is_shown_as_it_is() {
+    let bucket = Bucket::open().await;
+    let name = "quarantine/2017-01-01/e1-bus.json";
+    for body in ["[".repeat(100_000), "[".repeat(1_000) + &"]".repeat(1_000), "{broken".to_owned()] {
+        bucket.put(name, &body);
+        let shown = show(&bucket.store, name).await.unwrap();
+        assert_eq!((shown.exit_code(), shown.render(false)), (0, body.clone()));
+        assert_eq!(serde_json::from_str::<Value>(&shown.render(true)).unwrap(), json!(body));
+    }
+    let batch = json!({"payload": json!({"Records": []}).to_string()});
+    bucket.put("aws/lambda/batch", &batch.to_string());
+    let shown = show(&bucket.store, "aws/lambda/batch").await.unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&shown.render(true)).unwrap(), json!({"payload": {"Records": []}}));
 }

@@ -7,6 +7,7 @@ use emulators::search::SearchServer;
 use fixture::TestTable;
 use futures::future::BoxFuture;
 use key_schema::item::{Entity, Stored};
+use key_schema::product::Product;
 use ops::Items;
 use reqwest::Method;
 use search_index::{Collection, Limits, SearchClient, SearchConfig, StoredSource, document_id};
@@ -114,6 +115,27 @@ impl Shop {
             let Some(next) = page.next else { return found };
             after = Some(next);
         }
+    }
+
+    /// Writes an item that lacks an attribute which every one has, and gives the record of that.
+    pub async fn put_broken<T: Entity>(&self, item: &Stored<T>, attribute: &str) -> Value {
+        let mut broken = item.to_item().unwrap();
+        broken.inner_mut().remove(attribute).unwrap();
+        let mut record = things::modify(self.sequence.fetch_add(1, Ordering::Relaxed), item);
+        record["dynamodb"]["NewImage"] = serde_json::to_value(&broken).unwrap();
+        let put = self.table.client().put_item().table_name(self.table.name());
+        put.set_item(Some(broken.into())).send().await.unwrap();
+        record
+    }
+
+    /// Deletes the document of a product by hand: the engine remembers its version for a minute.
+    pub async fn delete_document(&self, item: &Stored<Product>) {
+        let index = self.search.indices(Collection::Products).await.unwrap().remove(0).name;
+        let body = format!("{}\n", json!({"delete": {"_index": index, "_id": id_of(item)}}));
+        let call = reqwest::Client::new().post(format!("{}/_bulk", self.endpoint));
+        let call = call.header("content-type", "application/x-ndjson").body(body);
+        let answer: Value = call.send().await.unwrap().json().await.unwrap();
+        assert_eq!(answer["items"][0]["delete"]["status"], 200, "{answer}");
     }
 
     /// Makes an index by hand.

@@ -41,7 +41,10 @@ pub fn order(id: &str, status: OrderStatus, rev: u64) -> Stored<Order> {
         store_id: None,
         total: Money::new(258, Currency::USD),
         line_count: 2,
+        unfinished: None,
         invoice_number: None,
+        paid_from_wallet: false,
+        refunded: 0,
         expires_at: None,
     };
     Stored { meta: meta(rev), data }

@@ -33,6 +33,8 @@ mod hostile;
 pub mod identity;
 pub mod json;
 mod observe;
+#[cfg(feature = "table")]
+mod once;
 mod page;
 mod problem;
 pub mod read;
@@ -56,6 +58,8 @@ pub use crate::conditions::{MAX_IDEMPOTENCY_KEY, Precondition};
 pub use crate::content::{BODY_LIMIT, MAX_BODY_BYTES};
 pub use crate::identity::{Caller, Owner, SignedIn, Staff};
 pub use crate::observe::{Measured, PatternCost};
+#[cfg(feature = "table")]
+pub use crate::once::Once;
 pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::request::Request;

@@ -5,6 +5,7 @@ use crate::category::{CategoryAbout, CategoryNode};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
 use crate::expiration::Expiration;
 use crate::idempotency::IdempotencyRecord;
+use crate::invoice::{Invoice, InvoiceCounter};
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Stored, entity_name};
 use crate::mail::Mail;
 use crate::mark::Mark;
@@ -16,6 +17,7 @@ use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
 use crate::review::Review;
 use crate::sales::Sale;
 use crate::session::Session;
+use crate::wallet::{Wallet, WalletEntry};
 
 macro_rules! entities {
     ($($name:ident)*) => {
@@ -62,7 +64,8 @@ macro_rules! entities {
 }
 
 entities! {
-    Cart CategoryAbout CategoryNode Customer CustomerOrder EmailClaim Expiration IdempotencyRecord Mail Mark Membership
-    Order OrderLine OrderLog OrderStatusEvent PickingStations PlaceSales Product ProductCategories ProductContent ProductSales
-    ReferenceClaim Review ReviewStats Sale SalePlace Session Stock Store UsernameClaim WaitingJob
+    Cart CategoryAbout CategoryNode Customer CustomerOrder EmailClaim Expiration IdempotencyRecord Invoice InvoiceCounter Mail Mark
+    Membership Order OrderLine OrderLog OrderStatusEvent PickingStations PlaceSales Product ProductCategories ProductContent ProductSales
+    ReferenceClaim Review ReviewStats Sale SalePlace Session Stock Store UsernameClaim WaitingJob Wallet
+    WalletEntry
 }

@@ -86,6 +86,8 @@ pub enum Condition {
     Lacks(&'static str),
     /// The attribute has this value.
     Is(&'static str, AttributeValue),
+    /// The attribute has another value, or is not there at all: of an item that must exist, [`Condition::Exists`] says so.
+    IsNot(&'static str, AttributeValue),
     /// The attribute is at least this.
     AtLeast(&'static str, AttributeValue),
     /// The attribute is less than this.
@@ -145,6 +147,7 @@ impl Condition {
             Self::Has(name) => format!("attribute_exists({})", with.name(name)),
             Self::Lacks(name) => format!("attribute_not_exists({})", with.name(name)),
             Self::Is(name, value) => compare(name, "=", value),
+            Self::IsNot(name, value) => compare(name, "<>", value),
             Self::AtLeast(name, value) => compare(name, ">=", value),
             Self::Below(name, value) => compare(name, "<", value),
             Self::HasEntry(map, entry) => format!("attribute_exists({}.{})", with.name(map), with.name(entry)),

@@ -135,6 +135,8 @@ ids! {
     SessionId
     /// A line of an order's staff log.
     LogId
+    /// A movement of money: a wallet's entry, and a transfer with both its entries.
+    EntryId
     /// The name of one of a customer's addresses, "home".
     AddressName
     /// A client's own number for an order, unique over all orders.
@@ -149,5 +151,20 @@ impl StoreId {
     #[must_use]
     pub fn online() -> Self {
         Self("online".to_owned())
+    }
+}
+
+impl Born {
+    /// The birth mark of a counter, which has one life.
+    pub(crate) fn counter() -> Self {
+        Self("counter".to_owned())
+    }
+}
+
+impl EntryId {
+    /// The birth mark of what this movement creates: as unique as the movement.
+    #[must_use]
+    pub fn born(&self) -> Born {
+        Born(self.0.clone())
     }
 }

@@ -1,8 +1,8 @@
 //! Stored items: what every item of the table has, and the one decoder for items that are read and items that
 //! come from the stream.
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_dynamo::AttributeValue;
 pub use serde_dynamo::Item;
 
@@ -60,9 +60,11 @@ const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// Counts the changes that people see, from 1. The ETag.
+    #[serde(deserialize_with = "counted")]
     pub version: u64,
     /// Counts every write, from 1, also those of copies. Orders copies and search documents; never restarts for
     /// a key.
+    #[serde(deserialize_with = "counted")]
     pub rev: u64,
     /// Given at creation: a key that is used again holds another incarnation.
     pub born: Born,
@@ -70,6 +72,15 @@ pub struct Meta {
     pub created_at: Instant,
     /// When people last saw a change.
     pub updated_at: Instant,
+}
+
+/// The highest `version` and `rev` of an item. The search engine's versions are signed: it refuses a higher one, and with it every other
+/// document of the same call.
+pub const MAX_COUNT: u64 = i64::MAX.unsigned_abs();
+
+fn counted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let count = u64::deserialize(deserializer)?;
+    if count > MAX_COUNT { Err(D::Error::custom(format!("{count} is above {MAX_COUNT}"))) } else { Ok(count) }
 }
 
 impl Meta {

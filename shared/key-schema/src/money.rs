@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// An ISO 4217 alphabetic code, such as `USD`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -111,4 +111,36 @@ impl Money {
         let amount = self.amount.checked_mul(quantity).ok_or(MoneyError::Overflow)?;
         Ok(Self { amount, ..self })
     }
+}
+
+/// Reads an amount that the table added up, which may have left 64 bits: then it is the largest, or smallest, that there is. One absurd total
+/// must not make the page unreadable that it stands on.
+///
+/// # Errors
+/// What is no number.
+pub fn saturating<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    struct Amount;
+
+    impl de::Visitor<'_> for Amount {
+        type Value = i64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an amount")
+        }
+
+        fn visit_i64<E>(self, amount: i64) -> Result<i64, E> {
+            Ok(amount)
+        }
+
+        fn visit_u64<E>(self, amount: u64) -> Result<i64, E> {
+            Ok(i64::try_from(amount).unwrap_or(i64::MAX))
+        }
+
+        // Whole numbers beyond 64 bits come as these. The conversion stops at the ends of the range.
+        fn visit_f64<E: de::Error>(self, amount: f64) -> Result<i64, E> {
+            if amount.fract() == 0.0 { Ok(amount as i64) } else { Err(E::custom("an amount is whole")) }
+        }
+    }
+
+    from.deserialize_any(Amount)
 }

@@ -132,6 +132,7 @@ entity! {
             /// How many orders.
             orders: u64,
             /// What they come to, in minor units.
+            #[serde(deserialize_with = "crate::money::saturating")]
             amount: i64,
         }
         free {}

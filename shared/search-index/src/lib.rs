@@ -22,24 +22,24 @@
 //!
 //! # OpenSearch Serverless
 //!
-//! `SEARCH_SERVICE=aoss`. What AWS documents, in the Amazon OpenSearch Service Developer Guide, and what follows from it here:
+//! `SEARCH_SERVICE=aoss`. Nothing here was ever run against Serverless. What follows was read in the Amazon OpenSearch Service Developer Guide, in its
+//! texts of 2022 to 2024, which may have changed since; whether the index can be used is decided by the probe alone ([`SearchClient::probe`]), which the
+//! first [`SearchClient::ensure_indices`] of a client makes.
 //!
-//! - The collection must be of type *search*: a time series collection cannot be written to by document id, of which all here depends
-//!   ("What is Amazon OpenSearch Serverless?", Choosing a collection type).
-//! - Signatures name the service `aoss`, must come with the header `x-amz-content-sha256`, and must not cover `Content-Length`
-//!   ("Ingesting data into Amazon OpenSearch Serverless collections", Signing). This client signs every request so, those to the
+//! - The collection is to be of type *search*: a time series collection cannot be written to by document id, of which all here depends
+//!   (read in "What is Amazon OpenSearch Serverless?", Choosing a collection type).
+//! - Signatures are to name the service `aoss`, to come with the header `x-amz-content-sha256`, and not to cover `Content-Length`
+//!   (read in "Ingesting data into Amazon OpenSearch Serverless collections", Signing). This client signs every request so, those to the
 //!   Service too.
-//! - A subset of the calls exists ("Supported operations and plugins in Amazon OpenSearch Serverless"). It has those that create,
+//! - A subset of the calls exists (read in "Supported operations and plugins in Amazon OpenSearch Serverless"). The list had those that create,
 //!   describe and delete indices, `_bulk`, `_mget`, `_count`, searches, `POST _aliases`, and calls that describe aliases and index
 //!   templates. There are no clusters and nodes ("What is Amazon OpenSearch Serverless?", Comparing), hence no settings of a cluster,
-//!   which nothing here asks for. `_refresh` is not among them: [`SearchClient::refresh`] does nothing there. Nothing here uses delete
+//!   which nothing here asks for. `_refresh` was not in the list: [`SearchClient::refresh`] does nothing there. Nothing here uses delete
 //!   by query or a point in time: tombstones are found by a search and deleted one by one, and pages continue after the last document.
-//! - Writes become visible to searches after 10 to 30 seconds ("What is Amazon OpenSearch Serverless?", Limitations), so a page of a
+//! - Writes become visible to searches after 10 to 30 seconds (read in "What is Amazon OpenSearch Serverless?", Limitations), so a page of a
 //!   search or of [`SearchClient::documents`] may be that old. A rebuild is not to be finished before its counts agree.
-//! - External versions, `require_alias` and deletions on condition are not mentioned. So they are tried: the first
-//!   [`SearchClient::ensure_indices`] of a client fails unless versions hold ([`SearchClient::probe`]).
-//!
-//! It has not been run against Serverless by us; the probe is there to say on the first start what the documentation does not.
+//! - Of external versions, `require_alias` and deletions on condition nothing was found. So they are tried: the probe fails unless versions
+//!   hold, and says what of the rest works.
 
 mod bulk;
 mod client;

@@ -13,7 +13,7 @@
 //! A redrive reads the item before it writes, so 30 of the 31 days are for a defect or a tool that does not. Everything older than the
 //! removal was recorded before it, so nothing of the kind comes later than 31 days after `deleted_at`, whenever the tombstone itself was
 //! written. Four more days are for clocks that differ, and for somebody who moved the files to look at them.
-//! A restore of the table from a backup is no replay: the index is rebuilt.
+//! A restore of the table from a backup is no replay: the index is rebuilt, without the tombstones.
 //!
 //! # Why a document that came back survives
 //!

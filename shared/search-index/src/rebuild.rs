@@ -4,7 +4,7 @@
 //!    to both.
 //! 2. Every item is read from the table, strongly, and written into it ([`SearchClient::bulk_into`]); versions keep the newest of
 //!    what the backfill and the changes bring.
-//! 3. [`SearchClient::copy_tombstones`] brings what is no longer in the table.
+//! 3. [`SearchClient::copy_tombstones`] brings what is no longer in the table; after a restore of the table it is left out.
 //! 4. What the new index holds is compared with the table ([`SearchClient::stored_in`], [`SearchClient::count_in`]).
 //! 5. [`SearchClient::finish_rebuild`] moves readers and writers to it in one step: every search sees the whole of either the old index
 //!    or the new one.
@@ -94,8 +94,12 @@ impl SearchClient {
 
     /// Copies a page of the old index's tombstones to the new one: `size` of them, at most 10,000.
     ///
-    /// To be called for all pages after the backfill, which takes longer than a call may ([`crate::Limits::total`]): a call that began
-    /// before the rebuild, and knew of the old index alone, has ended by then.
+    /// To be called for all pages, after the backfill and not before [`crate::Limits::total`] of whoever writes has passed since
+    /// [`SearchClient::begin_rebuild`] answered: a call that began before, and knew of the old index alone, has ended by then. The caller sees to
+    /// that.
+    ///
+    /// Not to be called when the table was restored from a backup: tombstones of what happened after the backup would keep out what the table holds
+    /// now, and the restored table's stream tells nothing that they are there for.
     pub async fn copy_tombstones(
         &self,
         rebuild: &Rebuild,

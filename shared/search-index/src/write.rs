@@ -1,5 +1,11 @@
 //! Writing documents to every index that is to have them.
 //!
+//! # One document that spoils a call
+//!
+//! What is wrong with a document the engine says in the outcome of its operation; but an action that it cannot read (a version that is no long, say)
+//! makes it refuse the whole call, with all other documents in it. Such a call is split in halves, down to the single operation that it is about, so
+//! that one bad document keeps out no other. How often is bounded ([`MAX_SPLITS`]): what is not taken by then is to be sent again.
+//!
 //! # Why looking up the targets once a call is enough
 //!
 //! During a rebuild a collection has two indices that are written to: the one that is read, and the next one, N. A call asks the
@@ -27,6 +33,13 @@ use crate::index;
 use crate::outcome::{self, BulkOutcome};
 use crate::transport::Call;
 
+/// The engine cannot read the call.
+const BAD_CALL: u16 = 400;
+/// The call is larger than the engine, or something before it, takes.
+const LARGE_CALL: u16 = 413;
+/// How often calls are split at most, of all that is sent together. To find one document among 1,000 takes 10.
+const MAX_SPLITS: u32 = 200;
+
 /// The write aliases of each collection.
 type Targets = BTreeMap<Collection, Vec<String>>;
 
@@ -51,7 +64,8 @@ impl SearchClient {
     /// given, what became of it: the worst of what became of it in any index, [`BulkOutcome::Retryable`] before
     /// [`BulkOutcome::Rejected`] before success.
     ///
-    /// Operations that the engine cannot take at the moment are sent again while the limits allow. An error
+    /// Operations that the engine cannot take at the moment are sent again while the limits allow. One for which it refuses a whole call is
+    /// [`BulkOutcome::Rejected`], and the others of the call are written without it. An error
     /// means that the engine refuses such calls altogether; operations may have been applied nonetheless,
     /// and all may be sent again.
     pub async fn bulk(&self, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
@@ -113,12 +127,27 @@ impl SearchClient {
 
     /// Sends what is not settled, again and again while the limits allow.
     async fn send(&self, writes: &mut [Write<'_>], deadline: Instant) -> Result<(), SearchError> {
+        let mut splits = MAX_SPLITS;
         for round in 1.. {
             let open = writes.iter().enumerate();
             let open = open.filter(|(_, write)| matches!(write.outcome, BulkOutcome::Retryable { .. }));
-            let requests = bulk::requests(open.map(|(n, write)| (n, write.operation, write.target.as_str())))?;
-            for request in &requests {
-                let settled = self.bulk_request(request, deadline).await?;
+            // The last one is the next: so the first operations are settled first, whatever becomes of the others.
+            let mut requests = bulk::requests(open.map(|(n, write)| (n, write.operation, write.target.as_str())))?;
+            requests.reverse();
+            while let Some(request) = requests.pop() {
+                let settled = match self.bulk_request(&request, deadline).await {
+                    Err(SearchError::Rejected { status: BAD_CALL | LARGE_CALL, .. })
+                        if request.positions.len() > 1 && splits > 0 =>
+                    {
+                        splits -= 1;
+                        let (first, second) = request.positions.split_at(request.positions.len() / 2);
+                        for half in [second, first] {
+                            requests.extend(bulk::requests(part(writes, half))?);
+                        }
+                        continue;
+                    }
+                    settled => settled_or_refused(settled, request.positions.len())?,
+                };
                 for (position, outcome) in request.positions.iter().zip(settled) {
                     if let Some(write) = writes.get_mut(*position) {
                         write.outcome = outcome;
@@ -141,6 +170,31 @@ impl SearchClient {
             Err(SearchError::Unavailable { reason, .. }) => Ok(vec![BulkOutcome::Retryable { reason }; count]),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// These writes, as they are sent.
+fn part<'a>(
+    writes: &'a [Write<'_>],
+    positions: &'a [usize],
+) -> impl Iterator<Item = (usize, &'a BulkOperation, &'a str)> {
+    let writes = positions.iter().filter_map(|n| Some((*n, writes.get(*n)?)));
+    writes.map(|(n, write)| (n, write.operation, write.target.as_str()))
+}
+
+/// What is to be said of the operations of a call that is not split (any more). The one that the engine refuses alone it refuses for good.
+fn settled_or_refused(
+    settled: Result<Vec<BulkOutcome>, SearchError>,
+    operations: usize,
+) -> Result<Vec<BulkOutcome>, SearchError> {
+    match settled {
+        Err(SearchError::Rejected { status: BAD_CALL | LARGE_CALL, kind, reason }) => Ok(if operations == 1 {
+            vec![BulkOutcome::Rejected { status: BAD_CALL, reason: format!("{kind}: {reason}") }]
+        } else {
+            let reason = "the engine refuses the call, and it was split too often".to_owned();
+            vec![BulkOutcome::Retryable { reason }; operations]
+        }),
+        settled => settled,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::support::shop::{customer, import, moved, order, path, product_body};
 pub struct World {
     /// In `picking`.
     order: String,
+    invoice: String,
     session: String,
 }
 
@@ -92,6 +93,11 @@ impl World {
             });
             post("/v1/orders".to_owned(), order).header("idempotency-key", &format!("bad sold in {store}"))
         };
+        let paid_in = |key: &str| {
+            let amount = json!({ "amount": 5000, "currency": "USD" });
+            let call = post(own(&["wallet", "deposits"]), json!({ "amount": amount, "note": "N" }));
+            call.header("idempotency-key", &format!("bad paid in {key}"))
+        };
         for call in [
             put(own(&["addresses", "home"]), address()),
             put(own(&["cart", "items", "bad-1"]), json!({ "quantity": 1 })),
@@ -103,6 +109,8 @@ impl World {
             post(log, json!({ "text": "two" })),
             post(own(&["sessions"]), json!({ "device": "one" })),
             new(put(path(&["stores", "bad-shop"]), shop())),
+            paid_in("1"),
+            paid_in("2"),
             sold("330"),
             sold("331"),
         ] {
@@ -121,7 +129,9 @@ impl World {
             put_item(system, &serde_json::to_value(expired.stored().unwrap().to_item().unwrap()).unwrap()).await;
         }
         let session = post(own(&["sessions"]), json!({ "device": "two" })).send(system).await.expect(201);
-        Self { order, session: session.body["id"].as_str().unwrap().to_owned() }
+        let invoice = Call::new("POST", &path(&["orders", &order, "invoice"])).staff().send(system).await.expect(201);
+        let invoice = invoice.body["number"].to_string();
+        Self { order, invoice, session: session.body["id"].as_str().unwrap().to_owned() }
     }
 
     /// A good request for an operation, in what its thing is now.
@@ -133,6 +143,7 @@ impl World {
                 ("customers", "id") | (_, "customer") => "bad-ann",
                 ("products", "id") | (_, "product") => "bad-1",
                 ("orders", "id") => &self.order,
+                ("invoices", "number") => &self.invoice,
                 ("sessions", "id") => &self.session,
                 ("stores", "id") => "bad-shop",
                 ("sales", "country") => "US",
@@ -214,7 +225,14 @@ fn body(operation: &str) -> Json {
             "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z", "store_id": "330",
             "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],
         }),
-        "moveOrder" => json!({ "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034" }),
+        "moveOrder" => json!({
+            "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034", "pay_from_wallet": false,
+        }),
+        "refundOrder" => json!({ "amount": { "amount": 29, "currency": "USD" } }),
+        "depositIntoWallet" => json!({ "amount": { "amount": 100, "currency": "USD" }, "note": "N" }),
+        "transferMoney" => {
+            json!({ "from": "bad-ann", "to": "bad-bob", "amount": { "amount": 100, "currency": "USD" }, "note": "N" })
+        }
         "putStore" => shop(),
         "addLogLine" => json!({ "text": "The customer called." }),
         other => panic!("{other} has a body that nobody thought of"),

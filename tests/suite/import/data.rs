@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 pub const STOCK: u64 = 20_000;
 /// The first of the products that fill the large baskets.
 const SHELF: u64 = 2001;
-/// Lines that just fit one transaction.
+/// Lines that just fit one transaction; one more takes several.
 const FITTING: u64 = 47;
 
 /// A product as it must be in the shop.
@@ -218,6 +218,7 @@ pub fn expected() -> Expected {
         order(5001, 1, 1, &[(1001, 2, 258), (1002, 1, 99)]),
         order(5002, 1, 2, &[(1003, 1, 0)]),
         order(5003, 2, 3, &[(1001, 1, 150)]),
+        order(5006, 2, 6, &[&shelf[..], &[(SHELF + FITTING, 1, 50)]].concat()),
         order(5007, 2, 7, &shelf),
         order(5008, 77, 8, &[(1006, 14_237, 2141), (1004, 3, 100)]),
     ];

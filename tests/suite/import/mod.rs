@@ -104,7 +104,6 @@ fn the_retail_data_is_loaded_by_its_rules_and_a_second_time_changes_nothing() {
             ("refused, no line left", "2 (5004, 5005)"),
             ("refused, not a basket", "2 (line 11, line 9)"),
             ("refused, the file has the basket twice", "1 (5001)"),
-            ("refused, too_many_lines", "1 (5006)"),
             ("refused, insufficient_stock", "1 (5011)"),
         ];
         let summed_up = |outcome| {

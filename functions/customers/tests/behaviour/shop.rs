@@ -117,7 +117,10 @@ impl Shop {
             total: money(100),
             line_count: 1,
             expires_at: None,
+            unfinished: None,
             invoice_number: None,
+            paid_from_wallet: false,
+            refunded: 0,
         };
         let line = OrderLine {
             order_id: order.id.clone(),

@@ -58,7 +58,10 @@ impl Warehouse {
             total: Money::new(129, Currency::USD),
             line_count: 1,
             expires_at: None,
+            unfinished: None,
             invoice_number: None,
+            paid_from_wallet: false,
+            refunded: 0,
         };
         let item = Stored::new(order, Born::new("b1").unwrap(), at).to_item().unwrap();
         let put = self.test.client().put_item().table_name(self.test.name());

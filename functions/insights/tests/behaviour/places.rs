@@ -46,7 +46,10 @@ impl Shop {
             total: Money::new(amount, currency.parse::<Currency>().unwrap()),
             line_count: 0,
             expires_at: None,
+            unfinished: None,
             invoice_number: None,
+            paid_from_wallet: false,
+            refunded: 0,
         };
         let (table, id) = (self.test.table(), place::store_of(&order));
         let store = table.get(&place::edit(&id).unwrap()).await.unwrap();

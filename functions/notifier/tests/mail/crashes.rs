@@ -1,6 +1,10 @@
 //! The window in which a crash repeats a message, and that there is no other.
 
-use notifier::notifier::{LEASE, NotifyError, Outcome};
+use std::time::Duration;
+
+use emulators::table::{Fault, FaultKind};
+use notifier::notifier::{ANSWER, LEASE, MARGIN, NotifyError, Outcome};
+use tokio::time::Instant as Clock;
 
 use crate::support::{Act, NOW, Shop, at, at_once, crash_after, crash_when_called, patient};
 
@@ -45,6 +49,39 @@ async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
     assert_eq!(shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap(), Outcome::Sent);
     assert_eq!(shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap(), Outcome::Known);
     assert_eq!(shop.post.sent().len(), 2);
+}
+
+/// Lambda ends a function at its deadline, calls that a failure and invokes it again: the message would go out a second time.
+#[tokio::test]
+async fn a_record_that_the_table_does_not_answer_for_is_left_before_the_invocation_would_be_killed() {
+    let shop = Shop::open().await;
+    let faults = shop.table.faults().clone();
+    shop.post.next(Act::AcceptAfter(Box::new(move || {
+        faults.add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 0 }).unwrap();
+        // What follows waits for the table alone.
+        tokio::time::pause();
+    })));
+    let deadline = Clock::now() + Duration::from_secs(30);
+    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), deadline).await.unwrap(), Outcome::Sent);
+    let left = deadline.duration_since(Clock::now());
+    assert!(
+        (ANSWER - Duration::from_millis(10)..Duration::from_secs(10)).contains(&left),
+        "{left:?} are left for the answer"
+    );
+    tokio::time::resume();
+    shop.table.faults().clear();
+    assert_eq!(shop.post.sent().len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_when_no_time_is_left_to_record_it() {
+    let shop = Shop::open().await;
+    let event = shop.placed(1);
+    let late = shop.notifier.take(&event, at(NOW), Clock::now() + MARGIN).await;
+    assert!(matches!(late, Err(NotifyError::Mail(_))), "{late:?}");
+    assert_eq!(shop.post.calls(), 0);
+    // Its claim is given back: the next need not wait.
+    assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
 }
 
 /// Dropped at every place where it waits: what a crash there costs follows from whether the message was accepted, and is one more mail at most.

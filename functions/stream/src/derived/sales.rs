@@ -19,6 +19,8 @@
 //! written in between writes nothing, and reads again. So the sum of what was ever added to a counter is what its rows say, at any moment and
 //! after any crash: a large order's transactions each stand for themselves.
 
+use std::time::Duration;
+
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::item::Stored;
@@ -28,15 +30,18 @@ use key_schema::place::{self, SalePlace};
 use key_schema::request::{Transaction, Write};
 use key_schema::sales;
 use table::{TableError, TransactError};
+use tokio::time::Instant;
 
 use super::DeriveError;
 use super::turns::Turns;
 use crate::ports::Items;
 
 /// How often an order is tried. Two consumers that meet on one order finish in two, for nobody goes on writing the rows of one order. At the
-/// counters of a popular product consumers may meet for as long as there are orders for it; then every attempt has the table's whole budget
-/// of waits, and all of them together less than the function's time.
+/// counters of a popular product consumers may meet for as long as there are orders for it.
 const ATTEMPTS: usize = 8;
+/// No attempt begins later than this after the first. A transaction that meets others waits up to 5 s, and its last call may take 8 s; so an order
+/// that meets others again and again fails by itself, and leaves the rest of the function's 60 s to the orders behind it.
+const BUDGET: Duration = Duration::from_secs(30);
 
 /// Whether the change may have altered the order's sales: it became visible, or it began or ceased to count as sold.
 pub(super) fn moved(old: Option<&AnyEntity>, new: &Order) -> bool {
@@ -50,8 +55,11 @@ pub(super) fn moved(old: Option<&AnyEntity>, new: &Order) -> bool {
 /// Brings an order's rows, and what they prove, up to its head. An attempt that met others has done whole transactions or nothing, and the next goes
 /// on from what it reads.
 pub(super) async fn derive<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<(), DeriveError> {
-    let mut met = DeriveError::Overtaken;
-    for _ in 0..ATTEMPTS {
+    let (mut met, until) = (DeriveError::Overtaken, Instant::now() + BUDGET);
+    for attempted in 0..ATTEMPTS {
+        if attempted > 0 && Instant::now() >= until {
+            break;
+        }
         match attempt(table, turns, id).await {
             Ok(Attempt::Done) => return Ok(()),
             Ok(Attempt::Overtaken) => {}

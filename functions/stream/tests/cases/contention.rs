@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::future::join_all;
 use key_schema::item::FromItem;
@@ -17,6 +18,7 @@ use stream::derived::Derived;
 use stream::ports::Items;
 use stream::sink::Sink;
 use table::{Backoff, Page, Table, TableError, TransactError, WriteError};
+use tokio::time::Instant;
 
 use crate::derived::Shop;
 use crate::support::{consumer, earliest, insert, line, modify, order};
@@ -28,6 +30,8 @@ struct Contended {
     conflicts: Arc<AtomicUsize>,
     /// What somebody else does right before the first transaction.
     before: Mutex<Vec<Transaction<()>>>,
+    /// Every transaction meets another for as long as this, and is given up then.
+    stuck: Option<Duration>,
 }
 
 impl Contended {
@@ -71,6 +75,13 @@ impl Items for Contended {
         for other in before {
             self.table.transact(&other).await.unwrap();
         }
+        if let Some(stuck) = self.stuck {
+            self.conflicts.fetch_add(1, Ordering::Relaxed);
+            tokio::time::pause();
+            tokio::time::sleep(stuck).await;
+            tokio::time::resume();
+            return Err(TableError::Contended.into());
+        }
         let keys: BTreeSet<Key> = transaction.actions().iter().map(|(_, guarded)| key_of(guarded)).collect();
         let mut backoff = Backoff::new();
         while !self.claim(&keys) {
@@ -103,7 +114,13 @@ async fn conflicts(consumers: usize) -> usize {
     let consumers = (0..consumers).map(|_| {
         let (under_way, conflicts) = (Arc::clone(&under_way), conflicts.clone());
         let sink = Derived::new(
-            Arc::new(Contended { table: shop.table.clone(), under_way, conflicts, before: Mutex::default() }),
+            Arc::new(Contended {
+                table: shop.table.clone(),
+                under_way,
+                conflicts,
+                before: Mutex::default(),
+                stuck: None,
+            }),
             8,
         );
         consumer([Box::new(sink) as Box<dyn Sink>]).0
@@ -135,10 +152,27 @@ async fn who_is_overtaken_by_a_slow_predecessor_with_an_older_head_reads_again_a
     let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
     let late = sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at).unwrap();
     let (table, before) = (shop.table.clone(), Mutex::new(late));
-    let table = Contended { table, under_way: Arc::default(), conflicts: Arc::default(), before };
+    let table = Contended { table, under_way: Arc::default(), conflicts: Arc::default(), before, stuck: None };
     let consumer = consumer([Box::new(Derived::new(Arc::new(table), 8)) as Box<dyn Sink>]).0;
     assert_eq!(earliest(&consumer, &[modify("2", &pending, &cancelled)]).await, None);
     assert_eq!(shop.sold("p1").await, (0, 0));
     assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 0 for 0 USD"]);
     assert!(shop.rows("o1").await.values().all(|(_, rev, reversed)| rev == "2" && *reversed));
+}
+
+/// What a table that waits 5 s for others takes at most, with its last call's 8 s.
+#[tokio::test]
+async fn an_order_that_meets_others_again_and_again_fails_before_the_functions_time_is_over() {
+    let shop = Shop::open().await;
+    let placed = order("o1", OrderStatus::Pending, 1, 1);
+    shop.place(&placed).await;
+    let (table, conflicts) = (shop.table.clone(), Arc::<AtomicUsize>::default());
+    let stuck = Some(Duration::from_secs(13));
+    let table =
+        Contended { table, under_way: Arc::default(), conflicts: conflicts.clone(), before: Mutex::default(), stuck };
+    let consumer = consumer([Box::new(Derived::new(Arc::new(table), 8)) as Box<dyn Sink>]).0;
+    let began = Instant::now();
+    assert_eq!(earliest(&consumer, &[insert("1", &placed)]).await.as_deref(), Some("1"));
+    assert_eq!(conflicts.load(Ordering::Relaxed), 3);
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?} of the function's 60 s", began.elapsed());
 }

@@ -1,15 +1,26 @@
 //! The search index: no schedule loses, revives or falsifies a document.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use emulators::search::{Fault, FaultKind};
+use futures::future::BoxFuture;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
 use key_schema::product::Product;
-use search_index::{OrderDocument, ProductDocument, document_id};
+use search_index::{
+    BulkOperation, BulkOutcome, OrderDocument, ProductDocument, SearchClient, SearchError, document_id,
+};
 use serde_json::{Value, json};
+use stream::ports::Index;
+use stream::search::Search;
+use stream::sink::Sink;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::engine::{Engine, ScriptedEngine};
-use crate::support::{Scripted, consumer, earliest, insert, modify, order, product, remove, retired};
+use crate::support::{Scripted, consumer, earliest, event, insert, modify, order, product, remove, retired};
 
 /// Runs batches one after the other; each must succeed.
 async fn deliver(engine: &Engine, batches: &[&[Value]]) {
@@ -101,15 +112,49 @@ async fn case_13_the_items_of_a_transaction_may_arrive_in_any_order() {
     }
 }
 
+/// An engine that takes a bulk call and never answers it: whoever waits for it dies there.
+struct TakesAndDies {
+    client: SearchClient,
+    taken: Arc<Notify>,
+}
+
+impl Index for TakesAndDies {
+    fn ensure(&self) -> BoxFuture<'_, Result<(), SearchError>> {
+        Box::pin(self.client.ensure_indices())
+    }
+
+    fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>> {
+        Box::pin(async move {
+            let outcomes = self.client.bulk(operations).await?;
+            assert!(outcomes.iter().all(|outcome| *outcome == BulkOutcome::Applied), "{outcomes:?}");
+            self.taken.notify_one();
+            std::future::pending().await
+        })
+    }
+}
+
 #[tokio::test]
 async fn case_14_after_a_crash_behind_the_index_write_the_retry_leaves_the_document_unchanged() {
     let engine = Engine::start().await;
-    let batch = [insert("1", &product("a", 1))];
-    // A consumer that dies before it answers has done what one does that answers.
+    let batch = [insert("1", &product("a", 1)), modify("2", &product("b", 1), &retired("b", 2))];
+    let taken = Arc::new(Notify::new());
+    let dies = TakesAndDies { client: engine.client.clone(), taken: taken.clone() };
+    {
+        let (consumer, _) = consumer([Box::new(Search::open(dies).await) as Box<dyn Sink>]);
+        let event = event(&batch);
+        tokio::select! {
+            answer = consumer.take(&event, Instant::now() + Duration::from_secs(60)) => panic!("it answers: {answer:?}"),
+            () = taken.notified() => {}
+        }
+    }
+    let documents = async || {
+        let a = engine.document::<ProductDocument, _>(&product("a", 1)).await;
+        (a, engine.document::<ProductDocument, _>(&product("b", 1)).await, engine.products().await)
+    };
+    let written = documents().await;
+    assert_eq!(written.2, [("a".to_owned(), 1)]);
     deliver(&engine, &[&batch]).await;
-    let before = engine.document::<ProductDocument, _>(&product("a", 1)).await;
-    deliver(&engine, &[&batch]).await;
-    assert_eq!(engine.document::<ProductDocument, _>(&product("a", 1)).await, before);
+    assert_eq!(documents().await, written);
 }
 
 #[tokio::test]
@@ -298,4 +343,59 @@ async fn a_consumer_that_starts_while_the_index_is_down_creates_it_later() {
     faults.clear();
     assert_eq!(earliest(&consumer, &[insert("1", &product("a", 1))]).await, None);
     assert_eq!(engine.products().await, [("a".to_owned(), 1)]);
+}
+
+/// One more than the engine takes as a version.
+const BEYOND: u64 = 1 << 63;
+
+#[tokio::test]
+async fn case_35_an_item_with_a_rev_that_no_engine_takes_is_set_aside_and_keeps_out_no_other() {
+    let engine = Engine::start().await;
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    let mut version = product("poison2", 1);
+    version.meta.version = BEYOND;
+    let batch = [
+        insert("1", &product("a", 1)),
+        insert("2", &product("poison", BEYOND)),
+        insert("3", &version),
+        insert("4", &product("b", 1)),
+    ];
+    assert_eq!(earliest(&consumer, &batch).await, None);
+    assert_eq!(engine.products().await, [("a".to_owned(), 1), ("b".to_owned(), 1)]);
+    assert_eq!(shelf.sequences(), ["2", "3"]);
+    assert!(shelf.kept().iter().all(|kept| kept.kind == "malformed_item"), "{:?}", shelf.kept());
+}
+
+/// The record of a removal whose tombstone the engine cannot take, and for which it refuses a whole call.
+fn spoils(sequence: u64) -> Value {
+    remove(&sequence.to_string(), &product(&format!("poison{sequence}"), BEYOND - 1))
+}
+
+#[tokio::test]
+async fn case_35_a_document_for_which_the_engine_refuses_the_whole_call_is_set_aside_and_the_others_are_written() {
+    let engine = Engine::start().await;
+    let mut batch: Vec<Value> = (1..=20).map(|n| insert(&n.to_string(), &product(&format!("p{n:02}"), n))).collect();
+    batch[4] = spoils(5);
+    batch[16] = spoils(17);
+    let written: Vec<(String, u64)> =
+        (1..=20).filter(|n| ![5, 17].contains(n)).map(|n| (format!("p{n:02}"), n)).collect();
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    assert_eq!(earliest(&consumer, &batch).await, None);
+    assert_eq!(engine.products().await, written);
+    assert_eq!(shelf.sequences(), ["5", "17"]);
+    assert!(shelf.kept().iter().all(|kept| kept.kind == "index_rejects"), "{:?}", shelf.kept());
+    // Alone it is refused like in company.
+    assert_eq!(earliest(&consumer, &[spoils(21)]).await, None);
+    assert_eq!(shelf.sequences(), ["5", "17", "21"]);
+}
+
+#[tokio::test]
+async fn a_batch_of_nothing_but_such_documents_is_split_so_often_a_delivery_and_done_after_some() {
+    let engine = Engine::start().await;
+    let batch: Vec<Value> = (1..=300).map(spoils).collect();
+    let (consumer, shelf) = consumer([engine.sink().await]);
+    let first: usize = earliest(&consumer, &batch).await.unwrap().parse().unwrap();
+    assert!(first > 100, "{first}");
+    assert_eq!(earliest(&consumer, &batch[first - 1..]).await, None);
+    assert_eq!(shelf.sequences().len(), 300);
 }

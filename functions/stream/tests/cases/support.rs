@@ -55,7 +55,10 @@ pub fn order(id: &str, status: OrderStatus, rev: u64, lines: u64) -> Stored<Orde
         total: Money::new(129 * i64::try_from(lines).unwrap(), Currency::USD),
         line_count: lines,
         expires_at: None,
+        unfinished: None,
         invoice_number: None,
+        paid_from_wallet: false,
+        refunded: 0,
     };
     Stored { meta: meta(rev), data }
 }

@@ -128,19 +128,24 @@ fn a_visible_order_that_moves_tells_from_where_to_where_and_one_that_stays_tells
 
 #[test]
 fn a_stock_runs_low_when_it_falls_below_the_threshold_while_it_can_be_sold() {
-    for (before, after, sellable, low) in [
-        (10, 9, true, true),
-        (1_000, 0, true, true),
-        (11, 10, true, false),
-        (9, 8, true, false),
-        (9, 10, true, false),
-        (5, 20, true, false),
-        (10, 9, false, false),
+    for ((before, was_sellable), (after, is_sellable), low) in [
+        ((10, true), (9, true), true),
+        ((1_000, true), (0, true), true),
+        ((11, true), (10, true), false),
+        ((9, true), (8, true), false),
+        ((9, true), (10, true), false),
+        ((5, true), (20, true), false),
+        ((10, false), (9, false), false),
+        ((50, true), (3, false), false),
+        // It comes back into the catalogue with little, and did not run low.
+        ((50, false), (3, true), false),
+        ((50, false), (50, true), false),
+        ((3, false), (3, true), false),
     ] {
-        let told = data(modify("1", &stock(before, sellable, 1), &stock(after, sellable, 2)));
+        let told = data(modify("1", &stock(before, was_sellable, 1), &stock(after, is_sellable, 2)));
         match told {
             Some(Data::StockLow(told)) => assert!(low && (told.available, told.threshold) == (after, 10), "{told:?}"),
-            other => assert!(other.is_none() && !low, "{before} {after} {sellable}: {other:?}"),
+            other => assert!(other.is_none() && !low, "{before} {was_sellable} {after} {is_sellable}: {other:?}"),
         }
     }
     assert_eq!(data(insert("1", &stock(0, true, 1))), None);

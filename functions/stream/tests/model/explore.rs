@@ -3,9 +3,10 @@
 //! A schedule is a sequence of moves: the table is written, a batch of a shard is delivered, a delivery takes its next call, a delivery dies, an
 //! earlier stretch of a shard is delivered once more. Two shards deliver side by side, call by call. The search goes depth first and remembers
 //! the states it has been in; a state is everything that later moves can depend on. Futures cannot be copied, so a branch is entered from
-//! the last state in which no delivery was under way, by taking the moves since then again.
+//! the last state in which no delivery was under way, by taking the moves since then again. Of schedules that differ only in the order of
+//! moves which do not touch each other one is taken ([`crate::territory`]), and where there is one move only, it is made without a look at the state.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::rc::Rc;
 
@@ -19,9 +20,13 @@ pub struct Bounds {
     pub crashes: usize,
     /// How many stretches are delivered once more.
     pub repeats: usize,
+    /// How many calls fail, or their last parts.
+    pub failures: usize,
     /// Whether the two shards deliver at the same time, call by call, and the shop writes meanwhile. Otherwise a delivery that has begun ends, or
     /// dies, before anything else happens.
     pub side_by_side: bool,
+    /// Whether schedules are left out that others stand for.
+    pub reduced: bool,
 }
 
 /// One move of a schedule.
@@ -35,12 +40,27 @@ pub enum Move {
     Repeat { shard: usize, from: usize, to: usize },
     /// The delivery of a shard takes its next call, or its answer arrives.
     Step { shard: usize },
+    /// The call that the delivery of a shard waits for fails, or the last part of it.
+    Fail { shard: usize },
     /// The delivery of a shard dies where it is.
     Crash { shard: usize },
 }
 
+impl Move {
+    pub fn shard(self) -> usize {
+        match self {
+            Self::Write { shard }
+            | Self::Deliver { shard, .. }
+            | Self::Repeat { shard, .. }
+            | Self::Step { shard }
+            | Self::Fail { shard }
+            | Self::Crash { shard } => shard,
+        }
+    }
+}
+
 /// What was explored.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Explored {
     /// Different states.
     pub states: usize,
@@ -48,11 +68,13 @@ pub struct Explored {
     pub moves: usize,
     /// States in which everything was delivered, each of which was checked.
     pub ends: usize,
+    /// How it can end: what everything is then, and what has happened on the way.
+    pub endings: BTreeSet<u64>,
 }
 
 impl fmt::Display for Explored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} states, {} moves between them, {} ends checked", self.states, self.moves, self.ends)
+        write!(f, "{} states, {} moves, {} ends checked", self.states, self.moves, self.ends)
     }
 }
 
@@ -77,6 +99,7 @@ pub fn explore(history: &History, bounds: Bounds) -> Explored {
             explored.states += 1;
             if run.is_settled() {
                 explored.ends += 1;
+                explored.endings.insert(run.end());
                 run.check();
             }
             if let Some(quiet) = run.quiet() {

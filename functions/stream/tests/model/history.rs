@@ -18,12 +18,25 @@ use stream::search::Search;
 use stream::transitions::Rules;
 
 use crate::process::Process;
+use crate::territory::Sharing;
 use crate::world::{SourceWrite, World};
 
 /// A world at its beginning, and the shop's writes by shard.
 pub struct History {
     pub world: World,
     pub writes: Vec<Vec<SourceWrite>>,
+    /// What not one alone touches.
+    pub sharing: Sharing,
+}
+
+impl History {
+    /// Less of the shop's writes.
+    pub fn shortened(mut self, writes: [usize; 2]) -> Self {
+        for (shard, left) in self.writes.iter_mut().zip(writes) {
+            shard.truncate(left);
+        }
+        self
+    }
 }
 
 /// What decides which events a record is.
@@ -57,7 +70,9 @@ pub fn sold_and_cancelled() -> History {
             write(&session(), |_| None),
         ],
     ];
-    History { world: world(&[item(&line()), item(&session())]), writes }
+    // The order's head is read when its sales are derived.
+    let sharing = Sharing { items: vec![order(OrderStatus::Pending).data.key().unwrap()], ..Sharing::default() };
+    History { world: world(&[item(&line()), item(&session())]), writes, sharing }
 }
 
 /// A stock runs out, comes back and runs out; a product that is listed twice is renamed twice and reviewed.
@@ -74,11 +89,15 @@ pub fn copied_from_elsewhere() -> History {
             write(&product(), |now| changed::<Product>(now, |product| product.name = "Cubed ice".into())),
         ],
     ];
-    History { world: world(&[item(&product()), item(&stock()), item(&membership())]), writes }
+    // Stock and rating are copied to the product, by the deliveries of both shards; and that is a change of the product.
+    let items = vec![product().data.key().unwrap()];
+    let sharing = Sharing { items, across_shards: true, fed: Some(1) };
+    History { world: world(&[item(&product()), item(&stock()), item(&membership())]), writes, sharing }
 }
 
 fn world(items: &[Option<Item>]) -> World {
-    let mut world = World { stream: vec![Vec::new(), Vec::new()], ..World::default() };
+    let mut world = World::default();
+    world.stream = vec![Vec::new(), Vec::new()];
     items.iter().flatten().for_each(|item| world.table.put(item.clone()));
     world
 }
@@ -120,7 +139,10 @@ fn order(status: OrderStatus) -> Stored<Order> {
         total: Money::new(258, Currency::USD),
         line_count: 1,
         expires_at: None,
+        unfinished: None,
         invoice_number: None,
+        paid_from_wallet: false,
+        refunded: 0,
     })
 }
 

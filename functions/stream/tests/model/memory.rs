@@ -1,6 +1,7 @@
 //! The table in memory: it executes the requests of `key-schema` as DynamoDB does, conditions and all.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use key_schema::expression::{Condition, Step};
 use key_schema::item::{Item, key_of};
@@ -8,29 +9,45 @@ use key_schema::key::Key;
 use key_schema::request::{BatchWriteAction, Guarded, Query, Range, Write};
 use serde_dynamo::AttributeValue;
 
+use crate::world::digest_item;
+
 /// Nothing, or the positions of the writes whose conditions do not hold, with the items there.
 pub type Refused = Result<(), Vec<(usize, Option<Item>)>>;
 
 /// The items of a table by key.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryTable(BTreeMap<Key, Item>);
+pub struct MemoryTable {
+    items: BTreeMap<Key, Arc<Item>>,
+    digests: BTreeMap<Key, u64>,
+    /// How often it was changed.
+    pub changes: usize,
+}
 
 impl MemoryTable {
     pub fn get(&self, key: &Key) -> Option<&Item> {
-        self.0.get(key)
+        self.items.get(key).map(|item| &**item)
     }
 
     pub fn items(&self) -> impl Iterator<Item = (&Key, &Item)> {
-        self.0.iter()
+        self.items.iter().map(|(key, item)| (key, &**item))
+    }
+
+    /// A digest of each item.
+    pub fn digests(&self) -> &BTreeMap<Key, u64> {
+        &self.digests
     }
 
     pub fn put(&mut self, item: Item) {
         let key = key_of(&item).unwrap();
-        self.0.insert(key, item);
+        self.changes += 1;
+        self.digests.insert(key.clone(), digest_item(&item));
+        self.items.insert(key, Arc::new(item));
     }
 
     pub fn remove(&mut self, key: &Key) {
-        self.0.remove(key);
+        self.changes += 1;
+        self.digests.remove(key);
+        self.items.remove(key);
     }
 
     /// A page of a list on the table itself, and whether there is more. The sinks read no index.
@@ -42,7 +59,7 @@ impl MemoryTable {
             range => range.contains(sort) && query.page_end() != Some(sort),
         };
         let mut found: Vec<(&Key, &Item)> =
-            self.0.iter().filter(|(key, _)| query.partitions().contains(&key.pk) && covers(key.sk.as_str())).collect();
+            self.items().filter(|(key, _)| query.partitions().contains(&key.pk) && covers(key.sk.as_str())).collect();
         found.sort_by_key(|(key, _)| key.sk.clone());
         if query.is_descending() {
             found.reverse();
@@ -59,7 +76,7 @@ impl MemoryTable {
             .iter()
             .enumerate()
             .filter_map(|(position, guarded)| {
-                let current = self.0.get(&target(&guarded.write));
+                let current = self.get(&target(&guarded.write));
                 let holds = guarded.condition.as_ref().is_none_or(|condition| holds(condition, current));
                 (!holds).then(|| (position, current.cloned()))
             })
@@ -86,15 +103,16 @@ impl MemoryTable {
             Write::Delete { key } => self.remove(key),
             Write::Check { .. } => {}
             Write::Update { key, steps } => {
-                let item = self.0.entry(key.clone()).or_insert_with(|| {
+                let mut item = self.get(key).cloned().unwrap_or_else(|| {
                     let mut item = Item::from(HashMap::<String, AttributeValue>::new());
                     item.inner_mut().insert("PK".into(), AttributeValue::S(key.pk.as_str().into()));
                     item.inner_mut().insert("SK".into(), AttributeValue::S(key.sk.as_str().into()));
                     item
                 });
                 for step in steps {
-                    take(step, item);
+                    take(step, &mut item);
                 }
+                self.put(item);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use bus::{Event, Outcome};
 use futures::future::BoxFuture;
-use key_schema::item::{FromItem, Item};
+use key_schema::item::{FromItem, Item, key_of};
+use key_schema::key::Key;
 use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Single, Transaction};
 use objects::{Class, ObjectError, Put};
 use search_index::{BulkOperation, BulkOutcome, SearchError};
@@ -11,39 +12,54 @@ use stream::ports::{Index, Items, Objects, Publisher};
 use stream::quarantine::{Entry, Quarantine};
 use table::{Page, Refusal, TableError, TransactError, WriteError};
 
-use crate::memory::Refused;
-use crate::process::{Process, digest};
+use crate::memory::{Refused, target};
+use crate::process::{Fate, Process, digest};
+use crate::territory::Footprint;
 use crate::world::{World, digest_item};
 
 impl Items for Process {
     async fn get<T: FromItem + Send>(&self, get: &Get<T>) -> Result<Option<T>, TableError> {
-        let found = self.call("get", |world| world.table.get(get.key()).cloned(), digest_optional).await;
+        let footprint = Footprint::keys([get.key().clone()]);
+        let read = |world: &mut World, fate| answered(fate, || world.table.get(get.key()).cloned());
+        let found = self.call("get", footprint, read, |found| digest_answer(found, digest_optional)).await?;
         Ok(found.map(T::from_item).transpose()?)
     }
 
     async fn batch_get<T: FromItem + Clone + Send>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
-        let read = |world: &mut World| -> Vec<Option<Item>> {
-            batch.keys().iter().map(|key| world.table.get(key).cloned()).collect()
+        let footprint = Footprint::keys(batch.keys().iter().cloned());
+        let read = |world: &mut World, fate| {
+            let find = || batch.keys().iter().map(|key| world.table.get(key).cloned()).collect::<Vec<Option<Item>>>();
+            answered(fate, find)
         };
-        let found = self.call("batch_get", read, |found| digest_all(found.iter().map(Option::as_ref))).await;
+        let digest = |found: &Result<Vec<Option<Item>>, TableError>| {
+            digest_answer(found, |found| digest_all(found.iter().map(Option::as_ref)))
+        };
+        let found = self.call("batch_get", footprint, read, digest).await?;
         found.into_iter().map(|item| Ok(item.map(T::from_item).transpose()?)).collect()
     }
 
     async fn query<T: FromItem + Send>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
-        let read = |world: &mut World| world.table.query(query);
-        let (items, next) = self.call("query", read, |(items, _)| digest_all(items.iter().map(Some))).await;
+        let read = |world: &mut World, fate| answered(fate, || world.table.query(query));
+        let digest = |found: &Result<(Vec<Item>, Option<String>), TableError>| {
+            digest_answer(found, |(items, _)| digest_all(items.iter().map(Some)))
+        };
+        let (items, next) = self.call("query", Footprint::query(query), read, digest).await?;
         Ok(Page { items: items.into_iter().map(T::from_item).collect::<Result<_, _>>()?, next })
     }
 
     async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
         let guarded = [write.guarded()];
-        let done = self.call("write", |world| world.transact(&guarded), digest_refusals).await;
+        let footprint = Footprint::keys([target(&guarded[0].write)]);
+        let act = |world: &mut World, fate| answered(fate, || world.transact(&guarded));
+        let done = self.call("write", footprint, act, |done| digest_answer(done, digest_refusals)).await?;
         done.map_err(|refused| WriteError::Refused(refused.into_iter().next().and_then(|(_, item)| item).map(Box::new)))
     }
 
     async fn transact<L: Clone + Send + Sync>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
         let writes: Vec<&Guarded> = transaction.actions().iter().map(|(_, guarded)| guarded).collect();
-        let done = self.call("transact", |world| world.transact(&writes), digest_refusals).await;
+        let footprint = Footprint::keys(writes.iter().map(|guarded| target(&guarded.write)));
+        let act = |world: &mut World, fate| answered(fate, || world.transact(&writes));
+        let done = self.call("transact", footprint, act, |done| digest_answer(done, digest_refusals)).await?;
         done.map_err(|refused| {
             let refusal = |(position, item): (usize, Option<Item>)| Refusal {
                 label: transaction.actions()[position].0.clone(),
@@ -54,9 +70,40 @@ impl Items for Process {
     }
 
     async fn batch_write(&self, batch: &BatchWrite) -> Result<Vec<BatchWriteAction>, TableError> {
-        let write = |world: &mut World| batch.writes().iter().for_each(|action| world.table.batch(action));
-        self.call("batch_write", write, |()| 0).await;
-        Ok(Vec::new())
+        let footprint = Footprint::keys(batch.writes().iter().map(key_of_action));
+        let write = |world: &mut World, fate| {
+            let done = part(batch.writes(), fate);
+            done.iter().for_each(|action| world.table.batch(action));
+            batch.writes()[done.len()..].to_vec()
+        };
+        Ok(self.call("batch_write", footprint, write, |left| u64::try_from(left.len()).unwrap()).await)
+    }
+}
+
+/// What is done of a call with several parts.
+fn part<T>(parts: &[T], fate: Fate) -> &[T] {
+    match fate {
+        Fate::Done => parts,
+        Fate::Fails => parts.split_last().map_or(parts, |(_, done)| done),
+    }
+}
+
+/// The answer of a call that is done as a whole or not at all.
+fn answered<T>(fate: Fate, act: impl FnOnce() -> T) -> Result<T, TableError> {
+    match fate {
+        Fate::Done => Ok(act()),
+        Fate::Fails => Err(TableError::Throttled),
+    }
+}
+
+fn digest_answer<T>(answer: &Result<T, TableError>, digest: impl FnOnce(&T) -> u64) -> u64 {
+    answer.as_ref().map_or(u64::MAX, digest)
+}
+
+fn key_of_action(action: &BatchWriteAction) -> Key {
+    match action {
+        BatchWriteAction::Put(item) => key_of(item).unwrap(),
+        BatchWriteAction::Delete(key) => key.clone(),
     }
 }
 
@@ -84,10 +131,14 @@ impl Index for Process {
 
     fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>> {
         Box::pin(async move {
-            let write = |world: &mut World| -> Vec<BulkOutcome> {
-                operations.iter().map(|operation| world.index(operation)).collect()
+            let footprint = Footprint::others(operations.iter().map(|operation| operation.document_id().to_owned()));
+            let write = |world: &mut World, fate| -> Vec<BulkOutcome> {
+                let done = part(operations, fate);
+                let mut outcomes: Vec<BulkOutcome> = done.iter().map(|operation| world.index(operation)).collect();
+                outcomes.resize(operations.len(), BulkOutcome::Retryable { reason: "told to".into() });
+                outcomes
             };
-            Ok(self.call("bulk", write, digest).await)
+            Ok(self.call("bulk", footprint, write, digest).await)
         })
     }
 }
@@ -95,9 +146,14 @@ impl Index for Process {
 impl Publisher for Process {
     fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Outcome>> {
         Box::pin(async move {
-            let publish = |world: &mut World| world.bus.extend(events.iter().map(|event| event.id.to_string()));
-            self.call("publish", publish, |()| 0).await;
-            vec![Outcome::Published; events.len()]
+            let publish = |world: &mut World, fate| {
+                let done = part(events, fate);
+                done.iter().for_each(|event| world.publish(event));
+                let mut outcomes = vec![Outcome::Published; done.len()];
+                outcomes.resize(events.len(), Outcome::Retryable { reason: "told to".into() });
+                outcomes
+            };
+            self.call("publish", Footprint::others(["bus".to_owned()]), publish, digest).await
         })
     }
 }
@@ -111,14 +167,11 @@ impl Quarantine for Process {
 impl Objects for Process {
     fn put_new<'a>(&'a self, name: &'a str, body: Vec<u8>, _: Class) -> BoxFuture<'a, Result<Put, ObjectError>> {
         Box::pin(async move {
-            let put = |world: &mut World| {
-                if world.archive.contains_key(name) {
-                    return Put::AlreadyThere;
-                }
-                world.archive.insert(name.to_owned(), body);
-                Put::Created
+            let put = |world: &mut World, fate| match fate {
+                Fate::Done => Ok(world.archive(name, body)),
+                Fate::Fails => Err(ObjectError::Throttled),
             };
-            Ok(self.call("put_new", put, digest).await)
+            self.call("put_new", Footprint::others([name.to_owned()]), put, digest).await
         })
     }
 }

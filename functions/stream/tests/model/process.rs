@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 
+use crate::territory::{Actor, Footprint, Reach, Territory};
 use crate::world::World;
 
 /// Lets the calls of one run through one at a time. Between two calls the run can be looked at, made to wait for another, or dropped: that is a
@@ -15,26 +16,40 @@ pub struct Gate(Mutex<Passage>);
 
 #[derive(Debug, Default)]
 struct Passage {
-    open: bool,
-    waiting: Vec<Waker>,
+    open: Option<Fate>,
+    /// The calls that wait, in the order in which they will be polled.
+    waiting: Vec<(Waker, Reach)>,
     /// What the run has seen so far, which is all that its local state can depend on.
     seen: u64,
-    calls: usize,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is done.
+    Done,
+    /// It is not, or not the last part of it.
+    Fails,
 }
 
 impl Gate {
     /// The next call may pass.
-    pub fn open(&self) {
+    pub fn open(&self, fate: Fate) {
         let mut passage = self.0.lock().unwrap();
-        passage.open = true;
-        for waker in passage.waiting.drain(..) {
+        passage.open = Some(fate);
+        for (waker, _) in passage.waiting.drain(..) {
             waker.wake();
         }
     }
 
     /// Whether no call has used the permission.
     pub fn is_open(&self) -> bool {
-        self.0.lock().unwrap().open
+        self.0.lock().unwrap().open.is_some()
+    }
+
+    /// How far the next call reaches; `None` if none waits.
+    pub fn next(&self) -> Option<Reach> {
+        self.0.lock().unwrap().waiting.first().map(|(_, reach)| *reach)
     }
 
     /// A digest of all answers that the run has got.
@@ -42,19 +57,18 @@ impl Gate {
         self.0.lock().unwrap().seen
     }
 
-    async fn pass(&self) {
+    async fn pass(&self, reach: Reach) -> Fate {
         poll_fn(|context| {
             let mut passage = self.0.lock().unwrap();
-            if passage.open {
-                passage.open = false;
-                passage.calls += 1;
-                Poll::Ready(())
-            } else {
-                passage.waiting.push(context.waker().clone());
-                Poll::Pending
+            match passage.open.take() {
+                Some(fate) => Poll::Ready(fate),
+                None => {
+                    passage.waiting.push((context.waker().clone(), reach));
+                    Poll::Pending
+                }
             }
         })
-        .await;
+        .await
     }
 
     fn note(&self, call: &'static str, answer: u64) {
@@ -69,12 +83,15 @@ impl Gate {
 #[derive(Debug, Clone)]
 pub struct Process {
     world: Arc<Mutex<World>>,
+    territory: Arc<Territory>,
+    shard: usize,
     pub gate: Arc<Gate>,
 }
 
 impl Process {
-    pub fn new(world: Arc<Mutex<World>>) -> Self {
-        Self { world, gate: Arc::default() }
+    /// For a delivery of a shard.
+    pub fn new(world: Arc<Mutex<World>>, territory: Arc<Territory>, shard: usize) -> Self {
+        Self { world, territory, shard, gate: Arc::default() }
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
@@ -85,11 +102,22 @@ impl Process {
     pub async fn call<R>(
         &self,
         name: &'static str,
-        act: impl FnOnce(&mut World) -> R,
+        footprint: Footprint,
+        act: impl FnOnce(&mut World, Fate) -> R,
         digest: impl FnOnce(&R) -> u64,
     ) -> R {
-        self.gate.pass().await;
-        let answer = act(&mut self.world());
+        let reach = self.territory.enter(Actor::Delivery(self.shard), &footprint);
+        let fate = self.gate.pass(reach).await;
+        let answer = {
+            let mut world = self.world();
+            let before: Vec<usize> = world.stream.iter().map(Vec::len).collect();
+            let answer = act(&mut world, fate);
+            for (shard, (before, after)) in before.iter().zip(&world.stream).enumerate() {
+                let feeds = *before != after.len();
+                assert!(!feeds || self.territory.is_fed(shard, reach), "{name} feeds shard {shard}");
+            }
+            answer
+        };
         self.gate.note(name, digest(&answer));
         answer
     }

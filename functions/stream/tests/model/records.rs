@@ -1,5 +1,7 @@
 //! Records as Lambda hands them over.
 
+use std::sync::Arc;
+
 use key_schema::item::Item;
 use key_schema::key::Key;
 use serde_json::{Value, json};
@@ -31,6 +33,6 @@ pub fn raw(sequence: &str, key: &Key, old: Option<&Item>, new: Option<&Item>) ->
 }
 
 /// A batch.
-pub fn event(records: &[Value]) -> Event {
-    serde_json::from_str(&json!({ "Records": records }).to_string()).unwrap()
+pub fn event(records: &[Arc<str>]) -> Event {
+    serde_json::from_str(&format!("{{\"Records\":[{}]}}", records.join(","))).unwrap()
 }

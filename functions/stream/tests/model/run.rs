@@ -11,10 +11,11 @@ use std::time::Duration;
 use stream::answer::Answer;
 use tokio::time::Instant;
 
-use crate::check::check;
+use crate::check::{check, repeated};
 use crate::explore::{Bounds, Move};
 use crate::history::{History, consumer};
-use crate::process::Process;
+use crate::process::{Fate, Process, digest};
+use crate::territory::{Actor, Footprint, Reach, Territory};
 use crate::world::World;
 
 /// A delivery that has begun and is not acknowledged.
@@ -27,6 +28,8 @@ struct Delivery {
     work: Pin<Box<dyn Future<Output = Answer>>>,
     /// What it answered, until that arrives.
     answer: Option<Answer>,
+    /// Whether it has just changed something, so that dying now is another thing than dying before.
+    changed: bool,
 }
 
 #[derive(Default)]
@@ -50,10 +53,20 @@ pub struct Run<'h> {
     world: Arc<Mutex<World>>,
     shards: Vec<Shard>,
     bounds: Bounds,
-    crashes: usize,
-    repeats: usize,
+    spent: Spent,
+    territory: Arc<Territory>,
     /// What was done, for whoever reads that it went wrong.
     path: Vec<Move>,
+}
+
+/// How much of the bounds was used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Spent {
+    pub crashes: usize,
+    pub repeats: usize,
+    pub failures: usize,
+    /// Of shards that share nothing, which is under way, from the last to the first.
+    front: usize,
 }
 
 /// A run in which no delivery is under way. It can be gone on with any number of times.
@@ -62,8 +75,8 @@ pub struct Quiet<'h> {
     world: World,
     places: Vec<Place>,
     bounds: Bounds,
-    crashes: usize,
-    repeats: usize,
+    spent: Spent,
+    territory: Arc<Territory>,
     path: Vec<Move>,
 }
 
@@ -71,7 +84,9 @@ impl<'h> Quiet<'h> {
     /// Nothing has happened yet.
     pub fn start(history: &'h History, bounds: Bounds) -> Self {
         let places = history.writes.iter().map(|_| Place::default()).collect();
-        Self { history, world: history.world.clone(), places, bounds, crashes: 0, repeats: 0, path: Vec::new() }
+        let territory = Arc::new(Territory::new(history.sharing.clone()));
+        let spent = Spent { front: history.writes.len() - 1, ..Spent::default() };
+        Self { history, world: history.world.clone(), places, bounds, spent, territory, path: Vec::new() }
     }
 
     pub fn resume(&self) -> Run<'h> {
@@ -80,8 +95,8 @@ impl<'h> Quiet<'h> {
             world: Arc::new(Mutex::new(self.world.clone())),
             shards: self.places.iter().map(|place| Shard { place: *place, delivery: None }).collect(),
             bounds: self.bounds,
-            crashes: self.crashes,
-            repeats: self.repeats,
+            spent: self.spent,
+            territory: self.territory.clone(),
             path: self.path.clone(),
         }
     }
@@ -95,8 +110,8 @@ impl<'h> Run<'h> {
             world: self.world().clone(),
             places: self.shards.iter().map(|shard| shard.place).collect(),
             bounds: self.bounds,
-            crashes: self.crashes,
-            repeats: self.repeats,
+            spent: self.spent,
+            territory: self.territory.clone(),
             path: self.path.clone(),
         })
     }
@@ -105,9 +120,27 @@ impl<'h> Run<'h> {
         self.world.lock().unwrap()
     }
 
-    /// Every move that can be made now.
+    /// The moves that can be made now, less those that others stand for ([`crate::territory`]).
     pub fn moves(&self) -> Vec<Move> {
         let mut moves = Vec::new();
+        if self.bounds.reduced {
+            if let Some(shard) = (0..self.shards.len()).find(|shard| self.unnoticed_write(*shard)) {
+                return vec![Move::Write { shard }];
+            }
+            if let Some(shard) = (0..self.shards.len()).find(|shard| self.keeps_to_itself(*shard)) {
+                self.moves_of(shard, &mut moves);
+                moves.retain(|step| !matches!(step, Move::Write { .. }));
+                return moves;
+            }
+            if !self.territory.sharing.across_shards {
+                let front = self.spent.front;
+                self.moves_of(front, &mut moves);
+                if front > 0 && self.is_through(front) {
+                    self.moves_of(front - 1, &mut moves);
+                }
+                return moves;
+            }
+        }
         let busy = self.shards.iter().position(|shard| shard.delivery.is_some());
         for shard in 0..self.shards.len() {
             if self.bounds.side_by_side || busy.is_none_or(|busy| busy == shard) {
@@ -117,20 +150,37 @@ impl<'h> Run<'h> {
         moves
     }
 
+    /// Whether the shop's next write in this shard can as well be made now.
+    fn unnoticed_write(&self, shard: usize) -> bool {
+        let next = self.history.writes[shard].get(self.shards[shard].place.written);
+        next.is_some_and(|write| self.territory.is_unnoticed(shard, &write.key))
+    }
+
+    /// Whether nobody else can tell what the delivery of this shard does next.
+    fn keeps_to_itself(&self, shard: usize) -> bool {
+        self.shards[shard].delivery.as_ref().is_some_and(|delivery| {
+            delivery.answer.is_some() || delivery.process.gate.next().is_some_and(|reach| reach == Reach::Own)
+        })
+    }
+
     fn moves_of(&self, number: usize, moves: &mut Vec<Move>) {
         let shard = &self.shards[number];
         let may_write = shard.delivery.is_none() || self.bounds.side_by_side;
         if may_write && shard.place.written < self.history.writes[number].len() {
             moves.push(Move::Write { shard: number });
         }
-        if shard.delivery.is_some() {
-            if self.crashes < self.bounds.crashes {
+        if let Some(delivery) = &shard.delivery {
+            let differs = delivery.changed || !self.bounds.reduced;
+            if self.spent.crashes < self.bounds.crashes && differs {
                 moves.push(Move::Crash { shard: number });
+            }
+            if self.spent.failures < self.bounds.failures && delivery.answer.is_none() {
+                moves.push(Move::Fail { shard: number });
             }
             moves.push(Move::Step { shard: number });
             return;
         }
-        if self.repeats < self.bounds.repeats {
+        if self.spent.repeats < self.bounds.repeats {
             for from in 0..shard.place.delivered {
                 moves.extend((from + 1..=shard.place.delivered).map(|to| Move::Repeat { shard: number, from, to }));
             }
@@ -139,11 +189,24 @@ impl<'h> Run<'h> {
         moves.extend((1..=waiting).map(|count| Move::Deliver { shard: number, count }));
     }
 
+    /// Makes a move, and then those to which there is no other.
     pub fn take(&mut self, step: Move) {
+        self.make(step);
+        while !self.is_settled() {
+            match self.moves().as_slice() {
+                [only] => self.make(*only),
+                _ => return,
+            }
+        }
+    }
+
+    fn make(&mut self, step: Move) {
         self.path.push(step);
+        self.spent.front = self.spent.front.min(step.shard());
         match step {
             Move::Write { shard } => {
                 let write = &self.history.writes[shard][self.shards[shard].place.written];
+                self.territory.enter(Actor::Shop(shard), &Footprint::keys([write.key.clone()]));
                 self.world().write(write);
                 self.shards[shard].place.written += 1;
             }
@@ -152,12 +215,16 @@ impl<'h> Run<'h> {
                 self.begin(shard, from..from + count, false);
             }
             Move::Repeat { shard, from, to } => {
-                self.repeats += 1;
+                self.spent.repeats += 1;
                 self.begin(shard, from..to, true);
             }
-            Move::Step { shard } => self.step(shard),
+            Move::Step { shard } => self.step(shard, Fate::Done),
+            Move::Fail { shard } => {
+                self.spent.failures += 1;
+                self.step(shard, Fate::Fails);
+            }
             Move::Crash { shard } => {
-                self.crashes += 1;
+                self.spent.crashes += 1;
                 self.shards[shard].delivery = None;
             }
         }
@@ -165,7 +232,7 @@ impl<'h> Run<'h> {
 
     fn begin(&mut self, shard: usize, range: Range<usize>, repeats: bool) {
         let records = self.world().stream[shard][range.clone()].to_vec();
-        let process = Process::new(self.world.clone());
+        let process = Process::new(self.world.clone(), self.territory.clone(), shard);
         let consumer = consumer(&process);
         let work = async move {
             let event = crate::records::event(&records);
@@ -173,34 +240,51 @@ impl<'h> Run<'h> {
             consumer.take(&event, stop).await.unwrap().answer
         };
         let work = Box::pin(tokio::task::unconstrained(work));
-        let mut delivery = Delivery { range, repeats, process, work, answer: None };
+        let mut delivery = Delivery { range, repeats, process, work, answer: None, changed: false };
         // Up to its first call.
         delivery.answer = poll(&mut delivery.work);
         self.shards[shard].delivery = Some(delivery);
     }
 
-    fn step(&mut self, shard: usize) {
-        let shard = &mut self.shards[shard];
+    fn step(&mut self, number: usize, fate: Fate) {
+        let before = self.world().changes();
+        let shard = &mut self.shards[number];
         let delivery = shard.delivery.as_mut().unwrap();
         if let Some(answer) = delivery.answer.take() {
-            assert_eq!(answer.earliest(), None, "nothing fails in this world but by a crash");
+            let failed = self.spent.failures > 0;
+            assert!(
+                failed || answer.earliest().is_none(),
+                "nothing fails in this world but by a crash or where it is told to"
+            );
             if !delivery.repeats {
-                shard.place.delivered = delivery.range.end;
+                // Sequence numbers count from 1.
+                let earliest = answer.earliest().map(|sequence| sequence.as_str().parse::<usize>().unwrap() - 1);
+                shard.place.delivered = earliest.unwrap_or(delivery.range.end);
             }
             shard.delivery = None;
             return;
         }
-        delivery.process.gate.open();
+        delivery.process.gate.open(fate);
         delivery.answer = poll(&mut delivery.work);
         assert!(!delivery.process.gate.is_open(), "the delivery waits for something that is not of this world");
+        let waits = delivery.answer.is_some() || delivery.process.gate.next().is_some();
+        assert!(waits, "the delivery waits for something that is not of this world");
+        let world = self.world.lock().unwrap();
+        delivery.changed = world.changes() != before;
+        if let Err(wrong) = repeated(&world, self.spent) {
+            panic!("{wrong}\nafter {:#?}", self.path);
+        }
     }
 
     /// Everything was written and delivered.
     pub fn is_settled(&self) -> bool {
-        self.shards.iter().enumerate().all(|(number, shard)| {
-            let written = shard.place.written == self.history.writes[number].len();
-            written && shard.delivery.is_none() && shard.place.delivered == self.written(number)
-        })
+        (0..self.shards.len()).all(|shard| self.is_through(shard))
+    }
+
+    fn is_through(&self, number: usize) -> bool {
+        let shard = &self.shards[number];
+        let written = shard.place.written == self.history.writes[number].len();
+        written && shard.delivery.is_none() && shard.place.delivered == self.written(number)
     }
 
     /// How many records a shard has, those of the consumer's own changes too.
@@ -212,20 +296,30 @@ impl<'h> Run<'h> {
     pub fn state(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.world().digest().hash(&mut hasher);
-        (self.crashes, self.repeats).hash(&mut hasher);
+        self.spent.hash(&mut hasher);
         for shard in &self.shards {
             shard.place.hash(&mut hasher);
             if let Some(delivery) = &shard.delivery {
-                let seen = delivery.process.gate.seen();
-                (&delivery.range, delivery.repeats, seen, delivery.answer.is_some()).hash(&mut hasher);
+                // Of one that has answered, only the answer is left.
+                let earliest = delivery.answer.as_ref().map(|answer| answer.earliest().map(ToString::to_string));
+                let seen = if earliest.is_some() { 0 } else { delivery.process.gate.seen() };
+                let may_die = delivery.changed && self.spent.crashes < self.bounds.crashes;
+                let told = (earliest, may_die);
+                (&delivery.range, delivery.repeats, seen, told).hash(&mut hasher);
             }
         }
         hasher.finish()
     }
 
+    /// A digest of how it ended.
+    pub fn end(&self) -> u64 {
+        let Spent { crashes, repeats, failures, .. } = self.spent;
+        digest(&(self.world().digest(), crashes, repeats, failures))
+    }
+
     /// Everything is as the table's history says.
     pub fn check(&self) {
-        if let Err(wrong) = check(&self.world(), self.crashes) {
+        if let Err(wrong) = check(&self.world()) {
             panic!("{wrong}\nafter {:#?}", self.path);
         }
     }

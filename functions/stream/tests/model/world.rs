@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
-use key_schema::item::Item;
+use bus::Event;
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Item};
 use key_schema::key::Key;
+use key_schema::mark::Mark;
 use key_schema::request::Guarded;
+use objects::Put;
 use search_index::{BulkOperation, BulkOutcome};
 use serde_dynamo::AttributeValue;
-use serde_json::Value;
 
 use crate::memory::{MemoryTable, Refused, target};
 use crate::process::digest;
@@ -27,12 +31,18 @@ pub struct SourceWrite {
 pub struct World {
     pub table: MemoryTable,
     /// The stream's records by shard.
-    pub stream: Vec<Vec<Value>>,
+    pub stream: Vec<Vec<Arc<str>>>,
     /// What each document was last written with.
-    pub index: BTreeMap<String, BulkOperation>,
-    /// Ids of the published events, in order.
+    pub index: BTreeMap<String, Arc<BulkOperation>>,
+    /// Ids of the published events, in the order in which they were published first.
     pub bus: Vec<String>,
+    /// How often each was published.
+    pub times: BTreeMap<String, usize>,
     pub archive: BTreeMap<String, Vec<u8>>,
+    /// Digests of what is in the index.
+    documents: BTreeMap<String, u64>,
+    /// How often something else than the table was changed.
+    changes: usize,
 }
 
 impl World {
@@ -65,25 +75,64 @@ impl World {
         let Some(AttributeValue::S(entity)) = new.or(old).and_then(|item| item.get("entity")) else { return };
         let Some(shard) = shard_of(entity) else { return };
         let sequence = format!("{}", self.stream[shard].len() + 1);
-        self.stream[shard].push(raw(&sequence, key, old, new));
+        self.stream[shard].push(raw(&sequence, key, old, new).to_string().into());
     }
 
     /// The engine's external versions: the highest stays, an equal one is written again.
     pub fn index(&mut self, operation: &BulkOperation) -> BulkOutcome {
         let id = operation.document_id();
-        match self.index.get(id) {
-            Some(known) if known.rev() > operation.rev() => BulkOutcome::Stale,
-            _ => {
-                self.index.insert(id.to_owned(), operation.clone());
-                BulkOutcome::Applied
-            }
+        if self.index.get(id).is_some_and(|known| known.rev() > operation.rev()) {
+            return BulkOutcome::Stale;
         }
+        let digest = digest(operation);
+        if self.documents.insert(id.to_owned(), digest) != Some(digest) {
+            self.changes += 1;
+            self.index.insert(id.to_owned(), Arc::new(operation.clone()));
+        }
+        BulkOutcome::Applied
+    }
+
+    pub fn publish(&mut self, event: &Event) {
+        self.changes += 1;
+        let id = event.id.to_string();
+        assert!(!self.is_marked(&id), "an event is published again that is marked as published: {id}");
+        if !self.bus.contains(&id) {
+            self.bus.push(id.clone());
+        }
+        *self.times.entry(id).or_default() += 1;
+    }
+
+    fn is_marked(&self, id: &str) -> bool {
+        let mark = Mark::new("bus", id, Instant::EPOCH).unwrap();
+        self.table.get(&mark.data.key().unwrap()).is_some()
+    }
+
+    pub fn archive(&mut self, name: &str, body: Vec<u8>) -> Put {
+        if self.archive.contains_key(name) {
+            return Put::AlreadyThere;
+        }
+        self.changes += 1;
+        self.archive.insert(name.to_owned(), body);
+        Put::Created
+    }
+
+    /// How often anything was changed.
+    pub fn changes(&self) -> usize {
+        self.changes + self.table.changes
     }
 
     pub fn digest(&self) -> u64 {
-        let items: Vec<(&Key, u64)> = self.table.items().map(|(key, item)| (key, digest_item(item))).collect();
-        let streams: Vec<usize> = self.stream.iter().map(Vec::len).collect();
-        digest(&(items, streams, &self.index, &self.bus, &self.archive))
+        let mut hasher = DefaultHasher::new();
+        for stream in &self.stream {
+            stream.len().hash(&mut hasher);
+        }
+        for (key, digest) in self.table.digests() {
+            (key.pk.as_str(), key.sk.as_str(), digest).hash(&mut hasher);
+        }
+        // How often a marked event was published is history: it is not published again.
+        let times: Vec<_> = self.times.iter().filter(|(id, _)| !self.is_marked(id)).collect();
+        (&self.documents, &self.bus, times, &self.archive).hash(&mut hasher);
+        hasher.finish()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Entries of `PutEvents`: what they must be, and what they become.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -9,7 +9,7 @@ use time::format_description::well_known::Rfc3339;
 const TIME_BYTES: usize = 14;
 
 /// An event that the bus took.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// The bus's own id of it: another one each time that it is put.
     pub event_id: String,
@@ -71,6 +71,10 @@ impl Refusal {
     fn argument(parameter: &str, reason: &str) -> Self {
         let message = format!("Parameter {parameter} is not valid. Reason: {reason}.");
         Self { code: "InvalidArgument", message }
+    }
+
+    pub(super) fn internal() -> Self {
+        Self { code: "InternalException", message: "An internal error occurred".to_owned() }
     }
 
     pub(super) fn throttled() -> Self {

@@ -17,4 +17,4 @@ mod entry;
 mod server;
 
 pub use entry::Published;
-pub use server::EventBusServer;
+pub use server::{Accept, EventBusServer};

@@ -1,6 +1,7 @@
 //! The call, and what becomes of the events.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -22,6 +23,9 @@ const KEPT: usize = 200_000;
 const MAX_ENTRIES: usize = 10;
 const MAX_BYTES: usize = 256 * 1024;
 
+/// Keeps an event for its subscribers, before the publisher is told that it was taken. A failure refuses the event.
+pub type Accept = Box<dyn Fn(&Published) -> io::Result<()> + Send + Sync>;
+
 /// An event bus that answers as EventBridge does, in this process. Dropping the value ends it.
 pub struct EventBusServer {
     endpoint: Endpoint,
@@ -34,13 +38,22 @@ impl EventBusServer {
     /// # Errors
     /// When no port can be opened.
     pub async fn start(buses: &[String]) -> io::Result<Self> {
+        Self::serve(buses, Log::new(KEPT), None).await
+    }
+
+    /// Like [`EventBusServer::start`], with the events that the file has from before, which keeps those that are taken from now on, and
+    /// with `accept` for each of them.
+    ///
+    /// # Errors
+    /// When no port can be opened, or the file cannot be used.
+    pub async fn open(buses: &[String], history: &Path, accept: Accept) -> io::Result<Self> {
+        Self::serve(buses, Log::open(history, KEPT)?, Some(accept)).await
+    }
+
+    async fn serve(buses: &[String], published: Log<Published>, accept: Option<Accept>) -> io::Result<Self> {
         let faults = Faults::default();
-        let bus = Arc::new(Bus {
-            names: buses.to_vec(),
-            published: Log::new(KEPT),
-            subscribers: Mutex::default(),
-            faults: faults.clone(),
-        });
+        let (names, subscribers) = (buses.to_vec(), Mutex::default());
+        let bus = Arc::new(Bus { names, published, accept, subscribers, faults: faults.clone() });
         Ok(Self { endpoint: Endpoint::start(Arc::clone(&bus), faults).await?, bus })
     }
 
@@ -66,7 +79,8 @@ impl EventBusServer {
         receiver
     }
 
-    /// At most `limit` of the events that were taken, without the first `after` since the start. The newest 200,000 are kept.
+    /// At most `limit` of the events that were taken, without the first `after`. The newest 200,000 are kept; of those from before the
+    /// start, 20,000.
     #[must_use]
     pub fn published(&self, after: u64, limit: usize) -> Page<Published> {
         self.bus.published.page(after, limit)
@@ -82,6 +96,7 @@ impl EventBusServer {
 struct Bus {
     names: Vec<String>,
     published: Log<Published>,
+    accept: Option<Accept>,
     subscribers: Mutex<Vec<mpsc::Sender<Published>>>,
     faults: Faults,
 }
@@ -125,11 +140,12 @@ impl Bus {
         let (mut results, mut failed) = (Vec::with_capacity(entries.len()), 0);
         for (at, entry) in entries.into_iter().enumerate() {
             let event = if failing & (1 << at) != 0 { Err(Refusal::throttled()) } else { entry.event(&self.names) };
+            let event = match event {
+                Ok(event) => self.publish(event).await,
+                Err(refusal) => Err(refusal),
+            };
             match event {
-                Ok(event) => {
-                    results.push(json!({"EventId": event.event_id}));
-                    self.publish(event).await;
-                }
+                Ok(event_id) => results.push(json!({"EventId": event_id})),
                 Err(refusal) => {
                     failed += 1;
                     results.push(json!({"ErrorCode": refusal.code, "ErrorMessage": refusal.message}));
@@ -148,16 +164,24 @@ impl Bus {
     }
 
     /// Hands an event to every subscriber and to the log at once, after there is room everywhere: a publisher that goes away while it
-    /// waits leaves no event that only some have seen.
-    async fn publish(&self, event: Published) {
+    /// waits leaves no event that only some have seen. Gives the event's id.
+    async fn publish(&self, event: Published) -> Result<String, Refusal> {
         let subscribers = self.subscribers().clone();
         // A subscriber without room any more is one that left.
         let room = join_all(subscribers.into_iter().map(mpsc::Sender::reserve_owned)).await;
+        if let Some(accept) = &self.accept
+            && let Err(error) = accept(&event)
+        {
+            tracing::error!(%error, "an event cannot be kept");
+            return Err(Refusal::internal());
+        }
+        let id = event.event_id.clone();
         for permit in room.into_iter().flatten() {
             permit.send(event.clone());
         }
         self.published.push(event);
         self.subscribers().retain(|subscriber| !subscriber.is_closed());
+        Ok(id)
     }
 
     fn subscribers(&self) -> MutexGuard<'_, Vec<mpsc::Sender<Published>>> {

@@ -10,7 +10,7 @@ const MAX_RECIPIENTS: usize = 50;
 const MAX_TAG: usize = 256;
 
 /// A message that was taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
     /// The id that the sender was given.
     pub message_id: String,
@@ -23,7 +23,7 @@ pub struct Mail {
     /// The body as text; empty where there is HTML alone.
     pub text: String,
     /// The body as HTML.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
     /// What the sender tagged it with.
     pub tags: BTreeMap<String, String>,

@@ -1,6 +1,7 @@
 //! The call, and what is kept.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -31,7 +32,19 @@ impl MailServer {
     /// # Errors
     /// When no port can be opened.
     pub async fn start() -> io::Result<Self> {
-        let (faults, outbox) = (Faults::default(), Arc::new(Outbox { sent: Log::new(KEPT) }));
+        Self::serve(Log::new(KEPT)).await
+    }
+
+    /// Like [`MailServer::start`], with the messages that the file has from before, which keeps those that are taken from now on.
+    ///
+    /// # Errors
+    /// When no port can be opened, or the file cannot be used.
+    pub async fn open(history: &Path) -> io::Result<Self> {
+        Self::serve(Log::open(history, KEPT)?).await
+    }
+
+    async fn serve(sent: Log<Mail>) -> io::Result<Self> {
+        let (faults, outbox) = (Faults::default(), Arc::new(Outbox { sent }));
         Ok(Self { endpoint: Endpoint::start(Arc::clone(&outbox), faults.clone()).await?, faults, outbox })
     }
 
@@ -47,7 +60,8 @@ impl MailServer {
         &self.faults
     }
 
-    /// At most `limit` of the messages that were taken, without the first `after` since the start. The newest 50,000 are kept.
+    /// At most `limit` of the messages that were taken, without the first `after`. The newest 50,000 are kept; of those from before the
+    /// start, 20,000.
     #[must_use]
     pub fn sent(&self, after: u64, limit: usize) -> Page<Mail> {
         self.outbox.sent.page(after, limit)

@@ -3,14 +3,19 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use dynoxide::Database;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 
+use super::expiry::Expiry;
 use super::files::Files;
 use super::stream_store::StreamStore;
 use super::{Error, proxy};
+
+/// How often a sweep that left something is tried.
+const SWEEPS: usize = 100;
 
 /// A DynamoDB with its streams inside this process, served over HTTP on a loopback port.
 ///
@@ -19,11 +24,12 @@ use super::{Error, proxy};
 /// server, and removes the data unless a data folder was given.
 pub struct EmbeddedTable {
     url: String,
-    // Dropped in this order: the server and with it its handles, the engine, the second connection,
+    // Dropped in this order: the server and with it its handles, the engine, the connections beside it,
     // and only then the files.
     server: Server,
     engine: Database,
     stream: StreamStore,
+    expiry: Expiry,
     _files: Files,
 }
 
@@ -50,9 +56,10 @@ impl EmbeddedTable {
             engine.enable_bulk_loading()?;
         }
         let stream = StreamStore::open(&path, files.is_kept())?;
+        let expiry = Expiry::open(&path)?;
         files.forget();
         let server = Server::start(engine.clone())?;
-        Ok(Self { url: proxy::loopback_url(server.port), server, engine, stream, _files: files })
+        Ok(Self { url: proxy::loopback_url(server.port), server, engine, stream, expiry, _files: files })
     }
 
     /// The endpoint of both the table and its stream: `http://127.0.0.1:<port>`.
@@ -66,7 +73,7 @@ impl EmbeddedTable {
     /// the engine numbers on from it. Blocks for about a millisecond per 500 records.
     ///
     /// # Errors
-    /// [`Error::SequenceNumber`] for a number that this stream did not give out; [`Error::Stream`]
+    /// [`Error::SequenceNumber`] for a number that this stream did not give out; [`Error::Database`]
     /// when SQLite fails. A busy database is no error: what is left goes with the next call.
     pub fn trim_stream(&self, table: &str, up_to_sequence_number: &str) -> Result<u64, Error> {
         self.stream.trim(table, up_to_sequence_number)
@@ -74,12 +81,21 @@ impl EmbeddedTable {
 
     /// Deletes the expired items of every table with TTL and gives their number. The engine never
     /// does it by itself. It reads whole tables, in steps between which other requests go first;
-    /// blocks as long as that takes.
+    /// blocks as long as that takes. What had expired when it was called is gone when it returns.
     ///
     /// # Errors
-    /// [`Error::Engine`] when the engine fails.
+    /// [`Error::Engine`] when the engine fails, [`Error::Unswept`] when the table grew faster than it
+    /// could be swept.
     pub fn sweep_ttl(&self) -> Result<usize, Error> {
-        Ok(self.engine.sweep_ttl()?)
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let mut deleted = 0;
+        for _ in 0..SWEEPS {
+            deleted += self.engine.sweep_ttl()?;
+            if !self.expiry.is_left(began)? {
+                return Ok(deleted);
+            }
+        }
+        Err(Error::Unswept)
     }
 
     /// Ends the server and closes the database, as dropping does.

@@ -18,9 +18,12 @@ pub enum Error {
     /// The DynamoDB engine refused to open or to sweep.
     #[error("the embedded table failed: {0}")]
     Engine(#[from] dynoxide::DynoxideError),
-    /// The connection that keeps the stream table short failed.
-    #[error("the stream of the embedded table failed: {0}")]
-    Stream(#[from] rusqlite::Error),
+    /// A connection beside the engine's own failed.
+    #[error("the database of the embedded table failed: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// A sweep left expired items, as often as it was tried.
+    #[error("expired items are left: the table grows faster than it can be swept")]
+    Unswept,
     /// The engine keeps its stream records in another way than this crate knows.
     #[error(
         "the embedded table keeps its stream in an unknown way (no column `{missing}` in \

@@ -15,6 +15,7 @@
 
 mod embedded;
 mod error;
+mod expiry;
 mod files;
 mod proxy;
 mod stream_store;

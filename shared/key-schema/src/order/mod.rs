@@ -6,6 +6,7 @@
 
 mod requests;
 mod retire;
+pub mod staged;
 mod status;
 mod views;
 
@@ -25,6 +26,7 @@ use crate::shard::Shards;
 
 pub use requests::*;
 pub use retire::{Retirement, retire};
+use staged::{Unfinished, UnfinishedPlace};
 pub use status::{OrderStatus, UnknownStatus};
 pub use views::{LogLine, Shipment, Summary};
 
@@ -32,6 +34,9 @@ pub use views::{LogLine, Shipment, Summary};
 pub const MAX_LINES: usize = 500;
 /// The most pieces in one line.
 pub const MAX_QUANTITY: u64 = 1_000_000;
+/// The most that an order may come to, in minor units. What orders come to is added up without a look at the sum; below this bound 900,000
+/// orders at one shop on one day still fit the 64 bits of its total.
+pub const MAX_TOTAL: i64 = 10_000_000_000_000;
 /// The shards of each status's list.
 pub const STATUS_SHARDS: Shards = Shards(4);
 
@@ -60,13 +65,27 @@ entity! {
             /// Of a retired order ([`retire`]): from when on it is gone; also the time to live.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
+            /// What several transactions do with it, while that is not done.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            unfinished: Option<Unfinished>,
         }
         free {
             /// The invoice, once there is one.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             invoice_number: Option<u64>,
+            /// Whether it was paid from its customer's wallet.
+            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+            paid_from_wallet: bool,
+            /// What of its total was given back to the wallet, in minor units.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            refunded: i64,
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(amount: &i64) -> bool {
+    *amount == 0
 }
 
 /// An order's place in the list of its status: by the instant it was placed.
@@ -114,11 +133,11 @@ impl Entity for Order {
     }
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        if self.status == OrderStatus::Placing || self.expires_at.is_some() {
-            // Nobody can see it yet, or it is retired: either way it is in no list.
-            return Ok(Vec::new());
-        }
-        Ok(vec![StatusPlace { status: self.status, placed_at: self.placed_at, id: &self.id }.key()?])
+        let unfinished = self.unfinished.as_ref().map(|unfinished| UnfinishedPlace { unfinished, id: &self.id }.key());
+        // Nobody can see it yet, or it is retired: either way it is in no list that people read.
+        let listed = self.status != OrderStatus::Placing && self.expires_at.is_none();
+        let listed = listed.then(|| StatusPlace { status: self.status, placed_at: self.placed_at, id: &self.id }.key());
+        unfinished.into_iter().chain(listed).collect()
     }
 
     fn expires(&self) -> Option<Instant> {

@@ -1,36 +1,40 @@
 //! The access patterns of orders.
 
+use super::staged::{self, Unfinished, UnfinishedPlace, Work};
 use super::{
-    CustomerOrder, LogLine, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim, STATUS_SHARDS,
-    Shipment, ShipmentPlace, StatusPlace, Summary, copy_key, key, log_partition, partition, shipments_partition,
+    CustomerOrder, LogLine, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, STATUS_SHARDS, Shipment,
+    ShipmentPlace, StatusPlace, Summary, copy_key, key, log_partition, partition, shipments_partition,
     status_partition,
 };
 use crate::change::Change;
 use crate::customer;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, value};
-use crate::id::{CustomerId, OrderId, ProductId, time_ordered_floor};
+use crate::id::{CustomerId, EntryId, OrderId, ProductId, time_ordered_floor};
 use crate::idempotency;
 use crate::instant::Instant;
-use crate::item::{EncodeError, Stored};
+use crate::item::{EncodeError, Entity, Stored};
 use crate::key::KeyError;
+use crate::money::Money;
 use crate::pattern::{Consistency, patterns};
 use crate::product;
-use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
+use crate::request::{BatchGet, Get, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
+use crate::wallet;
 
 patterns! {
     PREPARE = "orders.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "customer, earlier answer, products", Consistency::Strong("a retry must see what its first attempt did"), "owner", "Read all that placing an order needs", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check); PK = CART#<id>" => "every stock has enough; reference and idempotency key are free; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     GET = "orders.get": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Eventual, "owner", "Read an order with its lines and history in one request", ["GET /v1/orders/{id}"];
-    EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the step that follows is decided from it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the step that follows is decided from it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders/{id}/refunds", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
     LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("the rows derived from them are written once"), "system", "Read an order's lines alone", ["stream", "notifier"];
-    HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a record may be older than what is stored"), "staff", "Read an order's head", ["POST /v1/orders/{id}/log", "GET /v1/orders/{id}/log", "stream"];
-    MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns" => "version = the If-Match", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock", ["POST /v1/orders/{id}/status"];
+    HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a record may be older than what is stored"), "owner", "Read an order's head", ["POST /v1/orders", "POST /v1/orders/{id}/status", "GET /v1/orders/{id}/log", "POST /v1/orders/{id}/invoice", "stream", "janitor"];
+    MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when money moves" => "version = the If-Match; the wallet has enough", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock, money", ["POST /v1/orders/{id}/status"];
     OF_CUSTOMER = "orders.of-customer": Query, "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward" => "order copies, newest first", Consistency::Eventual, "owner", "List a customer's orders by date", ["GET /v1/customers/{id}/orders"];
     BY_STATUS = "orders.by-status": ShardedQuery on Gsi2, "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward" => "order summaries, newest first", Consistency::Eventual, "staff", "List orders by status and date", ["GET /v1/orders"];
     SHIPMENTS = "orders.shipments": Query on Gsi3, "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward" => "shipped orders, newest shipment first", Consistency::Eventual, "owner", "List a customer's shipments", ["GET /v1/customers/{id}/shipments"];
+    REFUND = "orders.refund": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; PK = IDEMPOTENCY#<caller>#<key>" => "version = what was read; the wallet has room; the key is free", Consistency::Write, "staff", "Give back some of what was paid for an order", ["POST /v1/orders/{id}/refunds"];
     RETIRE = "orders.retire": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>" => "version = what was read; closed", Consistency::Write, "system", "Retire a closed order: head, lines, history and copy get a time to live", ["ops"];
-    ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order does and has not expired", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
+    ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order does, is not placing and has not expired", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
     LOG = "orders.log": Query on Gsi1, "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>" => "log lines, oldest first", Consistency::Eventual, "staff", "Read an order's log", ["GET /v1/orders/{id}/log"];
 }
 
@@ -72,6 +76,10 @@ pub enum Part {
     Line(u64),
     /// The stock of a line's product does not suffice.
     Stock(u64),
+    /// The wallet has too little, has no room, or has another currency.
+    Wallet,
+    /// The wallet's entry: its id is taken.
+    Entry,
 }
 
 /// Everything that comes into being when an order is placed.
@@ -103,17 +111,14 @@ pub const fn actions(lines: usize, reference: bool, idempotent: bool, cart: bool
 pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError> {
     let Placement { order, lines, by, claim, cart } = placement;
     let at = order.meta.created_at;
-    let stored = |data| Stored::new(data, order.meta.born.clone(), at);
     let event = history(order, order.status, order.placed_at, by, None);
     let mut transaction = Transaction::new(&PLACE)
         .action(Part::Order, Guarded::put(order, Condition::NotExists)?)
-        .action(Part::Copy, Guarded::put(&stored(copy(order)), Condition::NotExists)?)
-        .action(Part::History, Guarded::put(&Stored::new(event, order.meta.born.clone(), at), Condition::NotExists)?)
+        .action(Part::Copy, Guarded::put(&stored(order, copy(order)), Condition::NotExists)?)
+        .action(Part::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
         .action(Part::Customer, Guarded::check(customer::key(&order.customer_id)?, Condition::Exists));
-    if let Some(reference) = &order.reference {
-        let claim = ReferenceClaim { reference: reference.clone(), order_id: order.id.clone() };
-        let claim = Stored::new(claim, order.meta.born.clone(), at);
-        transaction = transaction.action(Part::Reference, Guarded::put(&claim, Condition::NotExists)?);
+    if let Some(reference) = staged::claim_of_reference(order)? {
+        transaction = transaction.action(Part::Reference, reference);
     }
     for (part, guarded) in [(Part::Idempotency, claim), (Part::Cart, cart)] {
         if let Some(guarded) = guarded {
@@ -128,7 +133,12 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError>
     Ok(transaction)
 }
 
-fn copy(order: &Order) -> CustomerOrder {
+/// Something that comes into being with an order.
+pub(super) fn stored<T: Entity>(order: &Stored<Order>, data: T) -> Stored<T> {
+    Stored::new(data, order.meta.born.clone(), order.meta.created_at)
+}
+
+pub(super) fn copy(order: &Order) -> CustomerOrder {
     CustomerOrder {
         id: order.id.clone(),
         customer_id: order.customer_id.clone(),
@@ -204,20 +214,47 @@ pub struct Step<'a> {
     pub carrier: Option<String>,
     /// The carrier's number, when it is shipped.
     pub tracking: Option<String>,
+    /// The money that moves with it.
+    pub money: Option<Movement<'a>>,
 }
+
+/// Money that moves between an order and its customer's wallet; a movement of nothing is none.
+#[derive(Debug, Clone, Copy)]
+pub enum Movement<'a> {
+    /// The order is paid from the wallet, by this entry.
+    Payment(&'a EntryId),
+    /// So much of what was paid goes back, in minor units, by this entry. It is not more than is left of it.
+    Refund(&'a EntryId, i64),
+}
+
+/// Lines whose stock goes back in the transaction that cancels or returns an order; the rest follows ([`staged::give_back`]). The other actions are
+/// head, copy and history, and what its payment and refund may take.
+pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
 
 /// Moves the order that was read, with its list, history, copy and stock.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
-    let Step { order, lines, to, at, by, note, carrier, tracking } = step;
-    let head =
+    let Step { order, lines, to, at, by, note, carrier, tracking, money } = step;
+    let mut head =
         Change::<Order>::visible(at).enter(&StatusPlace { status: to, placed_at: order.placed_at, id: &order.id })?;
+    let going_back = if to.returns_stock() { lines } else { &[] };
+    let (at_once, later) = going_back.split_at(going_back.len().min(RETURNED_AT_ONCE));
+    if !later.is_empty() {
+        let done = u64::try_from(at_once.len()).map_err(|_| EncodeError::TooLarge(at_once.len()))?;
+        let unfinished = Unfinished { since: at, work: Work::Returning(done) };
+        head = head.enter(&UnfinishedPlace { unfinished: &unfinished, id: &order.id })?;
+    }
     let mut copied = Change::<CustomerOrder>::visible(at).status(&to)?;
     if to == OrderStatus::Shipped {
         let shipment = ShipmentPlace { customer_id: &order.customer_id, shipped_at: at, id: &order.id };
         copied = copied.carrier(&carrier)?.tracking(&tracking)?.enter(&shipment)?;
+    }
+    let mut money_moved = Vec::new();
+    if let Some(movement) = money {
+        head = marked(order, head, movement)?;
+        money_moved = moved(order, movement, at)?;
     }
     // The status that was read is the version's, and both are checked: the version is what the client was shown.
     let unchanged = Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?));
@@ -226,13 +263,55 @@ pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
         .action(Part::Order, Guarded::update(key(&order.id)?, head, unchanged))
         .action(Part::Copy, Guarded::update(copy_key(&order.customer_id, &order.id)?, copied, Condition::Exists))
         .action(Part::History, Guarded::put(&event, Condition::NotExists)?);
-    if to.returns_stock() {
-        for line in lines {
-            transaction =
-                transaction.action(Part::Stock(line.line), product::give_back(&line.product_id, line.quantity, at)?);
-        }
+    for (part, guarded) in money_moved {
+        transaction = transaction.action(part, guarded);
+    }
+    for line in at_once {
+        transaction =
+            transaction.action(Part::Stock(line.line), product::give_back(&line.product_id, line.quantity, at)?);
     }
     Ok(transaction)
+}
+
+/// What a movement does to the head.
+fn marked(order: &Order, head: Change<Order>, movement: Movement<'_>) -> Result<Change<Order>, EncodeError> {
+    match movement {
+        Movement::Payment(_) => head.paid_from_wallet(&true),
+        Movement::Refund(_, amount) => head.refunded(&order.refunded.saturating_add(amount)),
+    }
+}
+
+/// What a movement does to the wallet.
+fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(Part, Guarded)>, EncodeError> {
+    let Order { id: order_id, customer_id, total, .. } = order;
+    let actions = match movement {
+        Movement::Payment(id) => wallet::debit(customer_id, *total, order_id, id, at)?,
+        Movement::Refund(id, amount) => {
+            wallet::credit(customer_id, Money::new(amount, total.currency), order_id, id, at)?
+        }
+    };
+    let part = |part| if matches!(part, wallet::Part::Wallet(_)) { Part::Wallet } else { Part::Entry };
+    Ok(actions.into_iter().map(|(label, guarded)| (part(label), guarded)).collect())
+}
+
+/// Gives back some of what was paid for the order that was read. `claim` is the idempotency record.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn refund(
+    order: &Stored<Order>,
+    id: &EntryId,
+    amount: i64,
+    claim: Guarded,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let movement = Movement::Refund(id, amount);
+    let head = marked(order, Change::<Order>::visible(at), movement)?;
+    let unchanged = Condition::version(order.meta.version);
+    let transaction = Transaction::new(&REFUND)
+        .action(Part::Order, Guarded::update(key(&order.id)?, head, unchanged))
+        .action(Part::Idempotency, claim);
+    Ok(moved(order, movement, at)?.into_iter().fold(transaction, |all, (part, guarded)| all.action(part, guarded)))
 }
 
 /// A customer's orders placed between two instants, both included, newest first.
@@ -277,14 +356,16 @@ fn alive(now: Instant) -> Condition {
     Condition::Lacks("expires_at").or(Condition::AtLeast("expires_at", first_alive(now)))
 }
 
-/// Adds a line to an order's log.
+/// Adds a line to an order's log. An order that is still being placed is nobody's to see, and has none.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<Part>, EncodeError> {
+    let placed = Condition::IsNot("status", value(OrderStatus::Placing)?);
+    let visible = Condition::Exists.and(alive(line.at)).and(placed);
     Ok(Transaction::new(&ADD_LOG)
         .action(Part::History, Guarded::put(line, Condition::NotExists)?)
-        .action(Part::Order, Guarded::check(key(&line.order_id)?, Condition::Exists.and(alive(line.at)))))
+        .action(Part::Order, Guarded::check(key(&line.order_id)?, visible)))
 }
 
 /// An order's log, oldest line first.

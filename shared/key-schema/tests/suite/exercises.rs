@@ -3,15 +3,16 @@
 use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier, TierPlace};
 use key_schema::entity::AnyEntity;
-use key_schema::id::{AddressName, Born, ProductId};
+use key_schema::id::{AddressName, Born, EntryId, ProductId};
 use key_schema::idempotency::Answer;
 use key_schema::mail::MailState;
-use key_schema::order::{OrderStatus, Placement, Step};
+use key_schema::order::staged::Claims;
+use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::product::{CategoryPlace, Product};
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, customer, expiration, idempotency, mail, mark, membership, order, picking, place, product,
-    review, sales, session,
+    archive, cart, category, customer, expiration, idempotency, invoice, mail, mark, membership, order, picking, place,
+    product, review, sales, session, wallet,
 };
 
 use crate::categories::path;
@@ -31,7 +32,10 @@ pub fn exercises() -> Vec<Shown> {
         categories(&world),
         reviews(&world),
         orders(&world),
+        staged(&world),
+        invoices(&world),
         sold(&world),
+        wallets(&world),
         others(&world),
         subscribers(&world),
     ]
@@ -191,10 +195,15 @@ fn orders(world: &World) -> Vec<Shown> {
         note: None,
         carrier: None,
         tracking: None,
+        money: None,
     };
     let shipped =
         Step { carrier: Some("Post".into()), tracking: Some("CH-0001".into()), ..step(&picking, OrderStatus::Shipped) };
     let cancelled = Step { note: Some("changed my mind".into()), ..step(&pending, OrderStatus::Cancelled) };
+    let entry = EntryId::new("0190163d-8694-739b-aea5-966c26f8ad91").unwrap();
+    let paid = Step { money: Some(Movement::Payment(&entry)), ..step(&pending, OrderStatus::Paid) };
+    let undone = Step { money: Some(Movement::Refund(&entry, 100)), ..step(&picking, OrderStatus::Cancelled) };
+    let claim = idempotency::claim(&world.idempotency_record(Answer::Order(id.clone())), now).unwrap();
     let placement = Placement {
         order: &pending,
         lines: &[world.order_line()],
@@ -220,6 +229,9 @@ fn orders(world: &World) -> Vec<Shown> {
         order::head(id).unwrap().show("order::head"),
         order::advance(shipped).unwrap().show("order::advance"),
         order::advance(cancelled).unwrap().show("order::advance"),
+        order::advance(paid).unwrap().show("order::advance"),
+        order::advance(undone).unwrap().show("order::advance"),
+        order::refund(&picking, &entry, 100, claim, now).unwrap().show("order::refund"),
         order::of_customer(customer, from, to).unwrap().show("order::of_customer"),
         order::of_customer(customer, None, None).unwrap().show("order::of_customer"),
         order::by_status(OrderStatus::Paid, from, to).unwrap().show("order::by_status"),
@@ -228,6 +240,36 @@ fn orders(world: &World) -> Vec<Shown> {
         retirement.pop().unwrap().show("order::retire"),
         order::add_log(&world.order_log()).unwrap().show("order::add_log"),
         order::log(id).unwrap().show("order::log"),
+    ]
+}
+
+fn invoices(world: &World) -> Vec<Shown> {
+    let (invoice, mut order, seen) = (world.invoice(), world.order(OrderStatus::Paid), world.invoice_counter());
+    order.data.invoice_number = None;
+    vec![
+        invoice::get(invoice.number).unwrap().show("invoice::get"),
+        invoice::counter().unwrap().show("invoice::counter"),
+        invoice::issue(&invoice, &order, None).unwrap().show("invoice::issue"),
+        invoice::issue(&invoice, &order, Some(&seen)).unwrap().show("invoice::issue"),
+    ]
+}
+
+fn staged(world: &World) -> Vec<Shown> {
+    let (placing, line, now) = (world.order(OrderStatus::Placing), world.order_line(), at(NOW));
+    let record = idempotency::claim(&world.idempotency_record(Answer::Order(world.order.clone())), now).unwrap();
+    let cart = cart::check_out(&world.cart()).unwrap();
+    let claims = Claims { reference: true, idempotency: true };
+    let given_back =
+        order::staged::give_back(&world.returning_order(), std::slice::from_ref(&line.data), now).unwrap().unwrap();
+    vec![
+        order::staged::available([&world.product]).unwrap().show("order::available"),
+        order::staged::begin(&placing, Some(record)).unwrap().show("order::begin"),
+        order::staged::reserve(&placing, std::slice::from_ref(&line)).unwrap().show("order::reserve"),
+        order::staged::commit(&placing, "c1", Some(cart)).unwrap().show("order::commit"),
+        order::staged::undo(&placing, &[&line], now).unwrap().show("order::undo"),
+        order::staged::undo_last(&placing, &[&line], claims, now).unwrap().show("order::undo_last"),
+        given_back.show("order::give_back"),
+        order::staged::unfinished(now).unwrap().show("order::unfinished"),
     ]
 }
 
@@ -253,6 +295,20 @@ fn sold(world: &World) -> Vec<Shown> {
         place::change(&world.shop(), 3, at(NOW)).unwrap().show("place::change"),
         place::sales(&world.country, &month, None).unwrap().show("place::sales"),
         place::sales(&world.country, &month, Some(&city)).unwrap().show("place::sales"),
+    ]
+}
+
+fn wallets(world: &World) -> Vec<Shown> {
+    let (now, id, entry) = (at(NOW), &world.customer, world.wallet_entry().data);
+    let body = Answer::Body { status: 201, body: "{}".into() };
+    let claim = || idempotency::claim(&world.idempotency_record(body.clone()), now).unwrap();
+    vec![
+        wallet::read(id).unwrap().show("wallet::read"),
+        wallet::edit(id).unwrap().show("wallet::edit"),
+        wallet::entries(id).unwrap().show("wallet::entries"),
+        wallet::deposit(&entry, None, claim()).unwrap().show("wallet::deposit"),
+        wallet::deposit(&entry, Some(&world.wallet()), claim()).unwrap().show("wallet::deposit"),
+        wallet::transfer(&world.transfer(), claim()).unwrap().show("wallet::transfer"),
     ]
 }
 

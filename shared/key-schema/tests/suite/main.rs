@@ -22,5 +22,6 @@ mod retirement;
 mod support;
 mod templates;
 mod values;
+mod wallets;
 mod workbench;
 mod world;

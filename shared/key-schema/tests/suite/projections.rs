@@ -49,6 +49,7 @@ fn lists() -> Vec<List> {
         list::<order::Summary>(&order::BY_STATUS, "Order"),
         list::<order::Shipment>(&order::SHIPMENTS, "CustomerOrder-shipped"),
         list::<order::LogLine>(&order::LOG, "OrderLog"),
+        list::<order::staged::UnfinishedOrder>(&order::staged::UNFINISHED, "Order-placing"),
         list::<sales::Listed>(&sales::OF_PRODUCT, "Sale"),
     ]
 }

@@ -56,9 +56,18 @@ fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String
             let (signature, _) = function.split_once('{').unwrap();
             let name = signature.split(['(', '<']).next().unwrap();
             let makes = |request: &&str| signature.contains(&format!("-> Result<{request}"));
-            if ["Get<", "BatchGet<", "Query<", "Single<", "Transaction<", "Vec<Transaction<", "BatchWrite,"]
-                .iter()
-                .any(makes)
+            if [
+                "Get<",
+                "BatchGet<",
+                "Query<",
+                "Single<",
+                "Transaction<",
+                "Vec<Transaction<",
+                "Option<Transaction<",
+                "BatchWrite,",
+            ]
+            .iter()
+            .any(makes)
             {
                 found.insert(format!("{}::{name}", module.unwrap_or(stem)));
             }
@@ -202,6 +211,16 @@ fn members_of_sets_are_added_removed_and_asked_for() {
     assert_eq!(values[..2], [(":0".to_owned(), set("a")), (":1".to_owned(), set("b"))]);
     let room = Condition::FewerEntries("jobs", 3).or(Condition::Contains("jobs", AttributeValue::S("a".into())));
     assert_eq!(key_schema::request::render(&room).text, "(size(#0) < :0 OR contains(#0, :1))");
+}
+
+#[test]
+fn a_value_that_an_attribute_must_not_have_is_compared_through_placeholders() {
+    let mut with = Placeholders::default();
+    let condition = Condition::Exists.and(Condition::IsNot("status", AttributeValue::S("placing".into())));
+    assert_eq!(condition.render(&mut with), "(attribute_exists(#0) AND #1 <> :0)");
+    let (names, values) = with.finish();
+    assert_eq!(names[1], ("#1".to_owned(), "status".to_owned()));
+    assert_eq!(values, [(":0".to_owned(), AttributeValue::S("placing".into()))]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use key_schema::expression::Step;
 use key_schema::item::{Entity as _, FromItem as _, Stored};
 use key_schema::key::Key;
 use key_schema::order::{self, OrderStatus, OrderStatusEvent, Part, Retirement};
-use key_schema::request::{MAX_TRANSACTION_ACTIONS, Write, render};
+use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction, Write, render};
 use serde_dynamo::AttributeValue;
 
 use crate::goldens::goldens;
@@ -34,36 +34,83 @@ fn parts(world: &World, lines: u64) -> (Vec<Stored<order::OrderLine>>, Vec<Store
     ((1..=lines).map(line).collect(), vec![world.status_event(), delivered])
 }
 
+/// What the transactions do, by label.
+fn labels(transactions: &[Transaction<Part>]) -> Vec<Vec<Part>> {
+    transactions.iter().map(|one| one.actions().iter().map(|(label, _)| *label).collect()).collect()
+}
+
+fn condition(guarded: &Guarded) -> String {
+    render(guarded.condition.as_ref().unwrap()).text
+}
+
+const AS_READ: &str = "#0 = :0 AND (#1 = :1 OR #1 = :2 OR #1 = :3) AND attribute_not_exists(#2)";
+
 #[test]
-fn everything_of_a_retired_order_gets_the_same_time_to_live_and_the_head_leads() {
+fn an_order_that_one_transaction_takes_is_retired_by_one() {
     let world = World::plain();
     let order = world.order(OrderStatus::Delivered);
-    let (lines, history) = parts(&world, 161);
+    for (count, transactions) in [(1, 1), (96, 1), (97, 2)] {
+        let (lines, history) = parts(&world, count);
+        let expires_at = world.expiry();
+        let retirement = Retirement { order: &order, lines: &lines, history: &history, expires_at, at: at(NOW) };
+        let all = order::retire(retirement).unwrap();
+        assert_eq!(all.len(), transactions, "{count} lines");
+        let last = all.last().unwrap().actions();
+        assert_eq!((last[0].0, last[1].0), (Part::Order, Part::Copy));
+        if transactions == 1 {
+            assert_eq!(condition(&last[0].1), format!("({AS_READ} AND attribute_exists(#3))"));
+        }
+    }
+}
+
+#[test]
+fn everything_of_a_retired_order_gets_the_same_time_to_live_and_the_head_at_last() {
+    let world = World::plain();
+    let order = world.order(OrderStatus::Delivered);
+    let (lines, history) = parts(&world, 261);
     let expires_at = world.expiry();
     let all = order::retire(Retirement { order: &order, lines: &lines, history: &history, expires_at, at: at(NOW) });
     let all = all.unwrap();
-    assert_eq!(all.len(), 2);
-    let labels: Vec<Part> = all.iter().flat_map(|one| one.actions()).map(|(label, _)| *label).collect();
-    assert_eq!(labels[..4], [Part::Order, Part::Copy, Part::History, Part::History]);
-    assert_eq!(labels[4..], (1..=161).map(Part::Line).collect::<Vec<_>>());
+    let [first, second, last] = &all[..] else { panic!("{} transactions", all.len()) };
+    let labels: Vec<Part> = labels(&all).concat();
+    assert_eq!(labels[..3], [Part::Order, Part::History, Part::History]);
+    assert_eq!(labels.iter().filter(|label| **label == Part::Order).count(), 3, "each has the head");
+
+    let (ttl, date) = (AttributeValue::N(expires_at.as_seconds().to_string()), expires_at.to_string());
+    let date = Step::Set("expires_at", AttributeValue::S(date));
+    let steps = |guarded: &Guarded| match &guarded.write {
+        Write::Update { steps, .. } => steps.clone(),
+        other => panic!("{other:?}"),
+    };
+    let head = &first.actions()[0].1;
+    assert!(steps(head).contains(&date) && steps(head).contains(&Step::Add("version", 1)));
+    assert!(!steps(head).iter().any(|step| matches!(step, Step::Set("ttl", _) | Step::Remove(_))), "found and kept");
+    assert_eq!(condition(head), format!("({AS_READ})"));
+    let head = &second.actions()[0].1;
+    assert!(matches!(head.write, Write::Check { .. }));
+    assert_eq!(condition(head), "#0 = :0");
+    let head = &last.actions()[0].1;
+    assert!(steps(head).contains(&Step::Remove("GSI2PK")) && steps(head).contains(&Step::Remove("GSI2SK")));
+    assert_eq!(condition(head), "(#0 = :0 AND attribute_exists(#1))");
+
     let mut keys: Vec<Key> = Vec::new();
     for transaction in &all {
         assert!(transaction.actions().len() <= MAX_TRANSACTION_ACTIONS);
-        for (_, guarded) in transaction.actions() {
-            let Write::Update { key, steps } = &guarded.write else { panic!("not an update") };
+        let beside = usize::from(!std::ptr::eq(transaction, last));
+        for (_, guarded) in &transaction.actions()[beside..] {
+            let Write::Update { key, .. } = &guarded.write else { panic!("not an update") };
             keys.push(key.clone());
-            let ttl = AttributeValue::N(expires_at.as_seconds().to_string());
-            assert!(steps.contains(&Step::Set("ttl", ttl)));
-            assert!(steps.contains(&Step::Set("expires_at", AttributeValue::S(expires_at.to_string()))));
+            let steps = steps(guarded);
+            assert!(steps.contains(&Step::Set("ttl", ttl.clone())) && steps.contains(&date));
             assert!(steps.contains(&Step::Add("rev", 1)));
         }
     }
     let mut expected = vec![order.key().unwrap(), world.customer_order(true).key().unwrap()];
     expected.extend(history.iter().map(|event| event.key().unwrap()));
     expected.extend(lines.iter().map(|line| line.key().unwrap()));
+    keys.sort_unstable();
+    expected.sort_unstable();
     assert_eq!(keys, expected);
-    let condition = all[0].actions()[0].1.condition.as_ref().unwrap();
-    assert_eq!(render(condition).text, "(#0 = :0 AND (#1 = :1 OR #1 = :2 OR #1 = :3))");
 }
 
 #[test]
@@ -76,16 +123,14 @@ fn a_retirement_that_broke_off_goes_on_with_what_is_left_and_its_own_time() {
     let left =
         order::retire(Retirement { order: &order, lines: &lines, history: &history, expires_at: late, at: at(NOW) });
     let left = left.unwrap();
-    let labels: Vec<Part> = left.iter().flat_map(|one| one.actions()).map(|(label, _)| *label).collect();
-    assert_eq!(labels, [Part::History, Part::History, Part::Line(2), Part::Line(3)]);
-    let Write::Update { steps, .. } = &left[0].actions()[0].1.write else { panic!("not an update") };
-    assert!(steps.contains(&Step::Set("ttl", AttributeValue::N(world.expiry().as_seconds().to_string()))));
-
-    for line in &mut lines {
-        line.data.expires_at = Some(world.expiry());
+    let expected = [Part::Order, Part::Copy, Part::History, Part::History, Part::Line(2), Part::Line(3)];
+    assert_eq!(labels(&left), [expected]);
+    for (_, guarded) in left[0].actions() {
+        let Write::Update { steps, .. } = &guarded.write else { panic!("not an update") };
+        assert!(steps.contains(&Step::Set("ttl", AttributeValue::N(world.expiry().as_seconds().to_string()))));
     }
-    let done = Retirement { order: &order, lines: &lines, history: &[], expires_at: late, at: at(NOW) };
-    assert!(order::retire(done).unwrap().is_empty());
+    // Refused when the head has left its list: then all of it is done.
+    assert_eq!(condition(&left[0].actions()[0].1), "(#0 = :0 AND attribute_exists(#1))");
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn parts_are_named_by_the_attributes_that_they_came_from() {
     assert_eq!(shown("Customer", "PK"), "CUSTOMER#<id>");
     assert_eq!(shown("Customer", "GSI2PK"), "TIER#<tier>#<shard>");
     assert_eq!(shown("Customer", "GSI2SK"), "<created_at>#<id>");
+    assert_eq!(shown("Order-placing", "GSI1SK"), "<unfinished.since>#<id>");
     assert_eq!(shown("OrderLine", "SK"), "ITEM#<line>");
     assert_eq!(shown("Sale", "GSI3PK"), "PRODUCTSALES#<product_id>#<year of placed_at>");
     assert_eq!(shown("IdempotencyRecord", "PK"), "IDEMPOTENCY#<scope.caller>#<scope.key>");

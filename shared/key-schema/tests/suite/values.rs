@@ -2,13 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use key_schema::entity::AnyEntity;
 use key_schema::instant::{Instant, InstantError};
+use key_schema::item::{DecodeError, FromItem as _, MAX_COUNT, Stored};
 use key_schema::money::{Currency, Money, MoneyError};
 use key_schema::order::{OrderStatus, UnknownStatus, total};
+use key_schema::place::PlaceSales;
 use key_schema::text::{Email, NameError, Username, fold};
 use proptest::prelude::*;
+use serde_dynamo::AttributeValue;
 
 use crate::support::{at, deterministic, instant, text};
+use crate::world::World;
 
 proptest! {
     #![proptest_config(deterministic())]
@@ -137,6 +142,26 @@ fn money_of_two_currencies_is_never_added_and_a_sum_that_does_not_fit_is_refused
 }
 
 #[test]
+fn a_total_that_left_64_bits_is_read_as_the_largest_and_one_that_is_no_number_is_not() {
+    let total = |amount: &str| {
+        let mut item = World::plain().place_sales().to_item().unwrap();
+        item.inner_mut().insert("amount".into(), AttributeValue::N(amount.into()));
+        Stored::<PlaceSales>::from_item(item).map(|total| total.amount).ok()
+    };
+    for (stored, read) in [
+        ("-3", Some(-3)),
+        ("9007199254740993", Some(9_007_199_254_740_993)),
+        ("9223372036854775807", Some(i64::MAX)),
+        ("9223372036854775808", Some(i64::MAX)),
+        ("900000000000000000000000", Some(i64::MAX)),
+        ("-900000000000000000000000", Some(i64::MIN)),
+        ("1.5", None),
+    ] {
+        assert_eq!(total(stored), read, "{stored}");
+    }
+}
+
+#[test]
 fn money_has_the_shape_of_the_contract_and_no_other() {
     let money = Money::new(129, Currency::USD);
     assert_eq!(serde_json::to_string(&money).unwrap(), r#"{"amount":129,"currency":"USD"}"#);
@@ -238,4 +263,23 @@ fn an_orders_life_is_that_of_the_design() {
     assert_eq!(visible, all.iter().filter(|status| **status != Placing).map(ToString::to_string).collect());
     assert!(OrderStatus::VISIBLE.iter().all(|status| status.as_str().parse() == Ok(*status)));
     assert_eq!(["placing", "Paid", "", "lost"].map(str::parse::<OrderStatus>), [Err(UnknownStatus); 4]);
+}
+
+/// A search engine takes a `rev` as a signed version, and refuses a higher one together with all other documents of the call.
+#[test]
+fn counts_beyond_the_engines_versions_are_malformed() {
+    let product = || World::plain().product().to_item().unwrap();
+    for count in ["version", "rev"] {
+        let with = |number: u64| {
+            let mut item = product();
+            item.inner_mut().insert(count.to_owned(), AttributeValue::N(number.to_string()));
+            AnyEntity::from_item(item)
+        };
+        assert!(with(MAX_COUNT).is_ok());
+        for beyond in [MAX_COUNT + 1, u64::MAX] {
+            let error = with(beyond).unwrap_err();
+            assert!(matches!(error, DecodeError::Malformed { .. }), "{error}");
+            assert!(error.to_string().contains(&beyond.to_string()), "{error}");
+        }
+    }
 }

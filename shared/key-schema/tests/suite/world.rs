@@ -7,15 +7,17 @@ use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{
-    AddressName, Born, CustomerId, LogId, MAX_ID_BYTES, OrderId, OrderReference, ProductId, SessionId, StoreId,
+    AddressName, Born, CustomerId, EntryId, LogId, MAX_ID_BYTES, OrderId, OrderReference, ProductId, SessionId, StoreId,
 };
 use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
+use key_schema::invoice::{Invoice, InvoiceCounter};
 use key_schema::item::{Meta, Stored};
 use key_schema::mail::{Mail, MailState};
 use key_schema::mark::Mark;
 use key_schema::membership::{Membership, ProductCategories};
 use key_schema::money::{Currency, Money};
+use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
 use key_schema::picking::{PickingStations, WaitingJob};
 use key_schema::place::{PlaceSales, SalePlace, Store};
@@ -38,6 +40,7 @@ pub struct World {
     pub store: StoreId,
     pub session: SessionId,
     pub log: LogId,
+    pub entry: EntryId,
     pub reference: OrderReference,
     pub address: AddressName,
     pub email: Email,
@@ -69,6 +72,8 @@ fn longest_path(character: &str) -> CategoryPath {
 }
 
 const PLACED: &str = "2017-01-01T11:53:26.000Z";
+/// Since when work on an order is unfinished: another instant than that of the order, so that a key tells which of the two it has.
+const UNFINISHED: &str = "2017-01-01T12:01:07.350Z";
 
 impl World {
     /// Readable ids, with what a real shop has: spaces, slashes, letters outside ASCII.
@@ -80,6 +85,7 @@ impl World {
             store: StoreId::new("364").unwrap(),
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), [0xB2; 10]),
             log: LogId::generate(at("2017-01-03T16:20:00.000Z"), [0xC3; 10]),
+            entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
             reference: OrderReference::new("basket #26984851472").unwrap(),
             address: AddressName::new("home").unwrap(),
             email: "Zoë@Example.com".parse().unwrap(),
@@ -103,6 +109,7 @@ impl World {
             store: StoreId::new(hashes(128)).unwrap(),
             session: SessionId::new(hashes(128)).unwrap(),
             log: LogId::new(hashes(128)).unwrap(),
+            entry: EntryId::new(hashes(128)).unwrap(),
             reference: OrderReference::new(hashes(128)).unwrap(),
             address: AddressName::new(hashes(128)).unwrap(),
             order: OrderId::new(hashes(128)).unwrap(),
@@ -118,7 +125,7 @@ impl World {
         }
     }
 
-    fn stored<T>(&self, data: T) -> Stored<T> {
+    pub fn stored<T>(&self, data: T) -> Stored<T> {
         let (created_at, updated_at) = (at("2017-02-01T09:00:00.000Z"), at("2017-02-02T10:30:00.250Z"));
         Stored {
             meta: Meta { version: 3, rev: 8, born: Born::generate(created_at, [0x11; 10]), created_at, updated_at },
@@ -311,8 +318,41 @@ impl World {
             total: self.money(774),
             line_count: 1,
             expires_at: None,
+            unfinished: (status == OrderStatus::Placing).then(|| Unfinished {
+                since: at(UNFINISHED),
+                work: Work::Placing { key: Some(self.scope.clone()), lines: 0 },
+            }),
             invoice_number: Some(4711),
+            paid_from_wallet: false,
+            refunded: 0,
         })
+    }
+
+    /// A large order that is cancelled, and whose stock is not all back.
+    pub fn returning_order(&self) -> Stored<Order> {
+        let mut order = self.order(OrderStatus::Cancelled);
+        order.data.unfinished = Some(Unfinished { since: at(UNFINISHED), work: Work::Returning(0) });
+        order
+    }
+
+    pub fn refunded_order(&self) -> Stored<Order> {
+        let mut order = self.order(OrderStatus::Returned);
+        (order.data.paid_from_wallet, order.data.refunded) = (true, 774);
+        order
+    }
+
+    pub fn invoice(&self) -> Stored<Invoice> {
+        self.stored(Invoice {
+            number: 4711,
+            order_id: self.order.clone(),
+            customer_id: self.customer.clone(),
+            total: self.money(774),
+            issued_at: at(PLACED),
+        })
+    }
+
+    pub fn invoice_counter(&self) -> Stored<InvoiceCounter> {
+        self.stored(InvoiceCounter { last: 4710 })
     }
 
     /// When a retired order is gone.

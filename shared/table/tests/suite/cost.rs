@@ -5,6 +5,9 @@
 //! (condition checks too), and each index entry that appears, changes or goes costs units of its own. Where a write is not a transaction, the
 //! table's own figure must agree.
 
+mod large;
+mod wallets;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -202,6 +205,8 @@ async fn every_access_pattern_costs_what_docs_cost_md_says() {
     products(&mut bench).await;
     orders(&mut bench).await;
     rest(&mut bench).await;
+    wallets::measure(&mut bench).await;
+    large::measure(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
     assert!(missing.is_empty(), "not measured: {missing:?}");
@@ -475,7 +480,7 @@ async fn orders(bench: &mut Bench) {
     let (head, lines) = data::order(1, 5);
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
     fn step<'a>(order: &'a Stored<order::Order>, lines: &'a [order::OrderLine], to: OrderStatus) -> Step<'a> {
-        Step { order, lines, to, at: at(100), by: "staff-7", note: None, carrier: None, tracking: None }
+        Step { order, lines, to, at: at(100), by: "staff-7", note: None, carrier: None, tracking: None, money: None }
     }
     bench.transact("paid", order::advance(step(&head, &lines, OrderStatus::Paid)).unwrap()).await;
     let (second, _) = data::order(2, 5);
@@ -549,6 +554,7 @@ async fn subscribers(bench: &mut Bench) {
             note: None,
             carrier: None,
             tracking: None,
+            money: None,
         };
         bench.table.transact(&order::advance(step).unwrap()).await.unwrap();
         let (job, born) = (data::waiting(number), data::born(number));

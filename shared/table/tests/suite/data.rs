@@ -145,7 +145,10 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         total: usd(258 * i64::try_from(lines.len()).unwrap()),
         line_count: u64::try_from(lines.len()).unwrap(),
         expires_at: None,
+        unfinished: None,
         invoice_number: None,
+        paid_from_wallet: false,
+        refunded: 0,
     };
     (stored(order, number), lines)
 }

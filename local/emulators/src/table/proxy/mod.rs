@@ -3,6 +3,7 @@
 mod answer;
 mod body;
 mod operation;
+mod pages;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Either, Full, Limited};
+use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::http::{HeaderMap, uri::Authority, uri::Scheme};
 use hyper::service::service_fn;
@@ -25,6 +26,7 @@ use super::Error;
 use crate::faults::{FaultKind, Faults, Strike};
 use body::Halves;
 use operation::Operation;
+use pages::{MAX_PAGE, Pages};
 
 /// DynamoDB's limit on a request and on an answer.
 const MAX_BODY: usize = 16 << 20;
@@ -79,6 +81,7 @@ impl FaultProxy {
             authority,
             faults: faults.clone(),
             delays,
+            pages: Pages::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, gate));
@@ -148,6 +151,7 @@ struct Gate {
     authority: Authority,
     faults: Faults,
     delays: Delays,
+    pages: Pages,
 }
 
 impl Gate {
@@ -165,7 +169,7 @@ impl Gate {
         let strike = self.faults.draw(|kind| operation.can_suffer(kind, halves.is_some()));
         let Some(strike) = strike else {
             return Ok(match operation {
-                Operation::GetRecords => self.mended(head, body).await,
+                Operation::GetRecords => self.records(head, body).await,
                 _ => self.passed_on(head, body).await,
             });
         };
@@ -215,9 +219,33 @@ impl Gate {
         }
     }
 
-    async fn mended(&self, head: hyper::http::request::Parts, body: Bytes) -> Response<Body> {
-        let response = self.passed_on(head, body).await;
-        rewritten(response, body::mended_records).await
+    /// A page of stream records, cut as DynamoDB cuts them and mended.
+    async fn records(&self, head: hyper::http::request::Parts, body: Bytes) -> Response<Body> {
+        let Some(mut request) = pages::Request::read(&body) else {
+            return self.passed_on(head, body).await;
+        };
+        let mut limit = self.pages.limit(request.wanted);
+        loop {
+            let response = self.passed_on(head.clone(), request.with(limit)).await;
+            if !response.status().is_success() {
+                return response;
+            }
+            let (head, body) = response.into_parts();
+            // A single record is given however large it is.
+            let most = if limit > 1 { MAX_PAGE } else { MAX_BODY };
+            match Limited::new(body, most).collect().await {
+                Ok(body) => {
+                    let body = body.to_bytes();
+                    self.pages.fitted(limit, body.len());
+                    return changed(head, body, body::mended_records);
+                }
+                Err(error) if limit > 1 && error.is::<LengthLimitError>() => limit = self.pages.too_many(limit),
+                Err(error) => {
+                    tracing::warn!(error, "the records of the stream cannot be read");
+                    return own(answer::unavailable());
+                }
+            }
+        }
     }
 
     async fn halved(&self, head: hyper::http::request::Parts, operation: Operation, halves: Halves) -> Response<Body> {
@@ -241,11 +269,18 @@ async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Optio
     if !response.status().is_success() {
         return response;
     }
-    let (mut head, body) = response.into_parts();
-    let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
-        return own(answer::unavailable());
-    };
-    let body = body.to_bytes();
+    let (head, body) = response.into_parts();
+    match Limited::new(body, MAX_BODY).collect().await {
+        Ok(body) => changed(head, body.to_bytes(), change),
+        Err(_) => own(answer::unavailable()),
+    }
+}
+
+fn changed(
+    mut head: hyper::http::response::Parts,
+    body: Bytes,
+    change: impl FnOnce(&[u8]) -> Option<Bytes>,
+) -> Response<Body> {
     let body = match change(&body) {
         Some(changed) => {
             forget_sums(&mut head.headers);

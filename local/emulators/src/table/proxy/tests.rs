@@ -1,5 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 
 use super::super::EmbeddedTable;
@@ -191,6 +194,71 @@ async fn a_ttl_deletion_is_seen_in_the_stream_with_its_identity() {
     assert_eq!(records[1]["userIdentity"], json!({"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sweep_leaves_nothing_although_the_table_grows_ahead_of_it() {
+    let shop = Arc::new(Shop::open().await);
+    let ttl = json!({"TableName": "shop", "TimeToLiveSpecification":
+        {"AttributeName": "ttl", "Enabled": true}});
+    assert_eq!(shop.ask("UpdateTimeToLive", ttl).await.0, 200);
+    for n in 0..100 {
+        shop.put(&format!("m{n:03}")).await;
+    }
+    // Behind everything else in the order of keys, and other things that have not expired.
+    let put = async |key: &str, ttl: Value| {
+        let item = json!({"TableName": "shop", "Item": {"PK": {"S": key}, "ttl": ttl}});
+        assert_eq!(shop.ask("PutItem", item).await.0, 200);
+    };
+    put("z", json!({"N": "1700000000"})).await;
+    put("y1", json!({"N": "4000000000"})).await;
+    put("y2", json!({"N": "-5"})).await;
+    put("y3", json!({"S": "1700000000"})).await;
+
+    let stopped = Arc::new(AtomicBool::new(false));
+    let writer = tokio::spawn({
+        let (shop, stopped) = (Arc::clone(&shop), Arc::clone(&stopped));
+        async move {
+            for n in 0..2_000 {
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                shop.put(&format!("n{n:04}")).await;
+            }
+        }
+    });
+    let sweeper = Arc::clone(&shop);
+    let deleted = tokio::task::spawn_blocking(move || sweeper.table.sweep_ttl().unwrap()).await.unwrap();
+    stopped.store(true, Ordering::Relaxed);
+    writer.await.unwrap();
+    assert_eq!(deleted, 1);
+    let left = shop.keys().await;
+    assert!(left.iter().all(|key| key != "z") && ["y1", "y2", "y3"].iter().all(|key| left.iter().any(|l| l == key)));
+}
+
+#[tokio::test]
+async fn a_page_of_records_ends_at_a_megabyte_and_every_record_is_in_one() {
+    let shop = Shop::open().await;
+    let text = "x".repeat(390_000);
+    let big = |n: usize| json!({"TableName": "shop", "Item": {"PK": {"S": format!("{n:02}")}, "text": {"S": text}}});
+    for n in 0..60 {
+        assert_eq!(shop.ask("PutItem", big(n)).await.0, 200);
+    }
+    let mut iterator = shop.iterator().await;
+    let (mut keys, mut largest) = (Vec::new(), 0);
+    for _ in 0..60 {
+        let (status, page) = shop.ask("GetRecords", json!({"ShardIterator": iterator, "Limit": 1000})).await;
+        assert_eq!(status, 200, "{page}");
+        largest = largest.max(page.to_string().len());
+        let records = page["Records"].as_array().unwrap();
+        keys.extend(records.iter().map(|record| record["dynamodb"]["Keys"]["PK"]["S"].as_str().unwrap().to_owned()));
+        if records.is_empty() {
+            break;
+        }
+        iterator = page["NextShardIterator"].clone();
+    }
+    assert_eq!(keys, (0..60).map(|n| format!("{n:02}")).collect::<Vec<_>>());
+    assert!((390_000..=MAX_PAGE).contains(&largest), "{largest}");
+}
+
 #[tokio::test]
 async fn trimmed_records_are_gone_and_later_ones_are_numbered_on() {
     let shop = Shop::open().await;
@@ -240,14 +308,19 @@ async fn a_table_that_is_away_is_unavailable_and_a_bad_address_refused() {
 }
 
 impl Shop {
-    /// Every record of the stream, by the API's own way.
-    async fn records(&self) -> Vec<Value> {
+    /// The beginning of the stream.
+    async fn iterator(&self) -> Value {
         let table = self.ask("DescribeTable", json!({"TableName": "shop"})).await.1;
         let arn = &table["Table"]["LatestStreamArn"];
         let stream = self.ask("DescribeStream", json!({"StreamArn": arn})).await.1;
         let shard = &stream["StreamDescription"]["Shards"][0]["ShardId"];
         let from = json!({"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"});
-        let iterator = &self.ask("GetShardIterator", from).await.1["ShardIterator"];
+        self.ask("GetShardIterator", from).await.1["ShardIterator"].take()
+    }
+
+    /// Every record of the stream, by the API's own way.
+    async fn records(&self) -> Vec<Value> {
+        let iterator = self.iterator().await;
         let page = self.ask("GetRecords", json!({"ShardIterator": iterator})).await.1;
         page["Records"].as_array().unwrap().clone()
     }

@@ -1,0 +1,133 @@
+//! What lies in the table a second time, against what it was copied from.
+
+use std::collections::BTreeMap;
+
+use key_schema::entity::AnyEntity;
+use key_schema::item::Stored;
+use key_schema::membership::Membership;
+use key_schema::product::{Product, ReviewStats, Stock};
+
+use super::compare::Compared;
+
+/// Products with their copies, and the sources of these.
+#[derive(Default)]
+pub(super) struct Copies {
+    products: BTreeMap<String, Stored<Product>>,
+    stocks: BTreeMap<String, Stock>,
+    ratings: BTreeMap<String, ReviewStats>,
+    memberships: Vec<Membership>,
+}
+
+impl Copies {
+    pub(super) fn enter(&mut self, entity: AnyEntity) {
+        match entity {
+            AnyEntity::Product(product) => drop(self.products.insert(product.id.to_string(), product)),
+            AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.data)),
+            AnyEntity::ReviewStats(stats) => drop(self.ratings.insert(stats.product_id.to_string(), stats.data)),
+            AnyEntity::Membership(member) => self.memberships.push(member.data),
+            _ => {}
+        }
+    }
+
+    pub(super) fn check(&self, compared: &mut Compared) {
+        let wrong = |differs: &dyn Fn(&str, &Product) -> bool| -> Vec<String> {
+            let wrong = self.products.iter().filter(|(id, product)| differs(id, product));
+            wrong.map(|(id, _)| id.clone()).collect()
+        };
+        let in_stock = |id: &str, product: &Product| {
+            self.stocks.get(id).is_some_and(|stock| stock.in_stock() != product.copied.in_stock)
+        };
+        let rating = |id: &str, product: &Product| {
+            let source = self.ratings.get(id).map_or((0, 0), |stats| (stats.rating_count, stats.rating_sum));
+            source != (product.copied.rating_count, product.copied.rating_sum)
+        };
+        compared.differs("copies of what is in stock", wrong(&in_stock));
+        compared.differs("copies of ratings", wrong(&rating));
+        let members = self
+            .memberships
+            .iter()
+            .filter(|member| self.products.get(member.id.as_str()).is_none_or(|of| !shows(member, of)));
+        compared
+            .differs("copies in further categories", members.map(|member| format!("{} in {}", member.id, member.path)));
+        compared.copies = 2 * self.products.len() + self.memberships.len();
+    }
+}
+
+/// Whether the entry says what the product says.
+fn shows(member: &Membership, product: &Product) -> bool {
+    let Membership { id: _, path: _, source_rev: _, retired, category_path, name, brand, package_size, price } = member;
+    (retired, category_path, name, brand, package_size, price)
+        == (
+            &product.retired,
+            &product.category_path,
+            &product.name,
+            &product.brand,
+            &product.package_size,
+            &product.price,
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use key_schema::id::Born;
+    use key_schema::money::{Currency, Money};
+    use key_schema::product::{CategoryPath, Copied};
+
+    use super::*;
+
+    fn stored<T: key_schema::item::Entity>(data: T) -> Stored<T> {
+        Stored::new(data, Born::new("b1").unwrap(), "2017-01-01T00:00:00.000Z".parse().unwrap())
+    }
+
+    fn product() -> Product {
+        Product {
+            id: "p1".parse().unwrap(),
+            category_path: CategoryPath::new(vec!["GROCERY".into()]).unwrap(),
+            retired: false,
+            copied: Copied { in_stock: true, rating_count: 1, rating_sum: 5, ..Copied::default() },
+            name: "Ice".into(),
+            brand: "Private".into(),
+            package_size: None,
+            price: Money::new(129, Currency::USD),
+            summary: None,
+        }
+    }
+
+    fn differences(change: impl FnOnce(&mut Product)) -> usize {
+        let Product { id, category_path, retired, name, brand, package_size, price, .. } = product();
+        let path = CategoryPath::new(vec!["PARTY".into()]).unwrap();
+        let member = Membership {
+            id: id.clone(),
+            path,
+            retired,
+            source_rev: 1,
+            category_path,
+            name,
+            brand,
+            package_size,
+            price,
+        };
+        let stock = Stock { product_id: id.clone(), available: 4, sellable: true, last_adjustment: None };
+        let mut product = product();
+        change(&mut product);
+        let (mut copies, mut compared) = (Copies::default(), Compared::default());
+        copies.enter(AnyEntity::Membership(stored(member)));
+        copies.enter(AnyEntity::Stock(stored(stock)));
+        copies.enter(AnyEntity::ReviewStats(stored(ReviewStats { product_id: id, rating_count: 1, rating_sum: 5 })));
+        copies.enter(AnyEntity::Product(stored(product)));
+        copies.check(&mut compared);
+        compared.differences.len()
+    }
+
+    #[test]
+    fn a_copy_that_is_not_what_its_source_is_differs() {
+        assert_eq!(differences(|_| {}), 0);
+        assert_eq!(differences(|product| product.copied.in_stock = false), 1);
+        assert_eq!(differences(|product| product.copied.rating_sum = 4), 1);
+        assert_eq!(differences(|product| product.copied.rating_count = 0), 1);
+        assert_eq!(differences(|product| product.name = "Crushed ice".into()), 1);
+        assert_eq!(differences(|product| product.retired = true), 1);
+    }
+}

@@ -1,0 +1,142 @@
+//! The table, as it is read at the end, and what is found when it is compared.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Mutex;
+
+use bench::replay::Shop;
+use key_schema::cart::Cart;
+use key_schema::entity::AnyEntity;
+use key_schema::idempotency::IdempotencyRecord;
+use key_schema::invoice::Invoice;
+use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::order::{CustomerOrder, Order, OrderLine, OrderStatusEvent, ReferenceClaim};
+use key_schema::product::Stock;
+use key_schema::wallet::{Wallet, WalletEntry};
+use ops::Pace;
+use ops::progress::Progress;
+
+use crate::support::Answer;
+use crate::world::{Fate, Request, World};
+
+/// The table.
+#[derive(Clone, Default)]
+pub struct Books {
+    pub orders: BTreeMap<String, Stored<Order>>,
+    /// By order, in their order.
+    pub lines: BTreeMap<String, Vec<OrderLine>>,
+    /// By order, in their order.
+    pub history: BTreeMap<String, Vec<OrderStatusEvent>>,
+    /// By order.
+    pub copies: BTreeMap<String, CustomerOrder>,
+    pub references: Vec<ReferenceClaim>,
+    pub records: Vec<IdempotencyRecord>,
+    /// By customer.
+    pub carts: BTreeMap<String, Cart>,
+    pub stocks: BTreeMap<String, u64>,
+    pub wallets: BTreeMap<String, Wallet>,
+    pub entries: Vec<WalletEntry>,
+    pub invoices: Vec<Invoice>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub orders: usize,
+    /// More lines than a transaction takes.
+    pub large: usize,
+    /// More lines than two transactions give back.
+    pub giant: usize,
+    pub undone: usize,
+    pub giant_undone: usize,
+    pub checked_out: usize,
+    pub refused: usize,
+    pub payments: usize,
+    pub refunds: usize,
+    /// What went back with the goods.
+    pub remainders: usize,
+    pub transfers: usize,
+    pub invoices: usize,
+    pub wrong: Vec<String>,
+}
+
+impl Report {
+    /// Notes what is not as it must be.
+    pub fn same<T: PartialEq + Debug>(&mut self, what: impl FnOnce() -> String, there: T, wanted: T) {
+        if there != wanted {
+            self.wrong.push(format!("{}: there is {there:?}, and not {wanted:?}", what()));
+        }
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { orders, large, giant, undone, giant_undone, checked_out, .. } = self;
+        let Self { refused, payments, refunds, remainders, transfers, invoices, wrong, .. } = self;
+        write!(f, "{orders} orders ({large} large, {giant} giant, {undone} cancelled or returned, {giant_undone} of ")?;
+        write!(f, "them giant, {checked_out} from carts), {refused} requests refused, {payments} payments, ")?;
+        write!(f, "{refunds} refunds, {remainders} remainders, {transfers} transfers, {invoices} invoices")?;
+        wrong.iter().try_for_each(|wrong| write!(f, "\n  WRONG: {wrong}"))
+    }
+}
+
+impl Books {
+    pub async fn of(shop: &Shop) -> Self {
+        let books = Mutex::new(Self::default());
+        let orders = [Order::NAME, OrderLine::NAME, OrderStatusEvent::NAME, CustomerOrder::NAME, ReferenceClaim::NAME];
+        let money = [Wallet::NAME, WalletEntry::NAME, Invoice::NAME];
+        let rest = [Stock::NAME, Cart::NAME, IdempotencyRecord::NAME];
+        let entities = [orders.as_slice(), &money, &rest].concat();
+        let (items, pace, bar) = (shop.items(), Pace::new(None), Progress::hidden());
+        let scan = items.scan(&entities, &pace, &bar, async |items| {
+            let mut books = books.lock().unwrap();
+            for item in items {
+                books.enter(AnyEntity::from_item(item)?);
+            }
+            Ok(())
+        });
+        scan.await.unwrap();
+        let mut books = books.into_inner().unwrap();
+        books.lines.values_mut().for_each(|lines| lines.sort_by_key(|line| line.line));
+        books.history.values_mut().for_each(|steps| steps.sort_by_key(|step| step.at));
+        books
+    }
+
+    fn enter(&mut self, entity: AnyEntity) {
+        match entity {
+            AnyEntity::Order(order) => drop(self.orders.insert(order.id.to_string(), order)),
+            AnyEntity::OrderLine(line) => {
+                self.lines.entry(line.order_id.to_string()).or_default().push(line.data);
+            }
+            AnyEntity::OrderStatusEvent(step) => {
+                self.history.entry(step.order_id.to_string()).or_default().push(step.data);
+            }
+            AnyEntity::CustomerOrder(copy) => drop(self.copies.insert(copy.id.to_string(), copy.data)),
+            AnyEntity::ReferenceClaim(claim) => self.references.push(claim.data),
+            AnyEntity::IdempotencyRecord(record) => self.records.push(record.data),
+            AnyEntity::Cart(cart) => drop(self.carts.insert(cart.customer_id.to_string(), cart.data)),
+            AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.available)),
+            AnyEntity::Wallet(wallet) => drop(self.wallets.insert(wallet.customer_id.to_string(), wallet.data)),
+            AnyEntity::WalletEntry(entry) => self.entries.push(entry.data),
+            AnyEntity::Invoice(invoice) => self.invoices.push(invoice.data),
+            _ => {}
+        }
+    }
+
+    pub fn compare(&self, world: &World) -> Report {
+        let requests = world.requests.lock().unwrap();
+        let refused = requests.values().filter(|(_, fate)| *fate == Fate::Refused).count();
+        let mut report = Report { orders: self.orders.len(), refused, ..Report::default() };
+        let done: Vec<(&Request, &Answer)> = requests
+            .values()
+            .filter_map(|(request, fate)| if let Fate::Done(answer) = fate { Some((request, answer)) } else { None })
+            .collect();
+        self.goods(world, &done, &mut report);
+        self.steps(world, &done, &mut report);
+        self.claims(&done, &mut report);
+        self.money(&done, &mut report);
+        self.refunds(&done, &mut report);
+        self.invoiced(world, &mut report);
+        report
+    }
+}

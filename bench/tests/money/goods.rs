@@ -1,0 +1,198 @@
+//! Orders, their claims and the stock they hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use key_schema::idempotency;
+use key_schema::order::{OrderLine, OrderStatus, OrderStatusEvent};
+use serde_json::Value;
+
+use crate::books::{Books, Report};
+use crate::support::Answer;
+use crate::world::{ALL_PRODUCTS, PRICE, Request, World, initial_stock, product};
+
+/// An order as it was wanted.
+struct Wanted<'a> {
+    customer: &'a str,
+    by: &'a str,
+    reference: Option<&'a str>,
+    /// Products and quantities. Those of a cart, in which they have no order of their own, are sorted.
+    lines: Vec<(&'a str, u64)>,
+    sorted: bool,
+}
+
+impl Books {
+    /// Every acknowledged order is there once and whole, no other is, and the stock is what they have left.
+    pub fn goods(&self, world: &World, done: &[(&Request, &Answer)], report: &mut Report) {
+        let carts = world.carts.lock().unwrap();
+        let mut wanted: BTreeMap<String, Wanted<'_>> = BTreeMap::new();
+        for (request, answer) in done.iter().filter(|(request, _)| request.path == "/v1/orders") {
+            let Request { body, .. } = request;
+            let asked = body["lines"].as_array().unwrap().iter();
+            let lines = asked.map(|line| (text(&line["product_id"]), line["quantity"].as_u64().unwrap())).collect();
+            let (customer, reference) = (text(&body["customer_id"]), body["reference"].as_str());
+            let order = Wanted { customer, by: request.caller(), reference, lines, sorted: false };
+            if wanted.insert(text(&answer.body["id"]).to_owned(), order).is_some() {
+                report.wrong.push(format!("two keys have the order {}", answer.body["id"]));
+            }
+        }
+        // A cart has become one order, or is there as it was filled.
+        for (customer, cart) in carts.iter() {
+            let keyed = done.iter().filter(|(request, _)| request.is_checkout() && request.caller() == customer);
+            let acknowledged: BTreeSet<&str> =
+                keyed.map(|(_, answer)| &answer.body).chain(&cart.orders).map(|body| text(&body["id"])).collect();
+            let there = self.orders.values().filter(|order| order.customer_id.as_str() == customer);
+            let there: BTreeSet<&str> = there.map(|order| order.id.as_str()).collect();
+            // Whoever gave no key, and got no answer, finds the order in the list.
+            let found = cart.unknown && acknowledged.is_empty() && there.len() == 1;
+            if there.len() > 1 || cart.orders.len() > 1 || (there != acknowledged && !found) {
+                report.wrong.push(format!("the cart of {customer} became {there:?}, acknowledged: {acknowledged:?}"));
+            }
+            let lines: Vec<(&str, u64)> = cart.lines.iter().map(|(product, n)| (product.as_str(), *n)).collect();
+            let left = self.carts.get(customer).map(|cart| cart.lines.iter());
+            let left: Option<Vec<(&str, u64)>> =
+                left.map(|lines| lines.map(|(product, line)| (product.as_str(), line.quantity)).collect());
+            report.same(|| format!("the cart of {customer}"), left, there.is_empty().then(|| lines.clone()));
+            for id in there {
+                report.checked_out += 1;
+                let order = Wanted { customer, by: customer, reference: None, lines: lines.clone(), sorted: true };
+                wanted.insert(id.to_owned(), order);
+            }
+        }
+        let acknowledged: BTreeSet<&String> = wanted.keys().collect();
+        let there: BTreeSet<&String> = self.orders.keys().collect();
+        let missing = acknowledged.difference(&there).map(|id| format!("acknowledged, and not there: {id}"));
+        let strange = there.difference(&acknowledged).map(|id| format!("there, and acknowledged to nobody: {id}"));
+        report.wrong.extend(missing.chain(strange));
+        let parts = self.lines.keys().chain(self.history.keys()).chain(self.copies.keys());
+        let lost = parts.filter(|id| !self.orders.contains_key(*id)).map(|id| format!("a part of no order: {id}"));
+        report.wrong.extend(lost);
+        for (id, wanted) in &wanted {
+            self.whole(id, wanted, report);
+        }
+        self.stock(report);
+    }
+
+    fn whole(&self, id: &str, wanted: &Wanted<'_>, report: &mut Report) {
+        let Some(order) = self.orders.get(id) else { return };
+        if order.status == OrderStatus::Placing || order.unfinished.is_some() {
+            report.wrong.push(format!("{id} is unfinished: {:?}", order.unfinished));
+        }
+        let (large, giant, undone) = (order.line_count > 47, order.line_count >= 200, !order.status.is_sale());
+        report.large += usize::from(large);
+        report.giant += usize::from(giant);
+        report.undone += usize::from(undone);
+        report.giant_undone += usize::from(giant && undone);
+        let lines: &[OrderLine] = self.lines.get(id).map(Vec::as_slice).unwrap_or_default();
+        let mut ordered: Vec<(&str, u64)> =
+            lines.iter().map(|line| (line.product_id.as_str(), line.quantity)).collect();
+        if wanted.sorted {
+            ordered.sort_unstable();
+        }
+        if ordered != wanted.lines || lines.iter().map(|line| line.line).ne(1..=order.line_count) {
+            report.wrong.push(format!("{id} has other lines than were ordered: {ordered:?}"));
+        }
+        let pieces: i64 = wanted.lines.iter().map(|(_, quantity)| i64::try_from(*quantity).unwrap()).sum();
+        report.same(|| format!("{id} comes to"), order.total.amount, pieces * PRICE);
+        report.same(|| format!("{id} is for"), order.customer_id.as_str(), wanted.customer);
+        let reference = order.reference.as_ref().map(|reference| reference.as_str());
+        report.same(|| format!("{id} has the reference"), reference, wanted.reference);
+        let steps = self.history.get(id).and_then(|steps| steps.first());
+        report.same(|| format!("{id} was placed by"), steps.map(|step| step.by.as_str()), Some(wanted.by));
+    }
+
+    fn stock(&self, report: &mut Report) {
+        let mut held: BTreeMap<&str, u64> = BTreeMap::new();
+        for line in self.lines.values().flatten() {
+            if self.orders.get(line.order_id.as_str()).is_some_and(|order| order.status.is_sale()) {
+                *held.entry(line.product_id.as_str()).or_default() += line.quantity;
+            }
+        }
+        for n in 0..ALL_PRODUCTS {
+            let (id, initial) = (product(n), initial_stock(n));
+            let (left, held) =
+                (self.stocks.get(&id).copied().unwrap_or_default(), held.get(id.as_str()).copied().unwrap_or_default());
+            if left + held != initial {
+                report.wrong.push(format!("{id}: {left} in stock and {held} held are not {initial}"));
+            }
+        }
+    }
+
+    /// The history is a life that an order may have, head and copy are where it ends, and what was acknowledged is in it.
+    pub fn steps(&self, world: &World, done: &[(&Request, &Answer)], report: &mut Report) {
+        let mut refunded: BTreeMap<&str, usize> = BTreeMap::new();
+        for (request, _) in done {
+            *refunded.entry(&request.path).or_default() += 1;
+        }
+        for (id, order) in &self.orders {
+            let steps: &[OrderStatusEvent] = self.history.get(id).map(Vec::as_slice).unwrap_or_default();
+            let statuses: Vec<OrderStatus> = steps.iter().map(|step| step.status).collect();
+            let begins = statuses.first() == Some(&OrderStatus::Pending);
+            let allowed = statuses.windows(2).all(|pair| pair[0].may_become(pair[1]));
+            if !begins || !allowed || statuses.last() != Some(&order.status) {
+                report.wrong.push(format!("{id} is {}, by way of {statuses:?}", order.status));
+            }
+            // Each change that people see made one version.
+            let refunds = refunded.get(&*format!("/v1/orders/{id}/refunds")).copied().unwrap_or_default();
+            let changes = steps.len() + refunds + usize::from(order.invoice_number.is_some());
+            report.same(|| format!("{id} has the version"), usize::try_from(order.meta.version).unwrap(), changes);
+            let Some(copy) = self.copies.get(id) else {
+                report.wrong.push(format!("{id} is not in its customer's list"));
+                continue;
+            };
+            let shipped = steps.iter().find(|step| step.status == OrderStatus::Shipped).map(|step| step.at);
+            report.same(|| format!("the copy of {id} was shipped"), copy.shipped_at, shipped);
+            let copied = (&copy.customer_id, copy.status, copy.total, copy.line_count, copy.placed_at, &copy.reference);
+            let head =
+                (&order.customer_id, order.status, order.total, order.line_count, order.placed_at, &order.reference);
+            report.same(|| format!("the copy of {id}"), copied, head);
+        }
+        let mut versions = BTreeSet::new();
+        for moved in world.moved.lock().unwrap().iter() {
+            if !versions.insert((moved.order.clone(), moved.version)) {
+                report.wrong.push(format!("two steps made the same version: {moved:?}"));
+            }
+            let mut steps = self.history.get(&moved.order).into_iter().flatten();
+            let same = |step: &OrderStatusEvent| {
+                (step.status.as_str(), step.at.to_string(), step.by.as_str())
+                    == (&*moved.status, moved.at.clone(), &*moved.by)
+            };
+            if !steps.any(same) {
+                report.wrong.push(format!("a step was acknowledged, and is not there: {moved:?}"));
+            }
+        }
+    }
+
+    /// References and keys are held by what was done under them, and by nothing else.
+    pub fn claims(&self, done: &[(&Request, &Answer)], report: &mut Report) {
+        let claimed: BTreeSet<(&str, &str)> =
+            self.references.iter().map(|claim| (claim.reference.as_str(), claim.order_id.as_str())).collect();
+        let named = self.orders.iter();
+        let named = named.filter_map(|(id, order)| Some((order.reference.as_ref()?.as_str(), id.as_str()))).collect();
+        report.same(|| "references".to_owned(), claimed, named);
+        let mut answers: BTreeMap<(&str, &str), &Answer> =
+            done.iter().map(|(request, answer)| ((request.caller(), request.key.as_str()), *answer)).collect();
+        for record in &self.records {
+            let idempotency::Scope { caller, key } = &record.scope;
+            let Some(answer) = answers.remove(&(caller, key)) else {
+                report.wrong.push(format!("a key is held for what was not done: {:?}", record.scope));
+                continue;
+            };
+            match &record.answer {
+                idempotency::Answer::Order(id) => {
+                    report.same(|| format!("the order of {key}"), id.as_str(), text(&answer.body["id"]));
+                }
+                idempotency::Answer::Body { status, body } => {
+                    let kept: Value = serde_json::from_str(body).unwrap();
+                    let said = std::str::from_utf8(&answer.raw).ok();
+                    report.same(|| format!("the answer of {key}"), kept["body"].as_str(), said);
+                    report.same(|| format!("the status of {key}"), *status, answer.status);
+                }
+            }
+        }
+        report.wrong.extend(answers.keys().map(|key| format!("done, and its key is free: {key:?}")));
+    }
+}
+
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}

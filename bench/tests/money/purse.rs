@@ -1,0 +1,162 @@
+//! Wallets, refunds and invoices.
+
+use std::collections::BTreeMap;
+
+use key_schema::wallet::{EntryKind, WalletEntry};
+
+use crate::books::{Books, Report};
+use crate::goods::text;
+use crate::support::Answer;
+use crate::world::{Request, World};
+
+/// A movement, as its entry shows it: its id, whose wallet, how much, in what, the other side and what was said.
+type Movement<'a> = (&'a str, &'a str, i64, &'a str, Option<&'a str>, Option<&'a str>);
+
+impl Books {
+    /// Every wallet is the sum of its entries, and these are what was asked for and acknowledged, side by side.
+    pub fn money(&self, done: &[(&Request, &Answer)], report: &mut Report) {
+        let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+        for entry in &self.entries {
+            *sums.entry(entry.customer_id.as_str()).or_default() += entry.amount;
+            let currency = self.wallets.get(entry.customer_id.as_str()).map(|wallet| wallet.currency);
+            report.same(|| format!("the currency of {entry:?}"), currency, Some(entry.currency));
+        }
+        for (customer, wallet) in &self.wallets {
+            let sum = sums.remove(customer.as_str()).unwrap_or_default();
+            if sum != wallet.amount || wallet.amount < 0 {
+                report.wrong.push(format!("the wallet of {customer} has {}, its entries come to {sum}", wallet.amount));
+            }
+        }
+        report.wrong.extend(sums.keys().map(|customer| format!("entries of {customer}, who has no wallet")));
+        let (mut deposits, mut transfers) = (Vec::new(), Vec::new());
+        for (request, answer) in done {
+            let (body, id) = (&request.body, answer.body["id"].as_str().unwrap_or_default());
+            let note = body["note"].as_str();
+            let money = || (body["amount"]["amount"].as_i64().unwrap(), text(&body["amount"]["currency"]));
+            if request.path.ends_with("/deposits") {
+                let (amount, currency) = money();
+                deposits.push((id, request.path.split('/').nth(3).unwrap(), amount, currency, None, note));
+            } else if request.path.ends_with("/transfers") {
+                let ((amount, currency), from, to) = (money(), text(&body["from"]), text(&body["to"]));
+                transfers.push((id, from, -amount, currency, Some(to), note));
+                transfers.push((id, to, amount, currency, Some(from), note));
+            }
+        }
+        report.transfers = transfers.len() / 2;
+        for (kind, wanted) in [(EntryKind::Deposit, deposits), (EntryKind::Transfer, transfers)] {
+            let there = self.entries_of(kind).map(movement).collect();
+            differ(kind.as_str(), there, wanted, report);
+        }
+        let mut paid: BTreeMap<&str, Vec<(&str, i64)>> = BTreeMap::new();
+        for entry in self.entries_of(EntryKind::Payment) {
+            paid.entry(order_of(entry)).or_default().push((entry.customer_id.as_str(), -entry.amount));
+        }
+        report.payments = paid.len();
+        for (id, order) in &self.orders {
+            let once = || vec![(order.customer_id.as_str(), order.total.amount)];
+            let (there, wanted) = (paid.remove(id.as_str()), order.paid_from_wallet.then(once));
+            report.same(|| format!("the payment of {id}"), there, wanted);
+        }
+        report.wrong.extend(paid.keys().map(|id| format!("paid for {id}, which is not there")));
+    }
+
+    /// Of each order went back what was acknowledged, each refund once, and with the goods, at once, what was left of what the wallet had paid.
+    pub fn refunds(&self, done: &[(&Request, &Answer)], report: &mut Report) {
+        let mut asked: BTreeMap<&str, Vec<(&str, &str, i64)>> = BTreeMap::new();
+        for (request, answer) in done.iter().filter(|(request, _)| request.path.ends_with("/refunds")) {
+            let order = request.path.split('/').nth(3).unwrap();
+            let customer = self.orders.get(order).map_or("", |order| order.customer_id.as_str());
+            let amount = request.body["amount"]["amount"].as_i64().unwrap();
+            asked.entry(order).or_default().push((text(&answer.body["id"]), customer, amount));
+        }
+        let mut back: BTreeMap<&str, Vec<(&str, &str, i64)>> = BTreeMap::new();
+        for entry in self.entries_of(EntryKind::Refund) {
+            report.refunds += 1;
+            back.entry(order_of(entry)).or_default().push((
+                entry.id.as_str(),
+                entry.customer_id.as_str(),
+                entry.amount,
+            ));
+        }
+        for (id, order) in &self.orders {
+            let mut there = back.remove(id.as_str()).unwrap_or_default();
+            let sum: i64 = there.iter().map(|(_, _, amount)| amount).sum();
+            report.same(|| format!("{id} says of what went back"), order.refunded, sum);
+            if sum > order.total.amount {
+                report.wrong.push(format!("of {id} went back {sum}, more than {:?}", order.total));
+            }
+            for refund in asked.remove(id.as_str()).unwrap_or_default() {
+                match there.iter().position(|entry| *entry == refund) {
+                    Some(at) => drop(there.swap_remove(at)),
+                    None => {
+                        report.wrong.push(format!("a refund of {id} was acknowledged, and is not there: {refund:?}"))
+                    }
+                }
+            }
+            let remainder = order.paid_from_wallet && !order.status.is_sale();
+            if remainder {
+                report.remainders += there.len();
+                report.same(|| format!("of {id}, which was undone, went back"), sum, order.total.amount);
+            }
+            let whose = there.iter().all(|(_, customer, _)| *customer == order.customer_id.as_str());
+            if there.len() > usize::from(remainder) || !whose {
+                report.wrong.push(format!("refunds of {id} that were acknowledged to nobody: {there:?}"));
+            }
+        }
+        report.wrong.extend(asked.keys().chain(back.keys()).map(|id| format!("a refund of {id}, which is not there")));
+    }
+
+    /// Numbers from 1 without a gap, an invoice an order, of what it comes to; and an order keeps the one that was acknowledged.
+    pub fn invoiced(&self, world: &World, report: &mut Report) {
+        report.invoices = self.invoices.len();
+        let mut numbers: Vec<u64> = self.invoices.iter().map(|invoice| invoice.number).collect();
+        numbers.sort_unstable();
+        let all = (1..=u64::try_from(numbers.len()).unwrap()).collect();
+        report.same(|| "the numbers of the invoices".to_owned(), numbers, all);
+        let marked = self.orders.values().filter_map(|order| {
+            Some((order.id.as_str(), (order.invoice_number?, order.customer_id.as_str(), order.total)))
+        });
+        let marked: BTreeMap<_, _> = marked.collect();
+        let issued = self
+            .invoices
+            .iter()
+            .map(|invoice| (invoice.order_id.as_str(), (invoice.number, invoice.customer_id.as_str(), invoice.total)));
+        let issued: BTreeMap<_, _> = issued.collect();
+        report.same(|| "invoices of orders".to_owned(), issued.len(), self.invoices.len());
+        report.same(|| "invoices".to_owned(), &issued, &marked);
+        for (order, invoice) in world.invoices.lock().unwrap().iter() {
+            let said = (invoice["order_id"].as_str(), invoice["number"].as_u64(), invoice["total"]["amount"].as_i64());
+            let there = issued.get(order.as_str());
+            let there = (Some(order.as_str()), there.map(|there| there.0), there.map(|there| there.2.amount));
+            report.same(|| format!("the acknowledged invoice of {order}"), there, said);
+        }
+    }
+
+    fn entries_of(&self, kind: EntryKind) -> impl Iterator<Item = &WalletEntry> {
+        self.entries.iter().filter(move |entry| entry.kind == kind)
+    }
+}
+
+fn order_of(entry: &WalletEntry) -> &str {
+    entry.order_id.as_ref().map_or("", |order| order.as_str())
+}
+
+fn movement(entry: &WalletEntry) -> Movement<'_> {
+    let (other, note) = (entry.counterparty.as_ref().map(|other| other.as_str()), entry.note.as_deref());
+    (entry.id.as_str(), entry.customer_id.as_str(), entry.amount, entry.currency.as_str(), other, note)
+}
+
+/// Two lists that must have the same, each of them once.
+fn differ(what: &str, mut there: Vec<Movement<'_>>, mut wanted: Vec<Movement<'_>>, report: &mut Report) {
+    there.sort_unstable();
+    wanted.sort_unstable();
+    if there == wanted {
+        return;
+    }
+    let more =
+        there.iter().filter(|entry| !wanted.contains(entry)).map(|entry| format!("a {what} of nobody: {entry:?}"));
+    let less =
+        wanted.iter().filter(|entry| !there.contains(entry)).map(|entry| format!("a {what} is not there: {entry:?}"));
+    report.wrong.push(format!("{} entries of {what}, and not {}", there.len(), wanted.len()));
+    report.wrong.extend(more.chain(less).take(20));
+}

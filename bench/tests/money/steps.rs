@@ -1,0 +1,215 @@
+//! What clients do, and what befalls them.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use crate::support::Answer;
+use crate::world::{ALL_PRODUCTS, CUSTOMERS, Cart, Moved, PRICE, PRODUCTS, World, customer, product};
+
+const MOST_LINES: usize = 161;
+/// How often a cart's line is put, and the cart read, until it is known what is in it.
+const PUTS: usize = 10;
+
+const FAULTS: &[(&str, u32)] =
+    &[("throttle", 25), ("error", 15), ("reset", 15), ("timeout", 1), ("slow", 10), ("conflict", 30)];
+/// Where functions die: every named point of those that take part.
+const CRASHES: &[(&str, &str)] = &[
+    ("Orders", "orders.placed"),
+    ("Orders", "orders.moved"),
+    ("Orders", "orders.staged.begun"),
+    ("Orders", "orders.staged.reserved"),
+    ("Orders", "orders.staged.undone"),
+    ("Orders", "orders.staged.given_back"),
+    ("Janitor", "orders.staged.undone"),
+    ("Janitor", "orders.staged.given_back"),
+];
+
+impl World {
+    pub async fn step(&self, mut rng: Rng, dice: u8) {
+        let rng = &mut rng;
+        let (c, other) = (rng.usize(0..CUSTOMERS), rng.usize(0..CUSTOMERS));
+        let by = (rng.u8(0..3) == 0).then(|| customer(c));
+        match dice {
+            0..=31 => {
+                let mut body = json!({"customer_id": customer(c), "lines": lines(rng)});
+                // Hot: a few orders fight for a reference.
+                if rng.u8(0..50) == 0 {
+                    body["reference"] = format!("r{}", rng.u8(0..20)).into();
+                }
+                self.create(rng, by, "/v1/orders".to_owned(), body).await;
+            }
+            32 | 33 => self.check_out(rng).await,
+            34..=63 => self.walk(rng).await,
+            64..=72 => {
+                let path = format!("/v1/customers/{}/wallet/deposits", customer(c));
+                let body = json!({"amount": usd(rng.i64(100..20_000)), "note": format!("n{:x}", rng.u64(..))});
+                self.create(rng, None, path, body).await;
+            }
+            73..=84 => {
+                let mut body = json!({"from": customer(c), "to": customer(other), "amount": usd(rng.i64(1..5_000))});
+                if rng.bool() {
+                    body["note"] = format!("n{:x}", rng.u64(..)).into();
+                }
+                self.create(rng, by, "/v1/transfers".to_owned(), body).await;
+            }
+            85..=88 => {
+                let Some((order, _)) = self.an_order(rng) else { return };
+                let body = json!({"amount": usd(rng.i64(1..PRICE * 3))});
+                self.create(rng, None, format!("/v1/orders/{order}/refunds"), body).await;
+            }
+            89..=91 => {
+                let Some((order, _)) = self.an_order(rng) else { return };
+                let answer = self.clients.staff("POST", &format!("/v1/orders/{order}/invoice"), &[], None).await;
+                if matches!(answer.status, 200 | 201) {
+                    self.invoices.lock().unwrap().push((order, answer.body));
+                }
+            }
+            92 | 93 => {
+                self.clean(rng.u8(0..2)).await;
+            }
+            94..=96 => {
+                let (kind, most) = FAULTS[rng.usize(0..FAULTS.len())];
+                let fault = json!({"target": "table", "kind": kind, "rate": 0.2, "count": rng.u32(1..=most), "seed": rng.u32(..)});
+                self.clients.local("POST", "/_local/faults", Some(&fault)).await;
+            }
+            97 | 98 => {
+                let (function, point) = CRASHES[rng.usize(0..CRASHES.len())];
+                let mut fault = json!({"target": format!("function:{function}"), "kind": "crash", "rate": 0.5, "count": 1,
+                    "seed": rng.u32(..)});
+                if rng.u8(0..5) > 0 {
+                    fault["point"] = point.into();
+                }
+                self.clients.local("POST", "/_local/faults", Some(&fault)).await;
+            }
+            _ => drop(self.clients.local("DELETE", "/_local/faults", None).await),
+        }
+    }
+
+    /// Moves an order one step on its way. The version makes it once; an answer that is lost is nobody's loss, the table says what was done.
+    async fn walk(&self, rng: &mut Rng) {
+        let Some((order, owner)) = self.an_order(rng) else { return };
+        let found = self.clients.staff("GET", &format!("/v1/orders/{order}"), &[], None).await;
+        let (wallet, cancelled) = (json!({"to": "paid", "pay_from_wallet": true}), json!({"to": "cancelled"}));
+        let body = match found.body["status"].as_str() {
+            Some("pending") => {
+                [wallet.clone(), wallet.clone(), json!({"to": "paid"}), cancelled.clone()][rng.usize(0..4)].clone()
+            }
+            Some("paid") => [json!({"to": "picking"}), cancelled.clone()][rng.usize(0..2)].clone(),
+            Some("picking") => [json!({"to": "shipped"}), cancelled.clone()][rng.usize(0..2)].clone(),
+            Some("shipped") => json!({"to": "delivered"}),
+            Some("delivered") => json!({"to": "returned"}),
+            _ => return,
+        };
+        let owners = body == wallet || body == cancelled && found.body["status"] != "picking";
+        let by = (owners && rng.bool()).then_some(owner);
+        let version = [("if-match", format!("\"{}\"", found.body["version"]))];
+        let path = format!("/v1/orders/{order}/status");
+        let take = || async {
+            let answer = self.call(by.as_deref(), ("POST", &path), &version, Some(&body)).await;
+            if answer.status == 200 {
+                self.moved(&order, &body, by.as_deref().unwrap_or("staff"), &answer);
+            }
+        };
+        if rng.u8(0..8) == 0 {
+            futures::join!(take(), take());
+        } else if rng.u8(0..8) == 0 {
+            let _ = tokio::time::timeout(Duration::from_millis(rng.u64(1..60)), take()).await;
+        } else {
+            take().await;
+        }
+    }
+
+    fn moved(&self, order: &str, asked: &Value, by: &str, answer: &Answer) {
+        let step = answer.body["history"].as_array().unwrap().last().unwrap();
+        let seen = (&answer.body["id"], &answer.body["status"], &step["status"], &step["by"]);
+        assert_eq!(seen, (&json!(order), &asked["to"], &asked["to"], &json!(by)), "another step: {answer:?}");
+        let text = |name: &str| step[name].as_str().unwrap().to_owned();
+        let version = answer.body["version"].as_u64().unwrap();
+        let moved = Moved { order: order.to_owned(), version, status: text("status"), at: text("at"), by: text("by") };
+        self.moved.lock().unwrap().push(moved);
+    }
+
+    /// A customer fills a cart, once, and orders what is in it, with a key or without, maybe twice at once.
+    async fn check_out(&self, rng: &mut Rng) {
+        let Some(customer) = self.an_empty_cart() else { return };
+        let count = if rng.u8(0..6) == 0 { rng.usize(47..=60) } else { rng.usize(1..6) };
+        let first = rng.usize(0..PRODUCTS);
+        for n in 0..count {
+            let path = format!("/v1/customers/{customer}/cart/items/{}", product((first + n) % PRODUCTS));
+            let body = json!({"quantity": n % 3 + 1});
+            for _ in 0..PUTS {
+                if self.call(Some(&customer), ("PUT", &path), &[], Some(&body)).await.status == 200 {
+                    break;
+                }
+            }
+        }
+        let Some(lines) = self.cart_of(&customer).await else { return };
+        self.carts.lock().unwrap().insert(customer.clone(), Cart { lines, ..Cart::default() });
+        let path = format!("/v1/customers/{customer}/cart/checkout");
+        if rng.bool() {
+            return self.create(rng, Some(customer), path, json!({})).await;
+        }
+        let attempt = || async {
+            let fresh = self.carts.lock().unwrap().get(&customer).unwrap().orders.is_empty();
+            let answer = self.call(Some(&customer), ("POST", &path), &[], Some(&json!({}))).await;
+            assert!(fresh || answer.status != 201, "an empty cart was checked out: {answer:?}");
+            let mut carts = self.carts.lock().unwrap();
+            let cart = carts.get_mut(&customer).unwrap();
+            match answer.status {
+                201 => {
+                    self.order_placed(&answer.body);
+                    cart.orders.push(answer.body);
+                }
+                400..500 => {}
+                _ => cart.unknown = true,
+            }
+        };
+        match rng.u8(0..6) {
+            0 => drop(futures::join!(attempt(), attempt(), attempt())),
+            1 => {
+                if tokio::time::timeout(Duration::from_millis(rng.u64(1..60)), attempt()).await.is_err() {
+                    self.carts.lock().unwrap().get_mut(&customer).unwrap().unknown = true;
+                }
+            }
+            2 => {
+                attempt().await;
+                attempt().await;
+            }
+            _ => attempt().await,
+        }
+    }
+
+    async fn cart_of(&self, customer: &str) -> Option<std::collections::BTreeMap<String, u64>> {
+        for _ in 0..PUTS {
+            let answer = self.call(Some(customer), ("GET", &format!("/v1/customers/{customer}/cart")), &[], None).await;
+            if answer.status == 200 {
+                let items = answer.body["items"].as_array().unwrap().iter();
+                let line = |item: &Value| {
+                    (item["product_id"].as_str().unwrap().to_owned(), item["quantity"].as_u64().unwrap())
+                };
+                return Some(items.map(line).collect());
+            }
+        }
+        None
+    }
+}
+
+fn usd(amount: i64) -> Value {
+    json!({"amount": amount, "currency": "USD"})
+}
+
+/// The lines of an order: a few, more than a transaction takes, or so many that they are given back in several.
+fn lines(rng: &mut Rng) -> Vec<Value> {
+    let (first, products, lines) = match rng.u8(0..128) {
+        // Those that most orders are of are among them: some is short, and all must be undone.
+        0 => (0, ALL_PRODUCTS, rng.usize(200..=400)),
+        1 | 2 => (PRODUCTS, ALL_PRODUCTS - PRODUCTS, rng.usize(200..=400)),
+        3..=10 => (0, PRODUCTS, rng.usize(40..=MOST_LINES)),
+        _ => (0, PRODUCTS, rng.usize(1..6)),
+    };
+    let begin = rng.usize(0..products);
+    let line = |n: usize| json!({"product_id": product(first + (begin + n) % products), "quantity": n % 3 + 1});
+    (0..lines).map(line).collect()
+}

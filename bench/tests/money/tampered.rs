@@ -1,0 +1,152 @@
+//! Whether the comparison sees what it is for: the table of a run is changed as a fault of the product would have left it, and must be found wrong.
+
+use key_schema::item::Stored;
+use key_schema::order::{Order, OrderStatus};
+use key_schema::wallet::{EntryKind, WalletEntry};
+
+use crate::books::Books;
+use crate::world::World;
+
+/// A change, unless the run had nothing to change.
+type Tampering = fn(&mut Books, &World) -> Option<()>;
+
+const TAMPERINGS: &[(&str, Tampering)] = &[
+    ("a refund was done twice under one key", |books, _| {
+        let refund = books.entry(EntryKind::Refund)?.clone();
+        let order = books.orders.get_mut(refund.order_id.as_ref()?.as_str())?;
+        order.data.refunded += refund.amount;
+        order.meta.version += 1;
+        books.again(refund)
+    }),
+    ("a deposit was done twice under one key", |books, _| {
+        let deposit = books.entry(EntryKind::Deposit)?.clone();
+        books.again(deposit)
+    }),
+    ("a transfer moved more than was asked", |books, _| {
+        let id = books.entry(EntryKind::Transfer)?.id.clone();
+        for entry in books.entries.iter_mut().filter(|entry| entry.id == id) {
+            let more = entry.amount.signum();
+            entry.amount += more;
+            books.wallets.get_mut(entry.customer_id.as_str())?.amount += more;
+        }
+        Some(())
+    }),
+    ("a transfer went the other way", |books, _| {
+        let id = books.entry(EntryKind::Transfer)?.id.clone();
+        for entry in books.entries.iter_mut().filter(|entry| entry.id == id) {
+            books.wallets.get_mut(entry.customer_id.as_str())?.amount -= 2 * entry.amount;
+            entry.amount = -entry.amount;
+        }
+        Some(())
+    }),
+    ("an order was paid by somebody else", |books, _| {
+        let (id, payer) = books.entry(EntryKind::Payment).map(|entry| (entry.id.clone(), entry.customer_id.clone()))?;
+        let other = books.wallets.values().find(|wallet| wallet.customer_id != payer)?.customer_id.clone();
+        let entry = books.entries.iter_mut().find(|entry| entry.id == id)?;
+        books.wallets.get_mut(payer.as_str())?.amount -= entry.amount;
+        books.wallets.get_mut(other.as_str())?.amount += entry.amount;
+        entry.customer_id = other;
+        Some(())
+    }),
+    ("a line was forgotten when an order was undone", |books, _| {
+        *books.stocks.values_mut().next()? -= 1;
+        Some(())
+    }),
+    ("an acknowledged step was not taken", |books, world| {
+        let moved = world.moved.lock().unwrap();
+        let undo = |books: &mut Books, id: &str| {
+            let steps = books.history.get_mut(id)?;
+            steps.pop_if(|step| matches!(step.status, OrderStatus::Picking | OrderStatus::Delivered))?;
+            let status = steps.last()?.status;
+            let order = books.orders.get_mut(id)?;
+            order.data.status = status;
+            order.meta.version -= 1;
+            books.copies.get_mut(id)?.status = status;
+            Some(())
+        };
+        moved.iter().find_map(|moved| undo(books, &moved.order))
+    }),
+    ("an order has begun twice", |books, _| {
+        let (id, steps) = books.history.iter_mut().next()?;
+        let first = steps.first()?.clone();
+        steps.insert(0, first);
+        books.orders.get_mut(id)?.meta.version += 1;
+        Some(())
+    }),
+    ("a customer's list is behind", |books, _| {
+        let copy = books.copies.values_mut().find(|copy| copy.status != OrderStatus::Pending)?;
+        copy.status = OrderStatus::Pending;
+        Some(())
+    }),
+    ("a reference is held by no order", |books, _| {
+        let mut leaked = books.references.first()?.clone();
+        leaked.reference = "leaked".parse().unwrap();
+        books.references.push(leaked);
+        Some(())
+    }),
+    ("a key is held for nothing", |books, _| {
+        let mut leaked = books.records.first()?.clone();
+        leaked.scope.key.push('x');
+        books.records.push(leaked);
+        Some(())
+    }),
+    ("a key was not held", |books, _| books.records.pop().map(drop)),
+    ("two invoices were exchanged", |books, world| {
+        let acknowledged = world.invoices.lock().unwrap().first()?.0.clone();
+        let one = books.invoices.iter().position(|invoice| invoice.order_id.as_str() == acknowledged)?;
+        let other = (0..books.invoices.len()).find(|at| *at != one)?;
+        let numbers = [one, other].map(|at| books.invoices[at].number);
+        for (at, number) in [(one, numbers[1]), (other, numbers[0])] {
+            let invoice = &mut books.invoices[at];
+            invoice.number = number;
+            books.orders.get_mut(invoice.order_id.as_str())?.data.invoice_number = Some(number);
+        }
+        Some(())
+    }),
+    ("an acknowledged order is gone without a trace", |books, _| {
+        let untouched = |order: &&Stored<Order>| order.meta.version == 1 && order.reference.is_none();
+        let id = books.orders.values().find(untouched)?.id.to_string();
+        books.orders.remove(&id);
+        for line in books.lines.remove(&id)? {
+            *books.stocks.get_mut(line.product_id.as_str())? += line.quantity;
+        }
+        books.history.remove(&id);
+        books.copies.remove(&id);
+        Some(())
+    }),
+    ("a cart is still there when its order is", |books, world| {
+        let carts = world.carts.lock().unwrap();
+        let order = books.orders.values().find(|order| carts.contains_key(order.customer_id.as_str()))?;
+        let (customer_id, expires_at) = (order.customer_id.clone(), order.placed_at);
+        let cart = key_schema::cart::Cart { customer_id, expires_at, lines: [].into() };
+        books.carts.insert(order.customer_id.to_string(), cart);
+        Some(())
+    }),
+];
+
+impl Books {
+    /// How many of the changes could be made. Each that could is found.
+    pub fn tampered(&self, world: &World) -> usize {
+        let found = |(what, tampering): &&(&str, Tampering)| {
+            let mut books = self.clone();
+            let done = tampering(&mut books, world).is_some();
+            assert!(!done || !books.compare(world).wrong.is_empty(), "nobody sees that {what}");
+            done
+        };
+        TAMPERINGS.iter().filter(found).count()
+    }
+
+    pub const TAMPERINGS: usize = TAMPERINGS.len();
+
+    fn entry(&self, kind: EntryKind) -> Option<&WalletEntry> {
+        self.entries.iter().find(|entry| entry.kind == kind && entry.amount != 0)
+    }
+
+    /// The entry once more, as another, and in its wallet.
+    fn again(&mut self, entry: WalletEntry) -> Option<()> {
+        self.wallets.get_mut(entry.customer_id.as_str())?.amount += entry.amount;
+        let id = format!("{}x", entry.id).parse().ok().unwrap_or_else(|| entry.id.clone());
+        self.entries.push(WalletEntry { id, ..entry });
+        Some(())
+    }
+}

@@ -1,0 +1,286 @@
+//! What the clients asked, and what they were told.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use fastrand::Rng;
+use futures::StreamExt as _;
+use local::System;
+use serde_json::{Value, json};
+
+use crate::CLIENTS;
+use crate::support::{Answer, Clients};
+
+/// Products that most orders are of; behind them are those of the giant orders.
+pub const PRODUCTS: usize = 170;
+pub const ALL_PRODUCTS: usize = 570;
+/// Of every fourth product of the first there is so little that orders are refused.
+const SCARCE: u64 = 60;
+const PLENTY: u64 = 1_000_000;
+pub const PRICE: i64 = 129;
+pub const CUSTOMERS: usize = 6;
+/// One cart for so many steps.
+const STEPS_A_CART: usize = 50;
+/// How often a request is sent again at the end, until its fate is known.
+const RESENDS: usize = 20;
+
+/// A request that takes effect once.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// A customer, or staff.
+    pub by: Option<String>,
+    pub key: String,
+    pub path: String,
+    pub body: Value,
+}
+
+impl Request {
+    /// The `sub` of whoever sends it.
+    pub fn caller(&self) -> &str {
+        self.by.as_deref().unwrap_or("staff")
+    }
+
+    pub fn is_checkout(&self) -> bool {
+        self.path.ends_with("/checkout")
+    }
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fate {
+    /// It was done, and this was created.
+    Done(Answer),
+    /// It was refused, and nothing was done.
+    Refused,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A cart that was filled, and tried to check out.
+#[derive(Debug, Default)]
+pub struct Cart {
+    /// Quantities by product.
+    pub lines: BTreeMap<String, u64>,
+    /// The orders that were acknowledged to those who gave no key.
+    pub orders: Vec<Value>,
+    /// Nobody knows of some attempt without a key.
+    pub unknown: bool,
+}
+
+/// An order's step that was acknowledged.
+#[derive(Debug)]
+pub struct Moved {
+    pub order: String,
+    /// The version that it made.
+    pub version: u64,
+    pub status: String,
+    pub at: String,
+    pub by: String,
+}
+
+pub struct World {
+    pub clients: Clients,
+    /// By key: the request and its fate.
+    pub requests: Mutex<BTreeMap<String, (Request, Fate)>>,
+    /// By key: attempts whose outcome nobody has learnt.
+    doubts: Mutex<BTreeMap<String, usize>>,
+    /// Acknowledged orders with their customers and numbers of lines.
+    placed: Mutex<Vec<(String, String, usize)>>,
+    /// By customer.
+    pub carts: Mutex<BTreeMap<String, Cart>>,
+    /// Customers whose carts nobody has filled yet.
+    empty: Mutex<Vec<String>>,
+    pub moved: Mutex<Vec<Moved>>,
+    /// Orders and the invoices that were acknowledged.
+    pub invoices: Mutex<Vec<(String, Value)>>,
+}
+
+impl World {
+    pub async fn open(system: &System, steps: usize) -> Self {
+        let carts: Vec<String> = (0..steps / STEPS_A_CART).map(|n| format!("cart{n}")).collect();
+        let customers = || (0..CUSTOMERS).map(customer).chain(carts.iter().cloned());
+        let clients = Clients::of(system, customers());
+        let products = (0..ALL_PRODUCTS).map(|n| {
+            let body = json!({
+                "id": product(n), "name": "Thing", "brand": "Private", "category_path": ["GROCERY"],
+                "price": {"amount": PRICE, "currency": "USD"}, "stock": initial_stock(n),
+            });
+            ("/v1/products", body)
+        });
+        let customers = customers().map(|id| {
+            let body = json!({"id": id, "email": format!("{id}@example.com"), "username": id, "name": "C"});
+            ("/v1/customers", body)
+        });
+        futures::stream::iter(products.chain(customers))
+            .for_each_concurrent(CLIENTS, async |(path, body)| {
+                clients.staff("POST", path, &[], Some(&body)).await.expect(201);
+            })
+            .await;
+        Self {
+            clients,
+            requests: Mutex::default(),
+            doubts: Mutex::default(),
+            placed: Mutex::default(),
+            carts: Mutex::default(),
+            empty: Mutex::new(carts),
+            moved: Mutex::default(),
+            invoices: Mutex::default(),
+        }
+    }
+
+    pub fn an_empty_cart(&self) -> Option<String> {
+        self.empty.lock().unwrap().pop()
+    }
+
+    pub async fn call(
+        &self,
+        by: Option<&str>,
+        (method, path): (&str, &str),
+        headers: &[(&str, String)],
+        body: Option<&Value>,
+    ) -> Answer {
+        match by {
+            Some(id) => self.clients.customer(id, method, path, headers, body).await,
+            None => self.clients.staff(method, path, headers, body).await,
+        }
+    }
+
+    /// Sends a request and keeps what came of it. What was acknowledged once must be acknowledged again, in the same words.
+    async fn send(&self, request: &Request) -> Fate {
+        let key = [("idempotency-key", request.key.clone())];
+        let before = {
+            let mut requests = self.requests.lock().unwrap();
+            requests.entry(request.key.clone()).or_insert((request.clone(), Fate::Unknown)).1.clone()
+        };
+        *self.doubts.lock().unwrap().entry(request.key.clone()).or_default() += 1;
+        let answer = self.call(request.by.as_deref(), ("POST", &request.path), &key, Some(&request.body)).await;
+        let fate = self.learn(request, &before, answer);
+        if fate != Fate::Unknown {
+            *self.doubts.lock().unwrap().get_mut(&request.key).unwrap() -= 1;
+        }
+        fate
+    }
+
+    /// Of an attempt that was sent when the request's fate was as `before`.
+    fn learn(&self, request: &Request, before: &Fate, answer: Answer) -> Fate {
+        let acknowledged = matches!(before, Fate::Done(_));
+        assert!(
+            !acknowledged || !(200..500).contains(&answer.status) || answer.status == 201,
+            "{} had been acknowledged, and is refused: {answer:?}",
+            request.key
+        );
+        let fate = match answer.status {
+            201 => Fate::Done(answer),
+            // Somebody else's attempt at the same request is under way, or a lost one is not undone yet.
+            409 if answer.body["code"] == "idempotency_in_progress" => Fate::Unknown,
+            400..500 => Fate::Refused,
+            _ => Fate::Unknown,
+        };
+        let mut requests = self.requests.lock().unwrap();
+        let known = &mut requests.get_mut(&request.key).unwrap().1;
+        match (&*known, &fate) {
+            (Fate::Done(first), Fate::Done(again)) => {
+                assert_eq!(first, again, "{}: answered in other words", request.key)
+            }
+            // An attempt may be refused before another one, sent at the same time, is done, and be heard of later.
+            (Fate::Done(_), _) => {}
+            // What was refused may be done by a later attempt.
+            (_, Fate::Done(answer)) => {
+                self.entered(request, answer);
+                *known = fate.clone();
+            }
+            _ => *known = fate.clone(),
+        }
+        fate
+    }
+
+    fn entered(&self, request: &Request, answer: &Answer) {
+        if request.path == "/v1/orders" || request.is_checkout() {
+            self.order_placed(&answer.body);
+        }
+    }
+
+    pub fn order_placed(&self, body: &Value) {
+        let text = |name: &str| body[name].as_str().unwrap().to_owned();
+        let lines = body["lines"].as_array().unwrap().len();
+        self.placed.lock().unwrap().push((text("id"), text("customer_id"), lines));
+    }
+
+    /// An order of whom. The giant ones are few, and have their share.
+    pub fn an_order(&self, rng: &mut Rng) -> Option<(String, String)> {
+        let placed = self.placed.lock().unwrap();
+        let giant = rng.u8(0..12) == 0;
+        let candidates: Vec<_> = placed.iter().filter(|(_, _, lines)| !giant || *lines >= 200).collect();
+        let (order, customer, _) = candidates.get(rng.usize(0..candidates.len().max(1)))?;
+        Some((order.clone(), customer.clone()))
+    }
+
+    /// Once, or twice at once, or by a client that goes away.
+    pub async fn create(&self, rng: &mut Rng, by: Option<String>, path: String, body: Value) {
+        let request = Request { by, key: format!("k{:016x}", rng.u64(..)), path, body };
+        match rng.u8(0..20) {
+            0 => {
+                futures::join!(self.send(&request), self.send(&request), self.send(&request));
+            }
+            1 | 2 => {
+                let patience = Duration::from_millis(rng.u64(1..60));
+                let _ = tokio::time::timeout(patience, self.send(&request)).await;
+            }
+            3 => {
+                self.send(&request).await;
+                self.send(&request).await;
+            }
+            _ => {
+                self.send(&request).await;
+            }
+        }
+    }
+
+    /// The janitor comes, also upon those who are still at work.
+    pub async fn clean(&self, grace: u8) -> Answer {
+        let body = json!({"grace_seconds": grace});
+        self.clients.staff("POST", "/_local/invoke/Janitor", &[], Some(&body)).await
+    }
+
+    /// After the trouble: nothing is left unfinished, and every request's fate is known.
+    pub async fn settle(&self) {
+        let mut left = Value::Null;
+        for _ in 0..RESENDS {
+            left = self.clean(0).await.body;
+            if left["found"] == 0 {
+                break;
+            }
+        }
+        assert_eq!(left["found"], 0, "the janitor does not come to an end");
+        let unknown: Vec<Request> = {
+            let (requests, doubts) = (self.requests.lock().unwrap(), self.doubts.lock().unwrap());
+            let open = |request: &Request| doubts.get(&request.key).is_none_or(|attempts| *attempts > 0);
+            let open = requests.values().filter(|(request, fate)| !matches!(fate, Fate::Done(_)) && open(request));
+            open.map(|(request, _)| request.clone()).collect()
+        };
+        println!("{} requests are sent again", unknown.len());
+        futures::stream::iter(unknown)
+            .for_each_concurrent(CLIENTS, |request| async move {
+                for _ in 0..RESENDS {
+                    if self.send(&request).await != Fate::Unknown {
+                        return;
+                    }
+                }
+                panic!("{request:?} has no fate");
+            })
+            .await;
+    }
+}
+
+pub fn product(n: usize) -> String {
+    format!("p{n:03}")
+}
+
+pub fn customer(n: usize) -> String {
+    format!("c{n}")
+}
+
+pub fn initial_stock(n: usize) -> u64 {
+    if n < PRODUCTS && n.is_multiple_of(4) { SCARCE } else { PLENTY }
+}

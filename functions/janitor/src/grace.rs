@@ -1,0 +1,67 @@
+//! For how long work is left to whoever began it.
+
+use key_schema::instant::Instant;
+
+/// The grace where the environment does not say.
+const DEFAULT_SECONDS: u32 = 60;
+/// The longest: a day. Stock that is out of sight for longer is lost to the shop.
+const MOST_SECONDS: u32 = 24 * 60 * 60;
+
+/// For how long work is left to whoever began it: `JANITOR_GRACE_SECONDS`, 1 to 86,400, 60 unless said. More than the function of orders may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grace(u32);
+
+/// `JANITOR_GRACE_SECONDS` is no number of seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable JANITOR_GRACE_SECONDS must be a number from 1 to {MOST_SECONDS}")]
+pub struct GraceError;
+
+impl Grace {
+    /// So many seconds, whatever the environment may say.
+    #[must_use]
+    pub const fn seconds(seconds: u32) -> Self {
+        Self(seconds)
+    }
+
+    /// What the environment says.
+    ///
+    /// # Errors
+    /// [`GraceError`].
+    pub fn from_variable(given: Option<&str>) -> Result<Self, GraceError> {
+        let Some(text) = given.map(str::trim).filter(|text| !text.is_empty()) else {
+            return Ok(Self(DEFAULT_SECONDS));
+        };
+        let number = text.parse().ok().filter(|number| (1..=MOST_SECONDS).contains(number));
+        number.map(Self).ok_or(GraceError)
+    }
+
+    /// Work that began later than this is left alone.
+    pub(crate) fn before(self, now: Instant) -> Instant {
+        now.plus_seconds(-i64::from(self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn it_is_a_minute_unless_said_and_a_day_at_most() {
+        assert_eq!(Grace::from_variable(None), Ok(Grace(60)));
+        assert_eq!(Grace::from_variable(Some("")), Ok(Grace(60)));
+        assert_eq!(Grace::from_variable(Some(" 90 ")), Ok(Grace(90)));
+        for bad in ["0", "86401", "-1", "a minute", "1.5"] {
+            assert_eq!(Grace::from_variable(Some(bad)), Err(GraceError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_began_within_it_is_left_alone() {
+        let now: Instant = "2026-11-20T12:00:00.000Z".parse().unwrap();
+        assert_eq!(Grace::seconds(0).before(now), now);
+        assert_eq!(Grace::seconds(90).before(now).to_string(), "2026-11-20T11:58:30.000Z");
+        assert_eq!(Grace::seconds(u32::MAX).before(Instant::MIN), Instant::MIN);
+    }
+}

@@ -1,0 +1,85 @@
+//! Finishes or undoes work on orders that broke off.
+//!
+//! An order of many lines is placed, and its stock given back, in several transactions ([`key_schema::order::staged`]). Whoever is at it may crash, lose
+//! its table or run out of time between two of them; what is left is in a sparse index, and this function comes by every minute. An order that was not
+//! placed is undone, stock, lines, claims and all; of one that was cancelled or returned the rest of the stock is given back. What it leaves, because
+//! a table fails or time runs out, it finds again the next minute.
+//!
+//! It waits until work is older than [`Grace`], longer than whoever began it may take. That is politeness, not safety: every transaction is fenced by the
+//! order's head, so a janitor that comes too early, or two of them at once, make somebody stop and nothing wrong.
+
+mod grace;
+pub mod round;
+
+use std::time::{Duration, SystemTime};
+
+use key_schema::instant;
+use lambda_runtime::{LambdaEvent, service_fn};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use table::{Measured, SetupError, Table};
+use telemetry::emf::{Line, Unit};
+use tokio::time::Instant;
+
+pub use grace::{Grace, GraceError};
+use round::{Janitor, Round};
+
+/// How long before its deadline the function stops, so that its answer still gets out.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// What the function is invoked with: the scheduled event of EventBridge, of which nothing matters, or what an operator gives by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Event {
+    /// Another grace for this once, also none at all.
+    #[serde(default)]
+    pub grace_seconds: Option<u32>,
+}
+
+/// Why the function cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no way to the table.
+    #[error(transparent)]
+    Table(#[from] SetupError),
+    /// The environment has a grace that is none.
+    #[error(transparent)]
+    Grace(#[from] GraceError),
+}
+
+/// Comes by whenever it is invoked, for as long as the runtime lives.
+///
+/// Environment: `TABLE_NAME`, the SDK's own variables, and optionally `JANITOR_GRACE_SECONDS` ([`Grace`]).
+///
+/// # Errors
+/// [`StartError`], and when the Runtime API breaks.
+pub async fn run() -> Result<(), lambda_runtime::Error> {
+    telemetry::init("janitor");
+    let grace = Grace::from_variable(std::env::var("JANITOR_GRACE_SECONDS").ok().as_deref())?;
+    let janitor = &Janitor::new(Table::from_env().await.map_err(StartError::from)?);
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
+        let (started, left) = (Instant::now(), event.context.deadline().duration_since(SystemTime::now()));
+        let stop = started + left.unwrap_or_default().saturating_sub(MARGIN);
+        let now = instant::Instant::now();
+        let grace = event.payload.grace_seconds.map_or(grace, Grace::seconds);
+        // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
+        let (round, list) = Box::pin(janitor.come_by(now, grace, stop)).await;
+        report(&event.context.request_id, &round, started, &janitor.costs());
+        list.map(|()| round).map_err(lambda_runtime::Error::from)
+    }))
+    .await
+}
+
+fn report(request_id: &str, round: &Round, started: Instant, costs: &[Measured]) {
+    let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    Line::new()
+        .metric("Unfinished", Unit::Count, f64::from(round.found))
+        .metric("Undone", Unit::Count, f64::from(round.undone))
+        .metric("Finished", Unit::Count, f64::from(round.finished))
+        .metric("Failed", Unit::Count, f64::from(round.failed))
+        .metric("OldestAge", Unit::Milliseconds, round.oldest.as_secs_f64() * 1000.0)
+        .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
+        .property("request_id", request_id)
+        .property("left", round.left)
+        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .print();
+}

@@ -1,0 +1,41 @@
+//! What an order had claimed may be another's meanwhile.
+
+use key_schema::idempotency::Answer;
+use key_schema::order::ReferenceClaim;
+
+use crate::support::{Shop, counts, done, record};
+
+#[tokio::test]
+async fn claims_that_are_anothers_meanwhile_are_left() {
+    let shop = Shop::open(1).await;
+    let left = shop.plan(1, 1);
+    shop.leave(&left, 1).await;
+    // The key has expired and was used again, and so was the reference.
+    let mut other = shop.plan(2, 1);
+    other.scope = left.scope.clone();
+    shop.put(record(&other, "2026-11-21T12:00:01.000Z").data).await;
+    let reference = left.order.reference.clone().unwrap();
+    shop.put(ReferenceClaim { reference: reference.clone(), order_id: other.order.id.clone() }).await;
+
+    assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0));
+    assert_eq!(shop.items(&left.order.id).await, 0);
+    shop.assert_full().await;
+    assert_eq!(shop.record(&other.scope).await.unwrap().answer, Answer::Order(other.order.id.clone()));
+    // The reference is taken still.
+    let mut third = shop.plan(3, 1);
+    third.order.data.reference = Some(reference);
+    assert!(shop.place(&third).await.is_err());
+    shop.assert_full().await;
+}
+
+#[tokio::test]
+async fn the_claim_of_a_placed_order_under_another_key_of_the_same_caller_is_left() {
+    let shop = Shop::open(1).await;
+    let (placed, left) = (shop.plan(1, 1), shop.plan(2, 1));
+    shop.place(&placed).await.unwrap();
+    shop.leave(&left, 1).await;
+    shop.tidy().await;
+    assert!(shop.record(&placed.scope).await.is_some());
+    assert_eq!(shop.record(&left.scope).await, None);
+    assert_eq!(shop.stocks().await, [7]);
+}

@@ -1,0 +1,8 @@
+//! What the janitor makes of orders that were left at every place where work on them can break off.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod claims;
+mod failures;
+mod orders;
+mod support;

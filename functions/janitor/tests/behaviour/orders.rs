@@ -1,0 +1,112 @@
+//! Orders that were left while they were placed, undone or given back.
+
+use std::time::Duration;
+
+use janitor::Grace;
+use key_schema::instant::Instant;
+use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE};
+use key_schema::order::{OrderStatus, Part};
+use staging::StagingError;
+use tokio::time;
+
+use crate::support::{Shop, begun, counts, done};
+
+/// Lines for three transactions of each kind.
+const LINES: usize = 2 * RESERVED_AT_ONCE + 10;
+
+#[tokio::test]
+async fn an_order_that_was_not_placed_is_undone_wherever_it_was_left() {
+    for reserved in 0..=3 {
+        let shop = Shop::open(LINES).await;
+        let plan = shop.plan(1, LINES);
+        shop.leave(&plan, reserved).await;
+        let taken = shop.stocks().await.into_iter().filter(|stock| *stock < 10).count();
+        assert_eq!(taken, LINES.min(reserved * RESERVED_AT_ONCE));
+        assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0), "{reserved}");
+        shop.assert_untouched(&[plan]).await;
+        assert_eq!(counts(shop.tidy().await), done(0, 0, 0, 0), "{reserved}");
+    }
+}
+
+#[tokio::test]
+async fn an_order_that_is_undone_half_way_is_undone_whole() {
+    let shop = Shop::open(LINES).await;
+    let plan = shop.plan(1, LINES);
+    shop.leave_half_undone(&plan).await;
+    assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0));
+    shop.assert_untouched(&[plan]).await;
+}
+
+#[tokio::test]
+async fn key_and_reference_of_an_order_that_was_undone_are_free_again() {
+    let shop = Shop::open(2).await;
+    let left = shop.plan(1, 2);
+    shop.leave(&left, 1).await;
+    let mut again = shop.plan(2, 2);
+    again.scope = left.scope.clone();
+    again.order.data.reference = left.order.reference.clone();
+    again.order.data.unfinished = left.order.unfinished.clone();
+    let Err(StagingError::Refused(refusals)) = shop.place(&again).await else { panic!("both are taken") };
+    let taken: Vec<Part> = refusals.iter().map(|refusal| refusal.label).collect();
+    assert_eq!(taken, [Part::Reference, Part::Idempotency]);
+
+    shop.tidy().await;
+    shop.place(&again).await.unwrap();
+    assert_eq!(shop.head(&again.order.id).await.unwrap().status, OrderStatus::Pending);
+    assert_eq!(counts(shop.tidy().await), done(0, 0, 0, 0), "a placed order is left alone");
+    assert_eq!(shop.stocks().await, [7, 7]);
+}
+
+#[tokio::test]
+async fn the_stock_of_a_cancelled_order_is_given_back_to_the_last_line_and_once() {
+    let lines = 2 * GIVEN_BACK_AT_ONCE + 52;
+    for given_back in 0..=1 {
+        let shop = Shop::open(lines).await;
+        let plan = shop.plan(1, lines);
+        shop.leave_cancelled(&plan, given_back).await;
+        assert!(shop.stocks().await.contains(&7));
+        assert_eq!(counts(shop.tidy().await), done(1, 0, 1, 0), "{given_back}");
+        shop.assert_full().await;
+        let head = shop.head(&plan.order.id).await.unwrap();
+        assert_eq!((head.status, &head.unfinished), (OrderStatus::Cancelled, &None));
+        assert_eq!(shop.items(&plan.order.id).await, 1 + lines + 2, "head, lines and history stay");
+        assert_eq!(counts(shop.tidy().await), done(0, 0, 0, 0));
+    }
+}
+
+#[tokio::test]
+async fn an_order_is_left_to_whoever_began_it_until_the_grace_is_over() {
+    let shop = Shop::open(1).await;
+    let plan = shop.plan(1, 1);
+    shop.leave(&plan, 1).await;
+    let (grace, far) = (Grace::seconds(60), time::Instant::now() + Duration::from_secs(600));
+    let (early, listed) = shop.janitor().come_by(begun().plus_millis(59_999), grace, far).await;
+    listed.unwrap();
+    assert_eq!(early, done(0, 0, 0, 0));
+    assert_eq!(shop.stocks().await, [7]);
+    let (late, listed) = shop.janitor().come_by(begun().plus_seconds(60), grace, far).await;
+    listed.unwrap();
+    assert_eq!((counts(late), late.oldest), (done(1, 1, 0, 0), Duration::from_secs(60)));
+    shop.assert_untouched(&[plan]).await;
+}
+
+#[tokio::test]
+async fn two_at_once_do_no_harm() {
+    let shop = Shop::open(LINES).await;
+    let plans: Vec<_> = (1..=3).map(|number| shop.plan(number, LINES)).collect();
+    shop.leave(&plans[0], 3).await;
+    shop.leave(&plans[1], 1).await;
+    shop.leave_cancelled(&plans[2], 0).await;
+    let far = time::Instant::now() + Duration::from_secs(600);
+    let now = Instant::now();
+    let (one, other) = (shop.janitor(), shop.janitor());
+    let grace = Grace::seconds(0);
+    let (one, other) = tokio::join!(one.come_by(now, grace, far), other.come_by(now, grace, far));
+    for (round, listed) in [one, other] {
+        listed.unwrap();
+        assert_eq!((round.failed, round.left), (0, 0), "{round:?}");
+    }
+    shop.assert_full().await;
+    assert_eq!(shop.unfinished().await, 0);
+    shop.assert_untouched(&plans[..2]).await;
+}

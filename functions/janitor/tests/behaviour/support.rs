@@ -1,0 +1,270 @@
+//! A shop with stock, and orders that somebody has left half done.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use emulators::table::{Fault, FaultKind, Faults};
+use fixture::TestTable;
+use futures::future::join_all;
+use janitor::Grace;
+use janitor::round::{Janitor, ListError, Round};
+use key_schema::customer::{Customer, Tier};
+use key_schema::id::{Born, CustomerId, OrderId, ProductId};
+use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinished, Work};
+use key_schema::order::{self, Order, OrderLine, OrderStatus, Step};
+use key_schema::product::{self, Stock};
+use staging::{Placing, StagingError};
+use table::Table;
+use tokio::time;
+
+/// When all orders were begun.
+const BEGUN: &str = "2026-11-20T12:00:00.000Z";
+/// What is in stock of every product.
+const STOCK: u64 = 10;
+/// Pieces in every line.
+const QUANTITY: u64 = 3;
+
+pub struct Shop {
+    test: TestTable,
+    pub table: Table,
+    products: usize,
+}
+
+/// An order before it is placed, with its claims.
+#[derive(Clone)]
+pub struct Plan {
+    pub order: Stored<Order>,
+    pub lines: Vec<Stored<OrderLine>>,
+    pub scope: Scope,
+}
+
+impl Shop {
+    /// With a customer and so many products.
+    pub async fn open(products: usize) -> Self {
+        let test = TestTable::create().await;
+        let shop = Self { table: test.table(), test, products };
+        shop.put(Customer {
+            id: customer(),
+            email: "ann@example.com".parse().unwrap(),
+            username: "ann".parse().unwrap(),
+            tier: Tier::Bronze,
+            name: "Ann".to_owned(),
+            place: None,
+            addresses: BTreeMap::new(),
+        })
+        .await;
+        for line in 1..=products {
+            shop.stock_up(&product(line), STOCK).await;
+        }
+        shop
+    }
+
+    /// Puts an item as it is.
+    pub async fn put<T: Entity>(&self, data: T) {
+        let item = Stored::new(data, Born::new("b1").unwrap(), begun()).to_item().unwrap();
+        let put = self.test.client().put_item().table_name(self.test.name());
+        put.set_item(Some(item.into())).send().await.unwrap();
+    }
+
+    pub async fn stock_up(&self, product_id: &ProductId, available: u64) {
+        self.put(Stock { product_id: product_id.clone(), available, sellable: true, last_adjustment: None }).await;
+    }
+
+    /// Removes the item of a product's stock, as nothing in the shop ever does.
+    pub async fn lose_stock(&self, product_id: &ProductId) {
+        let get = product::stock(product_id).unwrap();
+        let key = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+        let delete = self.test.client().delete_item().table_name(self.test.name());
+        let delete = delete.key("PK", key(get.key().pk.as_str())).key("SK", key(get.key().sk.as_str()));
+        delete.send().await.unwrap();
+    }
+
+    /// An order of so many lines, one of each product, the first on the first line.
+    pub fn plan(&self, number: u8, lines: usize) -> Plan {
+        let id = OrderId::generate(begun(), [number; 10]);
+        let scope = Scope { caller: "ann".to_owned(), key: format!("key-{number}") };
+        let unfinished = Unfinished { since: begun(), work: Work::Placing { key: Some(scope.clone()), lines: 0 } };
+        let order = Order {
+            id: id.clone(),
+            customer_id: customer(),
+            status: OrderStatus::Placing,
+            placed_at: begun(),
+            reference: Some(format!("reference-{number}").parse().unwrap()),
+            store_id: None,
+            total: Money::new(100, Currency::USD),
+            line_count: lines as u64,
+            expires_at: None,
+            unfinished: Some(unfinished),
+            invoice_number: None,
+            paid_from_wallet: false,
+            refunded: 0,
+        };
+        let born = Born::new(format!("born-{number}")).unwrap();
+        let line = |line: usize| OrderLine {
+            order_id: id.clone(),
+            line: line as u64,
+            product_id: product(line),
+            name: "Tea".to_owned(),
+            quantity: QUANTITY,
+            unit_price: Money::new(1, Currency::USD),
+            total: Money::new(3, Currency::USD),
+            expires_at: None,
+        };
+        let lines = (1..=lines).map(|number| Stored::new(line(number), born.clone(), begun())).collect();
+        Plan { order: Stored::new(order, born, begun()), lines, scope }
+    }
+
+    /// Begins an order and reserves so many portions of its lines; the head as it is then.
+    pub async fn leave(&self, plan: &Plan, reserved: usize) -> Stored<Order> {
+        let claim = idempotency::claim(&record(plan, BEGUN), begun()).unwrap();
+        self.table.transact(&staged::begin(&plan.order, Some(claim)).unwrap()).await.unwrap();
+        let mut head = plan.order.clone();
+        for lines in plan.lines.chunks(RESERVED_AT_ONCE).take(reserved) {
+            self.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
+            head = staged::counted(&head, lines.len(), true);
+        }
+        head
+    }
+
+    /// Begins an order, reserves all of it and undoes the first portion.
+    pub async fn leave_half_undone(&self, plan: &Plan) {
+        let head = self.leave(plan, usize::MAX).await;
+        let lines: Vec<&Stored<OrderLine>> = plan.lines.iter().take(UNDONE_AT_ONCE).collect();
+        self.table.transact(&staged::undo(&head, &lines, begun()).unwrap()).await.unwrap();
+    }
+
+    /// Places an order as a client does.
+    pub async fn place(&self, plan: &Plan) -> Result<(), StagingError> {
+        let claim = Some(idempotency::claim(&record(plan, BEGUN), begun()).unwrap());
+        let placing = Placing { order: &plan.order, lines: &plan.lines, by: "ann", claim, cart: None };
+        staging::place(&self.table, placing).await
+    }
+
+    /// Places an order and cancels it, and leaves it when so many transactions have given back what the step itself could not.
+    pub async fn leave_cancelled(&self, plan: &Plan, given_back: usize) {
+        self.place(plan).await.unwrap();
+        let head = self.head(&plan.order.id).await.unwrap();
+        let lines: Vec<OrderLine> = plan.lines.iter().map(|line| line.data.clone()).collect();
+        let step = Step {
+            order: &head,
+            lines: &lines,
+            to: OrderStatus::Cancelled,
+            at: begun(),
+            by: "ann",
+            note: None,
+            carrier: None,
+            tracking: None,
+            money: None,
+        };
+        self.table.transact(&order::advance(step).unwrap()).await.unwrap();
+        for _ in 0..given_back {
+            let head = self.head(&plan.order.id).await.unwrap();
+            let transaction = staged::give_back(&head, &lines, begun()).unwrap().unwrap();
+            self.table.transact(&transaction).await.unwrap();
+        }
+    }
+
+    pub async fn head(&self, id: &OrderId) -> Option<Stored<Order>> {
+        self.table.get(&order::head(id).unwrap()).await.unwrap()
+    }
+
+    /// How many items the order's partition has.
+    pub async fn items(&self, id: &OrderId) -> usize {
+        self.table.query(&order::edit(id).unwrap()).await.unwrap().items.len()
+    }
+
+    pub async fn record(&self, scope: &Scope) -> Option<IdempotencyRecord> {
+        self.table.get(&idempotency::get(scope).unwrap()).await.unwrap().map(|record| record.data)
+    }
+
+    /// Nothing of the order is left, and everything is in stock.
+    pub async fn assert_untouched(&self, plans: &[Plan]) {
+        for plan in plans {
+            assert_eq!(self.items(&plan.order.id).await, 0);
+            assert_eq!(self.record(&plan.scope).await, None);
+        }
+        self.assert_full().await;
+    }
+
+    /// Everything is in stock.
+    pub async fn assert_full(&self) {
+        for (line, stock) in (1..).zip(self.stocks().await) {
+            assert_eq!(stock, STOCK, "{}", product(line));
+        }
+    }
+
+    pub async fn stocks(&self) -> Vec<u64> {
+        let stock = async |line: usize| {
+            let stock = self.table.get(&product::stock(&product(line)).unwrap()).await.unwrap();
+            stock.map_or(u64::MAX, |stock| stock.available)
+        };
+        join_all((1..=self.products).map(stock)).await
+    }
+
+    /// How many orders are unfinished at all.
+    pub async fn unfinished(&self) -> usize {
+        self.table.query(&staged::unfinished(Instant::MAX).unwrap()).await.unwrap().items.len()
+    }
+
+    pub fn janitor(&self) -> Janitor {
+        Janitor::new(self.test.table())
+    }
+
+    /// One round without grace.
+    pub async fn tidy(&self) -> Round {
+        let (round, listed) = self.try_tidy(Duration::from_secs(600)).await;
+        listed.unwrap();
+        round
+    }
+
+    /// One round without grace that has so much time.
+    pub async fn try_tidy(&self, time: Duration) -> (Round, Result<(), ListError>) {
+        self.janitor().come_by(Instant::now(), Grace::seconds(0), time::Instant::now() + time).await
+    }
+
+    pub fn faults(&self) -> &Faults {
+        self.test.faults()
+    }
+
+    pub fn fault(&self, kind: FaultKind) {
+        self.faults().add(Fault { kind, rate: 1.0, count: None, seed: 1 }).unwrap();
+    }
+}
+
+/// The record of a plan's idempotency key, valid for a day from an instant.
+pub fn record(plan: &Plan, at: &str) -> Stored<IdempotencyRecord> {
+    let at: Instant = at.parse().unwrap();
+    let record = IdempotencyRecord {
+        scope: plan.scope.clone(),
+        request_hash: "hash".to_owned(),
+        answer: Answer::Order(plan.order.id.clone()),
+        expires_at: at.plus_seconds(idempotency::LIFETIME_SECONDS),
+    };
+    Stored::new(record, plan.order.meta.born.clone(), at)
+}
+
+/// What a round has done.
+pub fn done(found: u32, undone: u32, finished: u32, failed: u32) -> Round {
+    Round { found, undone, finished, failed, ..Round::default() }
+}
+
+/// Without what depends on the clock.
+pub fn counts(round: Round) -> Round {
+    Round { oldest: Duration::ZERO, ..round }
+}
+
+pub fn begun() -> Instant {
+    BEGUN.parse().unwrap()
+}
+
+pub fn product(line: usize) -> ProductId {
+    format!("p{line}").parse().unwrap()
+}
+
+fn customer() -> CustomerId {
+    "ann".parse().unwrap()
+}

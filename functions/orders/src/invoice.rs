@@ -1,0 +1,99 @@
+//! Invoices: one an order, numbered without a gap.
+
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::id::{CustomerId, OrderId};
+use key_schema::instant::Instant;
+use key_schema::invoice::{self, Invoice, Part};
+use key_schema::item::{Entity as _, Stored};
+use key_schema::money::Money;
+use key_schema::order::{self, OrderStatus};
+use serde::Serialize;
+use table::{Backoff, TableError, TransactError};
+
+use crate::view::no_such_order;
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    number: u64,
+    order_id: &'a OrderId,
+    customer_id: &'a CustomerId,
+    total: Money,
+    issued_at: Instant,
+}
+
+impl<'a> From<&'a Invoice> for View<'a> {
+    fn from(invoice: &'a Invoice) -> Self {
+        let Invoice { number, order_id, customer_id, total, issued_at } = invoice;
+        Self { number: *number, order_id, customer_id, total: *total, issued_at: *issued_at }
+    }
+}
+
+/// POST orders/{id}/invoice. An order that has one gets it again.
+pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: OrderId = request.path("id")?;
+    let mut backoff = Backoff::new();
+    loop {
+        let now = Instant::now();
+        let order = store.table.get(&order::head(&id)?).await?;
+        let order = order
+            .filter(|order| order.status != OrderStatus::Placing && !order.is_expired(now))
+            .ok_or_else(no_such_order)?;
+        if let Some(number) = order.invoice_number {
+            return Ok(shown(&read(store, number).await?));
+        }
+        if order.status == OrderStatus::Cancelled {
+            return Err(Problem::new(Code::IllegalTransition, "A cancelled order gets no invoice."));
+        }
+        let seen = store.table.get(&invoice::counter()?).await?;
+        let invoice = Invoice {
+            number: seen.as_ref().map_or(0, |seen| seen.last) + 1,
+            order_id: id.clone(),
+            customer_id: order.customer_id.clone(),
+            total: order.total,
+            issued_at: now,
+        };
+        let invoice = Stored::new(invoice, store.born(now)?, now);
+        match store.table.transact(&invoice::issue(&invoice, &order, seen.as_ref())?).await {
+            Ok(()) => {
+                let answer = Response::created(location(invoice.number), &View::from(&invoice.data));
+                return Ok(answer.etag(invoice.meta.version));
+            }
+            // Somebody else took the number, or moved the order, or issued its invoice: look again.
+            Err(TransactError::Refused(refusals)) => {
+                if refusals.iter().all(|refusal| refusal.label == Part::Invoice) {
+                    return Err(Problem::internal("the invoice counter is behind the invoices"));
+                }
+            }
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        }
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+    }
+}
+
+/// GET invoices/{number}.
+pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.signed_in()?;
+    let number: u64 = request.path("number")?;
+    let invoice = read(store, number).await?;
+    request.owner(&invoice.customer_id).map_err(|_| no_such_invoice())?;
+    Ok(shown(&invoice))
+}
+
+async fn read(store: &Store, number: u64) -> Result<Stored<Invoice>, Problem> {
+    store.table.get(&invoice::get(number)?).await?.ok_or_else(no_such_invoice)
+}
+
+fn shown(invoice: &Stored<Invoice>) -> Response {
+    Response::ok(&View::from(&invoice.data)).etag(invoice.meta.version)
+}
+
+fn location(number: u64) -> String {
+    http_api::url::location(&["invoices", &number.to_string()])
+}
+
+fn no_such_invoice() -> Problem {
+    Problem::not_found("invoice")
+}

@@ -1,0 +1,124 @@
+//! Money that goes back to the customer's wallet.
+
+use http_api::read::money;
+use http_api::{Code, Once, Problem, Request, Response, Store};
+use key_schema::id::{EntryId, OrderId};
+use key_schema::instant::Instant;
+use key_schema::item::{FromItem as _, Stored};
+use key_schema::money::Money;
+use key_schema::order::{self, Movement, Order, OrderStatus, Part};
+use key_schema::wallet::{self, Wallet, WalletError};
+use serde::Serialize;
+use table::{Backoff, Refusal, TableError, TransactError};
+
+use crate::view::{Whole, location, no_such_order};
+
+/// The largest refund, in minor units: what an order can come to.
+const MAX_REFUND: i64 = order::MAX_TOTAL;
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    id: &'a EntryId,
+    order_id: &'a OrderId,
+    amount: Money,
+    /// What was given back of this order altogether.
+    refunded: Money,
+    at: Instant,
+}
+
+/// POST orders/{id}/refunds, once for each Idempotency-Key: some of what was paid goes to the customer's wallet, however it was paid.
+pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: OrderId = request.path("id")?;
+    let once = Once::required(request)?;
+    let mut body = request.object()?;
+    let amount = body.required("amount", money(1..=MAX_REFUND));
+    let amount = body.finish(amount)?;
+    let mut backoff = Backoff::new();
+    loop {
+        let now = Instant::now();
+        let items = store.table.query(&order::edit(&id)?).await?.items;
+        let whole = Whole::visible(items, now).ok_or_else(no_such_order)?;
+        let order = &whole.order;
+        if let Err(problem) = refundable(&whole, amount, "/amount") {
+            return once.replay_or(store, problem).await;
+        }
+        let entry = EntryId::generate(now, store.random()?);
+        let refunded = Money::new(order.refunded.saturating_add(amount.amount), amount.currency);
+        let view = View { id: &entry, order_id: &id, amount, refunded, at: now };
+        // Nothing ever changes a refund.
+        let answer = Response::created(location(&id), &view).etag(1);
+        let claim = once.claim_with(&answer, entry.born(), now)?;
+        let refusals = match store.table.transact(&order::refund(order, &entry, amount.amount, claim, now)?).await {
+            Ok(()) => return Ok(answer),
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        };
+        let refused = |part| refusals.iter().any(|refusal| refusal.label == part);
+        if refused(Part::Wallet) {
+            return once
+                .replay_or(store, wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order))
+                .await;
+        }
+        if refused(Part::Idempotency)
+            && let Some(first) = once.replay(store).await?
+        {
+            return Ok(first);
+        }
+        // Somebody has moved the order: look again.
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+    }
+}
+
+/// What can be given back: of an order that was paid, what is left of its total.
+///
+/// # Errors
+/// 409 `illegal_transition`; 422 `invalid_body` below the `pointer`.
+pub fn refundable(whole: &Whole, amount: Money, pointer: &str) -> Result<(), Problem> {
+    let order = &whole.order;
+    if order.expires_at.is_some() {
+        return Err(Problem::new(Code::IllegalTransition, "The order is retired and stays as it is."));
+    }
+    if !whole.history.iter().any(|step| step.status == OrderStatus::Paid) {
+        return Err(Problem::new(Code::IllegalTransition, "The order was never paid."));
+    }
+    let refuse = |field: &str, detail: String| {
+        Err(Problem::new(Code::InvalidBody, "So much cannot be given back.")
+            .error(format!("{pointer}/{field}"), detail))
+    };
+    if amount.currency != order.total.currency {
+        return refuse("currency", format!("must be {}, the order's", order.total.currency));
+    }
+    let left = left(order);
+    if amount.amount > left {
+        return refuse("amount", format!("must be at most {left}, what is left of the total"));
+    }
+    Ok(())
+}
+
+/// What is left of an order's total to give back.
+pub fn left(order: &Order) -> i64 {
+    order.total.amount.saturating_sub(order.refunded).max(0)
+}
+
+/// What it means that the wallet refused.
+pub fn wallet_refused(refusals: &[Refusal<Part>], movement: Movement<'_>, order: &Order) -> Problem {
+    let item = refusals.iter().find(|refusal| refusal.label == Part::Wallet).and_then(|refusal| refusal.item.clone());
+    let wallet: Option<Stored<Wallet>> = item.and_then(|item| Stored::from_item(*item).ok());
+    let held = wallet.as_deref();
+    let currency = order.total.currency;
+    let error = match movement {
+        Movement::Payment(_) => wallet::minus(held, order.total).err(),
+        Movement::Refund(_, amount) => wallet::plus(held, Money::new(amount, currency)).err(),
+    };
+    match error {
+        // It changed since: what was refused would be granted now.
+        None => TableError::Contended.into(),
+        Some(WalletError::Insufficient) => {
+            Problem::new(Code::InsufficientFunds, "There is too little money in the wallet; nothing was paid.")
+        }
+        Some(error) => Problem::new(Code::Conflict, format!("The wallet cannot move this money: it {error}.")),
+    }
+}

@@ -1,0 +1,38 @@
+//! What is in a wallet, and how it came there.
+
+use http_api::{Problem, Request, Response, Store};
+use key_schema::entity::AnyEntity;
+use key_schema::id::CustomerId;
+use key_schema::money::{Currency, Money};
+use key_schema::wallet::{self, Wallet};
+
+use crate::view::{EntryView, WalletView};
+
+/// GET customers/{id}/wallet. Who was never given anything has nothing: 0 in US dollars, version 0 and no ETag.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let mut found = store.table.batch_get(&wallet::read(&customer)?).await?.into_iter();
+    if found.next().flatten().is_none() {
+        return Err(Problem::not_found("customer"));
+    }
+    Ok(match found.next().flatten() {
+        Some(AnyEntity::Wallet(wallet)) => {
+            let (balance, version) = (Wallet::balance(&wallet), wallet.meta.version);
+            Response::ok(&WalletView { customer_id: &customer, balance, version }).etag(version)
+        }
+        _ => Response::ok(&WalletView { customer_id: &customer, balance: Money::new(0, Currency::USD), version: 0 }),
+    })
+}
+
+/// GET customers/{id}/wallet/entries, newest first.
+pub async fn entries(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let parameters = [("customer", customer.as_str())];
+    let page = request.page(&store.cursors, wallet::ENTRIES.id, &parameters)?;
+    let query = wallet::entries(&customer)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<EntryView<'_>> = found.items.iter().map(|entry| EntryView::from(&entry.data)).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}

@@ -1,0 +1,28 @@
+//! Wallets: what a customer has, every movement of it, and how money moves.
+
+mod balance;
+mod deposits;
+mod transfers;
+mod view;
+
+use http_api::{Error, Routes, Store};
+
+/// The routes of this function.
+#[must_use]
+pub fn routes() -> Routes<Store> {
+    Routes::new()
+        .on("GET /v1/customers/{id}/wallet", |store, request| Box::pin(balance::read(store, request)))
+        .on("GET /v1/customers/{id}/wallet/entries", |store, request| Box::pin(balance::entries(store, request)))
+        .on("POST /v1/customers/{id}/wallet/deposits", |store, request| Box::pin(deposits::create(store, request)))
+        .on("POST /v1/transfers", |store, request| Box::pin(transfers::create(store, request)))
+}
+
+/// Answers requests until the environment is shut down.
+///
+/// # Errors
+/// When the environment lacks what the function needs, or the Runtime API breaks.
+pub async fn run() -> Result<(), Error> {
+    telemetry::init("wallet");
+    let store = Store::from_env().await?;
+    http_api::run(routes(), store).await
+}

@@ -1,0 +1,81 @@
+//! What clients see of wallets and movements, and what they say of a movement.
+
+use http_api::body::Object;
+use http_api::read::{MAX_AMOUNT, money, text};
+use http_api::url::location;
+use key_schema::id::{CustomerId, EntryId, OrderId};
+use key_schema::instant::Instant;
+use key_schema::money::Money;
+use key_schema::wallet::{EntryKind, Transfer, WalletEntry};
+use serde::Serialize;
+
+/// The longest note, in bytes of UTF-8.
+const MAX_NOTE: usize = 200;
+
+/// The fields that every movement has: how much, more than nothing, and what is said about it.
+pub fn movement(body: &mut Object<'_>) -> (Option<Money>, Option<Option<String>>) {
+    (body.required("amount", money(1..=MAX_AMOUNT)), body.optional("note", text(1..=MAX_NOTE)))
+}
+
+/// Where a movement can be seen: in the list of the wallet that was asked to make it.
+pub fn entries_of(customer: &CustomerId) -> String {
+    location(&["customers", customer.as_str(), "wallet", "entries"])
+}
+
+/// A wallet.
+#[derive(Serialize)]
+pub struct WalletView<'a> {
+    pub customer_id: &'a CustomerId,
+    pub balance: Money,
+    pub version: u64,
+}
+
+/// A movement, as the owner of one of its wallets sees it.
+#[derive(Serialize)]
+pub struct EntryView<'a> {
+    id: &'a EntryId,
+    amount: Money,
+    kind: EntryKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counterparty: Option<&'a CustomerId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_id: Option<&'a OrderId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    at: Instant,
+}
+
+impl<'a> From<&'a WalletEntry> for EntryView<'a> {
+    fn from(entry: &'a WalletEntry) -> Self {
+        let WalletEntry { id, amount, currency, kind, at, counterparty, order_id, note, .. } = entry;
+        let (counterparty, order_id, note) = (counterparty.as_ref(), order_id.as_ref(), note.as_deref());
+        Self { id, amount: Money::new(*amount, *currency), kind: *kind, counterparty, order_id, note, at: *at }
+    }
+}
+
+/// A deposit, with what the wallet has since.
+#[derive(Serialize)]
+pub struct DepositView<'a> {
+    #[serde(flatten)]
+    pub entry: EntryView<'a>,
+    pub balance: Money,
+}
+
+/// A transfer.
+#[derive(Serialize)]
+pub struct TransferView<'a> {
+    id: &'a EntryId,
+    from: &'a CustomerId,
+    to: &'a CustomerId,
+    amount: Money,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    at: Instant,
+}
+
+impl<'a> From<&'a Transfer> for TransferView<'a> {
+    fn from(transfer: &'a Transfer) -> Self {
+        let Transfer { id, from, to, money, note, at } = transfer;
+        Self { id, from, to, amount: *money, note: note.as_deref(), at: *at }
+    }
+}

@@ -1,0 +1,154 @@
+//! Customers with wallets, in a table of their own for each test.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use emulators::table::{Fault, FaultKind};
+use fixture::TestTable;
+use http_api::sample::{Answered, Call};
+use http_api::{Routes, Store};
+use key_schema::customer::{self, Customer, Tier};
+use key_schema::id::{Born, CustomerId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::money::Money;
+use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpResponse;
+use serde_json::{Value, json};
+
+pub struct Bank {
+    pub test: TestTable,
+    pub store: Store,
+    routes: Routes<Store>,
+}
+
+/// So many cents.
+pub fn usd(amount: i64) -> Value {
+    json!({ "amount": amount, "currency": "USD" })
+}
+
+pub fn euros(amount: i64) -> Value {
+    json!({ "amount": amount, "currency": "EUR" })
+}
+
+/// What staff pays into a customer's wallet.
+pub fn deposit(to: &str, body: &Value, key: &str) -> Call {
+    let call = Call::new("POST /v1/customers/{id}/wallet/deposits").path("id", to);
+    call.header("idempotency-key", key).json(body).staff("s1")
+}
+
+/// A transfer by who pays.
+pub fn transfer(from: &str, to: &str, amount: &Value, key: &str) -> Call {
+    let body = json!({ "from": from, "to": to, "amount": amount });
+    Call::new("POST /v1/transfers").header("idempotency-key", key).json(&body).customer(from)
+}
+
+pub fn balance_of(customer: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/wallet").path("id", customer)
+}
+
+pub fn entries_of(customer: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/wallet/entries").path("id", customer)
+}
+
+impl Bank {
+    /// With these customers, whose wallets have not been opened.
+    pub async fn open(customers: &[&str]) -> Self {
+        let test = TestTable::create().await;
+        let bank = Self { store: test.store(), test, routes: wallet::routes() };
+        for id in customers {
+            bank.join(id).await;
+        }
+        bank
+    }
+
+    /// One customer more.
+    pub async fn join(&self, id: &str) {
+        let profile = Customer {
+            id: CustomerId::new(id).unwrap(),
+            email: format!("{}@example.com", id.replace([' ', '#', '/'], "-")).parse().unwrap(),
+            username: id.parse().unwrap(),
+            tier: Tier::Bronze,
+            name: id.to_owned(),
+            place: None,
+            addresses: BTreeMap::new(),
+        };
+        let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
+        self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+    }
+
+    /// Erases a customer.
+    pub async fn leave(&self, id: &str) {
+        let id = CustomerId::new(id).unwrap();
+        let profile = self.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
+        self.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        call.send(&self.routes, &self.store).await
+    }
+
+    /// The answer as it goes over the wire.
+    pub async fn raw(&self, call: &Call) -> ApiGatewayV2httpResponse {
+        self.routes.answer(&self.store, serde_json::from_value(call.event()).unwrap()).await
+    }
+
+    /// Pays something in and expects that to succeed.
+    pub async fn pay_in(&self, to: &str, amount: &Value) {
+        let key = format!("paid into {to}: {:x}", fastrand::u64(..));
+        let answer = self.send(deposit(to, &json!({ "amount": amount }), &key)).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+    }
+
+    /// What a wallet has, after a check that its entries say the same.
+    pub async fn balance(&self, customer: &str) -> i64 {
+        let answer = self.send(balance_of(customer).staff("s1")).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let balance: Money = serde_json::from_value(answer.body["balance"].clone()).unwrap();
+        let entries = self.entries(customer, 7).await;
+        let moved = entries.iter().map(|entry| {
+            let amount: Money = serde_json::from_value(entry["amount"].clone()).unwrap();
+            assert_eq!(amount.currency, balance.currency);
+            amount.amount
+        });
+        assert_eq!(moved.sum::<i64>(), balance.amount, "the entries of {customer} come to the balance");
+        assert_eq!(answer.body["version"], entries.len(), "each entry is one change of the wallet");
+        assert!(balance.amount >= 0);
+        balance.amount
+    }
+
+    /// All movements of a wallet, read in pages of so many.
+    pub async fn entries(&self, customer: &str, limit: usize) -> Vec<Value> {
+        let (mut found, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let call = entries_of(customer).query("limit", &limit.to_string()).staff("s1");
+            let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
+            let answer = self.send(call).await;
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            found.extend(answer.body["items"].as_array().unwrap().iter().cloned());
+            match answer.body["next_cursor"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return found,
+            }
+        }
+    }
+
+    /// Gives an attribute of an item another value, past every rule.
+    pub async fn set(&self, pk: &str, sk: &str, attribute: &str, value: AttributeValue) {
+        let update = self.test.client().update_item().table_name(self.test.name()).update_expression("SET #a = :a");
+        let key = |text: &str| AttributeValue::S(text.to_owned());
+        let update = update.key("PK", key(pk)).key("SK", key(sk)).expression_attribute_names("#a", attribute);
+        update.expression_attribute_values(":a", value).send().await.unwrap();
+    }
+
+    /// Lets things go wrong from now on.
+    pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
+        self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
+    }
+
+    /// How often things went wrong; from now on they do not.
+    pub fn mend(&self) -> u64 {
+        let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
+        self.test.faults().clear();
+        fired
+    }
+}

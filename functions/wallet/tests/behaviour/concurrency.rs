@@ -1,0 +1,107 @@
+//! Many movements at once.
+
+use std::collections::BTreeMap;
+
+use futures::future::join_all;
+use http_api::sample::Answered;
+
+use crate::bank::{Bank, transfer, usd};
+
+const WALLETS: [&str; 4] = ["w0", "w1", "w2", "w3"];
+const BEGINNING: i64 = 100;
+
+async fn bank() -> Bank {
+    let bank = Bank::open(&WALLETS).await;
+    for wallet in WALLETS {
+        bank.pay_in(wallet, &usd(BEGINNING)).await;
+    }
+    bank
+}
+
+/// What all wallets have; each is what its entries come to.
+async fn balances(bank: &Bank) -> Vec<i64> {
+    join_all(WALLETS.iter().map(|wallet| bank.balance(wallet))).await
+}
+
+/// The wallets between which the `n`th transfer goes.
+fn between(n: usize) -> (usize, usize) {
+    let from = n % WALLETS.len();
+    (from, (from + 1 + n / WALLETS.len() % (WALLETS.len() - 1)) % WALLETS.len())
+}
+
+#[tokio::test]
+async fn fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money() {
+    let bank = bank().await;
+    // Twice the amounts that the wallets have, so that some are refused.
+    let amount = |n: usize| i64::try_from(n % 7 * 5 + 5).unwrap();
+    let calls = (0..50).map(|n| {
+        let (from, to) = between(n);
+        bank.send(transfer(WALLETS[from], WALLETS[to], &usd(amount(n)), &format!("k{n}")))
+    });
+    let answers: Vec<Answered> = join_all(calls).await;
+    let mut expected = vec![BEGINNING; WALLETS.len()];
+    let mut outcomes = BTreeMap::<_, usize>::new();
+    for (n, answer) in answers.iter().enumerate() {
+        *outcomes.entry((answer.status, answer.code())).or_default() += 1;
+        if answer.status == 201 {
+            let (from, to) = between(n);
+            expected[from] -= amount(n);
+            expected[to] += amount(n);
+        }
+    }
+    // What is refused was refused for want of money, or because four wallets cannot serve fifty at once.
+    let known = [(201, None), (409, Some("insufficient_funds")), (503, Some("throttled"))];
+    assert!(outcomes.keys().all(|outcome| known.contains(outcome)), "{outcomes:?}");
+    assert!(outcomes[&(201, None)] > 20, "{outcomes:?}");
+    let balances = balances(&bank).await;
+    assert_eq!(balances, expected);
+    assert_eq!(balances.iter().sum::<i64>(), BEGINNING * 4);
+}
+
+#[tokio::test]
+async fn of_many_who_want_the_last_of_the_money_as_many_get_it_as_there_is() {
+    let bank = bank().await;
+    let calls = (0..30).map(|n| bank.send(transfer("w0", WALLETS[n % 3 + 1], &usd(10), &format!("k{n}"))));
+    let answers = join_all(calls).await;
+    let paid = answers.iter().filter(|answer| answer.status == 201).count();
+    let short = answers.iter().filter(|answer| answer.code() == Some("insufficient_funds")).count();
+    assert_eq!((paid, short), (10, 20));
+    assert_eq!(balances(&bank).await.iter().sum::<i64>(), BEGINNING * 4);
+    assert_eq!(bank.balance("w0").await, 0);
+}
+
+#[tokio::test]
+async fn the_same_transfer_many_times_at_once_moves_money_once_and_has_one_answer() {
+    let bank = bank().await;
+    for round in 0..5_i64 {
+        let call = || bank.send(transfer("w0", "w1", &usd(20), &format!("round {round}")));
+        let answers = join_all((0..20).map(|_| call())).await;
+        for answer in &answers {
+            assert_eq!((answer.status, &answer.body), (201, &answers[0].body));
+            assert_eq!(answer.header("location"), answers[0].header("location"));
+        }
+        let first = answers.iter().filter(|answer| answer.header("idempotency-replayed").is_none());
+        assert_eq!(first.count(), 1);
+        assert_eq!(bank.balance("w0").await, BEGINNING - 20 * (round + 1));
+    }
+    assert_eq!(bank.balance("w1").await, BEGINNING * 2);
+}
+
+#[tokio::test]
+async fn of_two_payloads_under_one_key_at_once_one_counts() {
+    let bank = bank().await;
+    for round in 0..5 {
+        let key = format!("round {round}");
+        let before = bank.balance("w0").await;
+        let answers = join_all((0..10).map(|n| bank.send(transfer("w0", "w1", &usd(n % 2 + 1), &key)))).await;
+        let amounts: Vec<i64> = answers
+            .iter()
+            .filter(|answer| answer.status == 201)
+            .map(|answer| answer.body["amount"]["amount"].as_i64().unwrap())
+            .collect();
+        assert_eq!(amounts, [amounts[0]; 5]);
+        let others = answers.iter().filter(|answer| answer.status != 201);
+        assert!(others.into_iter().all(|answer| answer.code() == Some("idempotency_key_reused")));
+        assert_eq!(bank.balance("w0").await, before - amounts[0]);
+    }
+}

@@ -1,0 +1,145 @@
+//! POST /v1/customers/{id}/wallet/deposits
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::join_all;
+use key_schema::instant::Instant;
+use key_schema::wallet::MAX_BALANCE;
+use serde_json::{Value, json};
+
+use crate::bank::{Bank, balance_of, deposit, euros, usd};
+
+#[tokio::test]
+async fn the_first_deposit_opens_a_wallet_and_each_answers_the_balance_after_it() {
+    let bank = Bank::open(&["a/b #1"]).await;
+    let first = bank.send(deposit("a/b #1", &json!({ "amount": euros(500), "note": "gift card" }), "k1")).await;
+    assert_eq!((first.status, first.version()), (201, Some(1)), "{}", first.body);
+    assert_eq!(first.header("location"), Some("/v1/customers/a%2Fb%20%231/wallet/entries"));
+    let expected = json!({
+        "id": first.body["id"], "amount": euros(500), "kind": "deposit", "note": "gift card", "at": first.body["at"],
+        "balance": euros(500),
+    });
+    assert_eq!(first.body, expected);
+    let second = bank.send(deposit("a/b #1", &json!({ "amount": euros(1) }), "k2")).await;
+    assert_eq!(second.body["balance"], euros(501));
+    assert_eq!(second.body.get("note"), None);
+    let read = bank.send(balance_of("a/b #1").customer("a/b #1")).await;
+    let wallet = json!({ "customer_id": "a/b #1", "balance": euros(501), "version": 2 });
+    assert_eq!((read.status, read.version(), read.body), (200, Some(2), wallet));
+    assert_eq!(bank.balance("a/b #1").await, 501);
+}
+
+#[tokio::test]
+async fn a_wallet_keeps_its_currency_and_has_a_limit() {
+    let bank = Bank::open(&["a"]).await;
+    bank.pay_in("a", &usd(1)).await;
+    let other = bank.send(deposit("a", &json!({ "amount": euros(1) }), "k")).await;
+    assert_eq!((other.status, other.code(), other.pointers()), (422, Some("invalid_body"), vec!["/amount/currency"]));
+    assert_eq!(bank.balance("a").await, 1, "nothing was paid in");
+    // The key is as good as new.
+    assert_eq!(bank.send(deposit("a", &json!({ "amount": usd(2) }), "k")).await.body["balance"], usd(3));
+
+    bank.set("WALLET#a", "WALLET", "amount", AttributeValue::N((MAX_BALANCE - 5).to_string())).await;
+    let beyond = bank.send(deposit("a", &json!({ "amount": usd(6) }), "k2")).await;
+    assert_eq!((beyond.status, beyond.pointers()), (422, vec!["/amount/amount"]));
+    let up_to_it = bank.send(deposit("a", &json!({ "amount": usd(5) }), "k2")).await;
+    assert_eq!(up_to_it.body["balance"], usd(MAX_BALANCE));
+}
+
+#[tokio::test]
+async fn a_deposit_that_cannot_be_is_refused() {
+    let bank = Bank::open(&["a"]).await;
+    let gone = bank.send(deposit("nobody", &json!({ "amount": usd(1) }), "k")).await;
+    assert_eq!((gone.status, gone.code()), (404, Some("account_not_found")));
+    for (amount, pointer) in [
+        (usd(0), "/amount/amount"),
+        (usd(-1), "/amount/amount"),
+        (usd(1_000_000_000_001), "/amount/amount"),
+        (json!({ "amount": 1.5, "currency": "USD" }), "/amount/amount"),
+        (json!({ "amount": 1, "currency": "usd" }), "/amount/currency"),
+        (json!(5), "/amount"),
+        (Value::Null, "/amount"),
+    ] {
+        let answer = bank.send(deposit("a", &json!({ "amount": amount }), "k")).await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec![pointer]), "{amount}");
+    }
+    for note in [json!(""), json!("x".repeat(201)), json!("a\u{7}b")] {
+        let answer = bank.send(deposit("a", &json!({ "amount": usd(1), "note": note }), "k")).await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec!["/note"]), "{note}");
+    }
+    assert_eq!(bank.balance("a").await, 0);
+    let most = bank.send(deposit("a", &json!({ "amount": usd(1_000_000_000_000) }), "k")).await;
+    assert_eq!(most.status, 201);
+}
+
+#[tokio::test]
+async fn a_repetition_gets_the_first_answer_byte_for_byte_and_does_nothing() {
+    let bank = Bank::open(&["a"]).await;
+    let call = deposit("a", &json!({ "amount": usd(500), "note": "once" }), "k");
+    let first = bank.raw(&call).await;
+    bank.pay_in("a", &usd(1)).await;
+    let again = bank.raw(&call).await;
+    assert_eq!((again.status_code, again.body), (first.status_code, first.body));
+    for name in ["location", "etag", "content-type"] {
+        assert_eq!(again.headers[name], first.headers[name]);
+    }
+    assert_eq!(
+        (first.headers.get("idempotency-replayed"), again.headers["idempotency-replayed"].as_bytes()),
+        (None, &b"true"[..])
+    );
+    let other = bank.send(deposit("a", &json!({ "amount": usd(501), "note": "once" }), "k")).await;
+    assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
+    assert_eq!(bank.balance("a").await, 501);
+    bank.leave("a").await;
+    assert_eq!(bank.raw(&call).await.status_code, 201, "what was done is answered, whatever has become of the account");
+}
+
+#[tokio::test]
+async fn deposits_at_once_all_count_each_answer_is_exact_and_the_same_one_counts_once() {
+    let bank = Bank::open(&["a"]).await;
+    let calls =
+        (0..30).map(|n| bank.send(deposit("a", &json!({ "amount": usd(n % 10 + 1) }), &format!("k{}", n % 10))));
+    let answers = join_all(calls).await;
+    assert!(
+        answers.iter().all(|answer| answer.status == 201),
+        "{:?}",
+        answers.iter().map(|a| &a.body).collect::<Vec<_>>()
+    );
+    let first = answers.iter().filter(|answer| answer.header("idempotency-replayed").is_none());
+    let mut chain: Vec<(i64, i64)> = first
+        .map(|answer| {
+            (answer.body["balance"]["amount"].as_i64().unwrap(), answer.body["amount"]["amount"].as_i64().unwrap())
+        })
+        .collect();
+    chain.sort_unstable();
+    assert_eq!(chain.len(), 10);
+    let mut before = 0;
+    for (balance, amount) in chain {
+        assert_eq!(balance - amount, before, "each begins where another ended");
+        before = balance;
+    }
+    assert_eq!(bank.balance("a").await, before);
+    for key in 0..10 {
+        let same: Vec<_> = answers.iter().skip(key).step_by(10).map(|answer| &answer.body).collect();
+        assert!(same.iter().all(|body| *body == same[0]));
+    }
+}
+
+#[tokio::test]
+async fn a_key_counts_for_a_day_whether_or_not_its_record_was_removed() {
+    let bank = Bank::open(&["a"]).await;
+    let call = |amount| deposit("a", &json!({ "amount": usd(amount) }), "k");
+    bank.send(call(1)).await;
+    let expires_at = |at: Instant| {
+        let at = AttributeValue::S(at.to_string());
+        bank.set("IDEMPOTENCY#s1#k", "IDEMPOTENCY", "expires_at", at)
+    };
+    expires_at(Instant::now().plus_seconds(60)).await;
+    assert_eq!(bank.send(call(2)).await.code(), Some("idempotency_key_reused"));
+    expires_at(Instant::now()).await;
+    let refused = bank.send(deposit("a", &json!({ "amount": euros(1) }), "k")).await;
+    assert_eq!(refused.code(), Some("invalid_body"), "what has expired answers nothing any more");
+    let anew = bank.send(call(2)).await;
+    assert_eq!((anew.status, anew.header("idempotency-replayed"), &anew.body["balance"]), (201, None, &usd(3)));
+    assert_eq!(bank.send(call(2)).await.body, anew.body, "and counts again");
+    assert_eq!(bank.balance("a").await, 3);
+}

@@ -1,0 +1,53 @@
+//! GET /v1/customers/{id}/wallet and …/entries
+
+use serde_json::{Value, json};
+
+use crate::bank::{Bank, balance_of, entries_of, transfer, usd};
+
+#[tokio::test]
+async fn a_customer_without_a_wallet_has_nothing_and_nobody_has_no_wallet() {
+    let bank = Bank::open(&["a"]).await;
+    let nothing = bank.send(balance_of("a").customer("a")).await;
+    let wallet = json!({ "customer_id": "a", "balance": usd(0), "version": 0 });
+    assert_eq!((nothing.status, nothing.header("etag"), &nothing.body), (200, None, &wallet));
+    assert_eq!(bank.entries("a", 20).await, [Value::Null; 0]);
+    for call in [balance_of("nobody").staff("s1"), balance_of("nobody").customer("nobody")] {
+        let answer = bank.send(call).await;
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+    }
+    bank.pay_in("a", &usd(1)).await;
+    bank.leave("a").await;
+    assert_eq!(bank.send(balance_of("a").staff("s1")).await.status, 404, "who was erased has none to be seen");
+}
+
+#[tokio::test]
+async fn the_pages_of_a_wallet_lead_through_all_its_movements_once_newest_first() {
+    let bank = Bank::open(&["a", "b"]).await;
+    for n in 1..=7 {
+        bank.pay_in("a", &usd(n)).await;
+    }
+    bank.send(transfer("a", "b", &usd(20), "k")).await;
+    let amounts = |entries: &[Value]| -> Vec<i64> {
+        entries.iter().map(|entry| entry["amount"]["amount"].as_i64().unwrap()).collect()
+    };
+    let all = bank.entries("a", 100).await;
+    assert_eq!(amounts(&all)[0], -20);
+    let ids: Vec<&str> = all.iter().map(|entry| entry["id"].as_str().unwrap()).collect();
+    assert!(ids.is_sorted_by(|newer, older| newer > older), "{ids:?}");
+    assert_eq!(all.len(), 8);
+    for limit in [1, 3, 8] {
+        assert_eq!(bank.entries("a", limit).await, all);
+    }
+    let first = bank.send(entries_of("a").query("limit", "3").customer("a")).await;
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    for other in [entries_of("b").customer("b"), entries_of("a").staff("s1")] {
+        assert_eq!(bank.send(other.query("cursor", cursor)).await.code(), Some("cursor_invalid"));
+    }
+    let staffs = bank.send(entries_of("a").query("limit", "3").staff("s1")).await;
+    let others = entries_of("b").query("cursor", staffs.body["next_cursor"].as_str().unwrap()).staff("s1");
+    assert_eq!(bank.send(others).await.code(), Some("cursor_invalid"));
+    for limit in ["0", "101", "x"] {
+        let answer = bank.send(entries_of("a").query("limit", limit).customer("a")).await;
+        assert_eq!(answer.code(), Some("invalid_parameter"));
+    }
+}

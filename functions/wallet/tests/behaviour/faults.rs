@@ -1,0 +1,77 @@
+//! Movements while the table misbehaves: a request that is repeated until it is answered takes effect once.
+
+use emulators::table::FaultKind;
+use futures::future::join_all;
+use http_api::sample::{Answered, Call};
+use serde_json::json;
+
+use crate::bank::{Bank, deposit, transfer, usd};
+
+/// How often a client repeats what was not answered.
+const ATTEMPTS: usize = 20;
+
+/// Sends a request until it has an answer that is not "try again".
+async fn insist(bank: &Bank, call: &Call) -> Answered {
+    for _ in 0..ATTEMPTS {
+        let answer = bank.send(call.clone()).await;
+        if answer.status != 503 {
+            return answer;
+        }
+    }
+    panic!("no answer in {ATTEMPTS} attempts")
+}
+
+#[tokio::test]
+async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_double_it() {
+    let kinds = [FaultKind::Conflict, FaultKind::Throttle, FaultKind::Error, FaultKind::Reset];
+    for (seed, kind) in (0..).zip(kinds) {
+        let bank = Bank::open(&["a", "b"]).await;
+        bank.pay_in("a", &usd(1000)).await;
+        bank.break_with(kind, 0.4, None, seed);
+        let calls: Vec<Call> = (0..12)
+            .map(|n| match n % 3 {
+                0 => deposit("b", &json!({ "amount": usd(7) }), &format!("k{n}")),
+                _ => transfer("a", "b", &usd(10), &format!("k{n}")),
+            })
+            .collect();
+        let answers = join_all(calls.iter().map(|call| insist(&bank, call))).await;
+        assert!(bank.mend() > 0, "{kind:?}");
+        assert!(answers.iter().all(|answer| answer.status == 201), "{kind:?}");
+        assert_eq!((bank.balance("a").await, bank.balance("b").await), (920, 108), "{kind:?}");
+        for (call, answer) in calls.into_iter().zip(answers) {
+            let again = bank.send(call).await;
+            let replayed = again.header("idempotency-replayed").is_some();
+            assert_eq!((replayed, again.body), (true, answer.body), "{kind:?}");
+        }
+    }
+}
+
+/// The table does what it was asked for and the answer never comes: the SDK sends the transaction again, which its token makes the same one.
+#[tokio::test]
+async fn a_lost_answer_of_the_table_doubles_nothing() {
+    let bank = Bank::open(&["a", "b"]).await;
+    bank.pay_in("a", &usd(100)).await;
+    bank.break_with(FaultKind::Timeout, 1.0, Some(1), 0);
+    let answer = bank.send(transfer("a", "b", &usd(100), "k")).await;
+    assert_eq!((bank.mend(), answer.status), (1, 201), "{}", answer.body);
+    assert_eq!(answer.header("idempotency-replayed"), None);
+    assert_eq!((bank.balance("a").await, bank.balance("b").await), (0, 100));
+    assert_eq!(bank.send(transfer("a", "b", &usd(100), "k")).await.body, answer.body);
+}
+
+#[tokio::test]
+async fn a_wallet_that_never_comes_to_its_turn_is_answered_with_503_and_nothing_moves() {
+    let bank = Bank::open(&["a", "b"]).await;
+    bank.pay_in("a", &usd(100)).await;
+    bank.break_with(FaultKind::Conflict, 1.0, None, 0);
+    let calls = [transfer("a", "b", &usd(1), "k1"), deposit("b", &json!({ "amount": usd(1) }), "k2")];
+    let answers = join_all(calls.iter().map(|call| bank.send(call.clone()))).await;
+    bank.mend();
+    for answer in answers {
+        assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("throttled"), Some("1")));
+    }
+    assert_eq!((bank.balance("a").await, bank.balance("b").await), (100, 0));
+    for call in calls {
+        assert_eq!(bank.send(call).await.status, 201, "the key is as good as new");
+    }
+}

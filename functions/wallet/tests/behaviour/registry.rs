@@ -1,0 +1,32 @@
+//! The registry of access patterns says of each pattern which routes use it.
+
+use std::collections::BTreeSet;
+
+use key_schema::registry;
+use serde_json::json;
+
+use crate::bank::{Bank, balance_of, deposit, entries_of, transfer, usd};
+
+#[tokio::test]
+async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
+    let bank = Bank::open(&["a", "b"]).await;
+    let _ = bank.store.table.meter().take();
+    let (read, list) = ("GET /v1/customers/{id}/wallet", "GET /v1/customers/{id}/wallet/entries");
+    let (pay_in, give) = ("POST /v1/customers/{id}/wallet/deposits", "POST /v1/transfers");
+    let calls = [
+        (pay_in, deposit("a", &json!({ "amount": usd(5) }), "k1")),
+        (pay_in, deposit("a", &json!({ "amount": usd(5) }), "k1")),
+        (give, transfer("a", "b", &usd(2), "k2")),
+        (give, transfer("a", "b", &usd(2), "k2")),
+        (read, balance_of("a").staff("s1")),
+        (list, entries_of("a").staff("s1")),
+    ];
+    let mut used = BTreeSet::new();
+    for (route, call) in calls {
+        let answer = bank.send(call).await;
+        assert!(answer.status < 300, "{route}: {}", answer.body);
+        used.extend(bank.store.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+    }
+    let listed = registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));
+    assert_eq!(used, listed.filter(|(route, _)| [read, list, pay_in, give].contains(route)).collect());
+}

@@ -1,0 +1,161 @@
+//! POST /v1/transfers
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use http_api::sample::Call;
+use key_schema::wallet::MAX_BALANCE;
+use serde_json::{Value, json};
+
+use crate::bank::{Bank, balance_of, euros, transfer, usd};
+
+fn body(from: &Value, to: &Value, amount: &Value) -> Call {
+    let body = json!({ "from": from, "to": to, "amount": amount });
+    Call::new("POST /v1/transfers").header("idempotency-key", "k").json(&body).staff("s1")
+}
+
+#[tokio::test]
+async fn what_one_wallet_loses_the_other_gets_and_both_say_why() {
+    let bank = Bank::open(&["a", "b #2"]).await;
+    bank.pay_in("a", &usd(500)).await;
+    let call = json!({ "from": "a", "to": "b #2", "amount": usd(200), "note": "for the ice" });
+    let call = Call::new("POST /v1/transfers").header("idempotency-key", "k").json(&call).customer("a");
+    let answer = bank.send(call).await;
+    assert_eq!((answer.status, answer.version()), (201, Some(1)), "{}", answer.body);
+    assert_eq!(answer.header("location"), Some("/v1/customers/a/wallet/entries"));
+    let (id, at) = (&answer.body["id"], &answer.body["at"]);
+    let transfer = json!({ "id": id, "from": "a", "to": "b #2", "amount": usd(200), "note": "for the ice", "at": at });
+    assert_eq!(answer.body, transfer);
+    assert_eq!((bank.balance("a").await, bank.balance("b #2").await), (300, 200));
+    let entry = |amount, counterparty| {
+        json!({
+            "id": id, "amount": amount, "kind": "transfer", "counterparty": counterparty, "note": "for the ice", "at": at,
+        })
+    };
+    assert_eq!(bank.entries("a", 1).await[0], entry(usd(-200), "b #2"));
+    assert_eq!(bank.entries("b #2", 1).await, [entry(usd(200), "a")]);
+}
+
+#[tokio::test]
+async fn everything_may_go_and_not_a_cent_more() {
+    let bank = Bank::open(&["a", "b", "c"]).await;
+    bank.pay_in("a", &usd(500)).await;
+    let more = bank.send(transfer("a", "b", &usd(501), "k")).await;
+    assert_eq!((more.status, more.code()), (409, Some("insufficient_funds")));
+    assert_eq!((bank.balance("a").await, bank.balance("b").await), (500, 0));
+    assert_eq!(bank.send(transfer("a", "b", &usd(500), "k")).await.status, 201, "a refusal does not use up its key");
+    assert_eq!((bank.balance("a").await, bank.balance("b").await), (0, 500));
+    for from in ["a", "c"] {
+        let empty = bank.send(transfer(from, "b", &usd(1), "k2")).await;
+        assert_eq!((empty.status, empty.code()), (409, Some("insufficient_funds")), "{from} has nothing");
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_is_not_there_is_told_from_one_with_too_little() {
+    let bank = Bank::open(&["a", "gone"]).await;
+    bank.pay_in("a", &usd(10)).await;
+    bank.pay_in("gone", &usd(10)).await;
+    bank.leave("gone").await;
+    for (from, to, amount, pointers) in [
+        ("a", "nobody", 5, vec!["/to"]),
+        ("a", "nobody", 50, vec!["/to"]),
+        ("nobody", "a", 5, vec!["/from"]),
+        ("nobody", "noone", 5, vec!["/from", "/to"]),
+        ("gone", "a", 5, vec!["/from"]),
+        ("a", "gone", 5, vec!["/to"]),
+    ] {
+        let answer = bank.send(transfer(from, to, &usd(amount), "k")).await;
+        assert_eq!((answer.status, answer.code()), (404, Some("account_not_found")), "{from} to {to}");
+        assert_eq!(answer.pointers(), pointers, "{from} to {to}");
+    }
+    assert_eq!(bank.balance("a").await, 10);
+}
+
+#[tokio::test]
+async fn money_of_another_currency_is_refused_on_either_side() {
+    let bank = Bank::open(&["dollars", "euros", "new"]).await;
+    bank.pay_in("dollars", &usd(10)).await;
+    bank.pay_in("euros", &euros(10)).await;
+    for (from, to, amount) in [
+        ("dollars", "new", euros(1)),
+        ("dollars", "euros", usd(1)),
+        ("dollars", "euros", euros(1)),
+        ("dollars", "euros", usd(99)),
+    ] {
+        let answer = bank.send(transfer(from, to, &amount, "k")).await;
+        assert_eq!((answer.status, answer.code()), (422, Some("invalid_body")), "{amount} from {from} to {to}");
+        assert_eq!(answer.pointers(), ["/amount/currency"], "{amount} from {from} to {to}");
+    }
+    assert_eq!(bank.send(transfer("euros", "new", &euros(4), "k")).await.status, 201, "opened in its first currency");
+    let back = bank.send(transfer("new", "dollars", &euros(4), "k")).await;
+    assert_eq!((back.status, back.pointers()), (422, vec!["/amount/currency"]));
+    assert_eq!([bank.balance("dollars").await, bank.balance("euros").await, bank.balance("new").await], [10, 6, 4]);
+}
+
+#[tokio::test]
+async fn a_wallet_takes_what_it_has_room_for_and_not_a_cent_more() {
+    let bank = Bank::open(&["a", "b"]).await;
+    for customer in ["a", "b"] {
+        bank.pay_in(customer, &usd(100)).await;
+    }
+    bank.set("WALLET#b", "WALLET", "amount", AttributeValue::N((MAX_BALANCE - 5).to_string())).await;
+    let beyond = bank.send(transfer("a", "b", &usd(6), "k")).await;
+    assert_eq!((beyond.status, beyond.code()), (422, Some("invalid_body")));
+    assert_eq!(beyond.pointers(), ["/amount/amount"]);
+    assert_eq!(bank.balance("a").await, 100);
+    assert_eq!(bank.send(transfer("a", "b", &usd(5), "k")).await.status, 201);
+    let full = bank.send(balance_of("b").customer("b")).await;
+    assert_eq!(full.body["balance"], usd(MAX_BALANCE));
+}
+
+#[tokio::test]
+async fn a_transfer_that_cannot_be_is_refused_field_by_field() {
+    let bank = Bank::open(&["a", "b"]).await;
+    let (a, b) = (json!("a"), json!("b"));
+    for (call, pointers) in [
+        (body(&a, &a, &usd(1)), vec!["/to"]),
+        (body(&a, &b, &usd(0)), vec!["/amount/amount"]),
+        (body(&a, &b, &usd(-1)), vec!["/amount/amount"]),
+        (body(&a, &b, &usd(1_000_000_000_001)), vec!["/amount/amount"]),
+        (body(&json!(""), &json!(7), &Value::Null), vec!["/from", "/to", "/amount"]),
+        (
+            body(&json!("a\u{7}"), &json!("x".repeat(129)), &json!({})),
+            vec!["/from", "/to", "/amount/amount", "/amount/currency"],
+        ),
+    ] {
+        let answer = bank.send(call).await;
+        assert_eq!((answer.status, answer.code(), answer.pointers()), (422, Some("invalid_body"), pointers));
+    }
+    let keyless = json!({ "from": "a", "to": "b", "amount": usd(1) });
+    let keyless = bank.send(Call::new("POST /v1/transfers").json(&keyless).customer("a")).await;
+    assert_eq!(keyless.code(), Some("idempotency_key_missing"));
+}
+
+#[tokio::test]
+async fn a_repetition_gets_the_first_answer_byte_for_byte_and_moves_nothing() {
+    let bank = Bank::open(&["a", "b"]).await;
+    bank.pay_in("a", &usd(500)).await;
+    let call = transfer("a", "b", &usd(500), "k");
+    let first = bank.raw(&call).await;
+    assert_eq!(first.status_code, 201);
+    let again = bank.raw(&call).await;
+    assert_eq!((again.status_code, &again.body), (201, &first.body), "although there is nothing left");
+    for name in ["location", "etag", "content-type"] {
+        assert_eq!(again.headers[name], first.headers[name]);
+    }
+    assert_eq!(
+        (first.headers.get("idempotency-replayed"), again.headers["idempotency-replayed"].as_bytes()),
+        (None, &b"true"[..])
+    );
+    for other in [transfer("a", "b", &usd(499), "k"), transfer("a", "nobody", &usd(500), "k")] {
+        let other = bank.send(other).await;
+        assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
+    }
+    assert_eq!((bank.balance("a").await, bank.balance("b").await), (0, 500));
+    // Staff's key of the same name is another.
+    let staffs = json!({ "from": "b", "to": "a", "amount": usd(500) });
+    let staffs = Call::new("POST /v1/transfers").header("idempotency-key", "k").json(&staffs).staff("a-colleague");
+    assert_eq!(bank.send(staffs).await.status, 201);
+    bank.leave("b").await;
+    assert_eq!(bank.raw(&call).await.body, first.body, "also when the account is gone and the money is back");
+    assert_eq!(bank.balance("a").await, 500);
+}

@@ -1,0 +1,113 @@
+//! How many records of a stream are asked for at once.
+//!
+//! DynamoDB ends a page of records at 1 MB. The engine ends it at 1,000 records, which may be 800 MB: so the proxy asks
+//! it for fewer until they fit, and remembers how many did.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+/// What a page holds at most, unless it is a single record.
+pub(super) const MAX_PAGE: usize = 1 << 20;
+/// What is asked for at first: few enough for a page of the largest records to be made in vain.
+const FIRST: u64 = 128;
+/// What DynamoDB gives at most, and without being asked for a number.
+const MOST: u64 = 1000;
+/// No record is smaller: a page of less for each record that was asked for is not a full one.
+const SMALLEST_RECORD: u64 = 256;
+
+/// The number of records that is asked for next.
+pub(super) struct Pages(AtomicU64);
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self(AtomicU64::new(FIRST))
+    }
+}
+
+impl Pages {
+    /// What to ask for when somebody wants so many.
+    pub(super) fn limit(&self, wanted: u64) -> u64 {
+        self.0.load(Ordering::Relaxed).min(wanted).max(1)
+    }
+
+    /// So many did not fit. Gives the next number to try.
+    pub(super) fn too_many(&self, limit: u64) -> u64 {
+        let fewer = (limit / 2).max(1);
+        self.0.store(fewer, Ordering::Relaxed);
+        fewer
+    }
+
+    /// So many made a page of this size. More are asked for next time when it was a full one with much room left.
+    pub(super) fn fitted(&self, limit: u64, size: usize) {
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let room = u64::try_from(MAX_PAGE / 4).unwrap_or(u64::MAX);
+        if size >= limit.saturating_mul(SMALLEST_RECORD) && size <= room {
+            self.0.fetch_max(limit.saturating_mul(2).min(MOST), Ordering::Relaxed);
+        }
+    }
+}
+
+/// A request for records.
+pub(super) struct Request {
+    body: Map<String, Value>,
+    /// How many are wanted.
+    pub(super) wanted: u64,
+}
+
+impl Request {
+    /// `None` for what only the table can refuse.
+    pub(super) fn read(body: &[u8]) -> Option<Self> {
+        let body: Map<String, Value> = serde_json::from_slice(body).ok()?;
+        let wanted = match body.get("Limit") {
+            None | Some(Value::Null) => MOST,
+            Some(limit) => limit.as_u64().filter(|limit| (1..=MOST).contains(limit))?,
+        };
+        Some(Self { body, wanted })
+    }
+
+    /// The same for at most `limit` records.
+    pub(super) fn with(&mut self, limit: u64) -> Bytes {
+        self.body.insert("Limit".to_owned(), limit.into());
+        Bytes::from(serde_json::to_vec(&self.body).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn fewer_are_asked_for_until_they_fit_and_more_again_when_pages_are_full_and_small() {
+        let pages = Pages::default();
+        assert_eq!((pages.limit(1000), pages.limit(5)), (128, 5));
+        assert_eq!((pages.too_many(128), pages.too_many(64), pages.too_many(1)), (64, 32, 1));
+        assert_eq!(pages.limit(1000), 1);
+        pages.fitted(1, 100);
+        assert_eq!(pages.limit(1000), 1, "an empty page says nothing");
+        pages.fitted(1, MAX_PAGE);
+        assert_eq!(pages.limit(1000), 1);
+        (0..20).for_each(|_| pages.fitted(pages.limit(1000), 256_000));
+        assert_eq!(pages.limit(1000), 1000);
+    }
+
+    #[test]
+    fn a_limit_that_dynamodb_refuses_is_left_to_the_table() {
+        for (body, wanted) in [
+            (r#"{"ShardIterator":"i"}"#, Some(1000)),
+            (r#"{"Limit":7}"#, Some(7)),
+            (r#"{"Limit":0}"#, None),
+            (r#"{"Limit":1001}"#, None),
+            (r#"{"Limit":"7"}"#, None),
+            ("[]", None),
+        ] {
+            assert_eq!(Request::read(body.as_bytes()).map(|request| request.wanted), wanted, "{body}");
+        }
+        let mut request = Request::read(br#"{"ShardIterator":"i","Limit":9}"#).unwrap();
+        let sent: Value = serde_json::from_slice(&request.with(3)).unwrap();
+        assert_eq!(sent, json!({"ShardIterator": "i", "Limit": 3}));
+    }
+}

@@ -1,0 +1,50 @@
+//! `GET /_local/failures` and `POST /_local/failures/redrive`: what the subscribers of the bus gave up.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use emulators::Page;
+use event_bus::GivenUp;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::Control;
+use super::paging::{self, PAGE, Parameters};
+use super::problem::Problem;
+
+/// A page of the messages in dead-letter queues, queue by queue, oldest first.
+pub(super) async fn list(
+    State(control): State<Arc<Control>>,
+    Query(parameters): Query<Parameters>,
+) -> Result<Json<Value>, Problem> {
+    let after = parameters.after()?;
+    let all = control.subscribers.failures();
+    let total = u64::try_from(all.len()).unwrap_or(u64::MAX);
+    let skipped = usize::try_from(after).unwrap_or(usize::MAX);
+    let items: Vec<GivenUp> = all.into_iter().skip(skipped).take(PAGE).collect();
+    let next = after.saturating_add(u64::try_from(items.len()).unwrap_or(u64::MAX));
+    let page = Page { items, next, more: next < total };
+    Ok(Json(paging::answer(page, |given_up| failure(&control, given_up))))
+}
+
+/// Puts all of them back to the queue or function that they were meant for.
+pub(super) async fn redrive(State(control): State<Arc<Control>>) -> Json<Value> {
+    Json(json!({"redriven": control.subscribers.redrive().await}))
+}
+
+fn failure(control: &Control, given_up: GivenUp) -> Value {
+    let message = given_up.message;
+    let body = serde_json::from_str(&message.body).unwrap_or(Value::String(message.body));
+    json!({
+        "queue": control.subscribers.name(&given_up.queue),
+        "for": control.subscribers.name(&given_up.to),
+        "message": {
+            "id": message.id,
+            "sent": OffsetDateTime::from(message.sent).format(&Rfc3339).ok(),
+            "receive_count": message.receive_count,
+            "body": body,
+        },
+    })
+}

@@ -1,0 +1,24 @@
+//! A stream that cannot be read for a while.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Function, MemoryStream, drain, mapping, only, settings, start};
+use stream_poller::SourceError;
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_cannot_be_read_says_so_until_it_can_and_is_not_drained() {
+    let stream = MemoryStream::new();
+    let function = Function::willing();
+    let away = SourceError::Unavailable("away".to_owned());
+    (0..5).for_each(|_| stream.trouble(away.clone()));
+    stream.insert([1]);
+    let poller = start(&stream, vec![mapping(settings(), &function)]).await;
+    tokio::time::timeout(Duration::from_secs(1), poller.drained()).await.unwrap_err();
+    let progress = only(&poller);
+    assert_eq!((progress.pending, progress.shards[0].trouble.clone()), (0, Some(away)));
+    drain(&poller).await;
+    assert_eq!((only(&poller).delivered, only(&poller).shards[0].trouble.clone()), (1, None));
+}

@@ -1,0 +1,77 @@
+//! Schedules: functions that are invoked from time to time.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use crate::TemplateError;
+use crate::section::Section;
+
+/// A function's event of type `Schedule`: a rule of EventBridge that invokes it at a rate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// Logical id of the function.
+    pub function: String,
+    /// Name of the event in the function's `Events`.
+    pub event: String,
+    /// How often it is invoked.
+    pub every: Duration,
+    /// Whether it is switched on.
+    pub enabled: bool,
+    /// What it is invoked with; `None` for EventBridge's own event.
+    pub input: Option<Json>,
+}
+
+impl Schedule {
+    /// The rule that SAM makes of it.
+    #[must_use]
+    pub fn rule(&self) -> String {
+        format!("{}{}", self.function, self.event)
+    }
+}
+
+/// What EventBridge's rate expressions count in, as they are written for one and for several.
+const UNITS: [(&str, &str, u64); 3] = [("minute", "minutes", 60), ("hour", "hours", 60 * 60), ("day", "days", 86_400)];
+/// The most of a unit. A rule of years is a mistake.
+const MOST: u64 = 10_000;
+
+pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Schedule, TemplateError> {
+    // Retries and a dead-letter queue of the rule would be skipped in silence here, so they are refused.
+    settings.only(&["Schedule", "Name", "Description", "Enabled", "State", "Input"])?;
+    let expression = settings.require("Schedule")?;
+    let enabled = match (settings.get("Enabled")?, settings.get("State")?) {
+        (Some(_), Some(state)) => return Err(state.error("Enabled or State belongs here, not both")),
+        (Some(enabled), None) => enabled.flag()?,
+        (None, Some(state)) => match state.text()?.as_str() {
+            "ENABLED" => true,
+            "DISABLED" => false,
+            other => return Err(state.error(format!("ENABLED or DISABLED belongs here, not {other}"))),
+        },
+        (None, None) => true,
+    };
+    let input = match settings.get("Input")? {
+        Some(input) => {
+            let json = serde_json::from_str(&input.text()?);
+            Some(json.map_err(|error| input.error(format!("the input is not JSON: {error}")))?)
+        }
+        None => None,
+    };
+    let text = expression.text()?;
+    let every = rate(&text).map_err(|message| expression.error(message))?;
+    Ok(Schedule { function: function.to_owned(), event: event.to_owned(), every, enabled, input })
+}
+
+/// How long `rate(<n> <unit>)` is. One is singular and several are plural, or EventBridge refuses it.
+fn rate(text: &str) -> Result<Duration, String> {
+    if text.starts_with("cron(") {
+        return Err(format!("{text}: cron expressions are not run here, only rate(<n> minutes), hours or days"));
+    }
+    let wrong = || format!("rate(<n> minutes), hours or days belongs here, not {text}");
+    let inner = text.strip_prefix("rate(").and_then(|rest| rest.strip_suffix(')')).ok_or_else(wrong)?;
+    let (number, unit) = inner.split_once(' ').ok_or_else(wrong)?;
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+    let number = number.parse().ok().filter(|number| digits && (1..=MOST).contains(number)).ok_or_else(wrong)?;
+    let fits = |(one, many, _): &&(&str, &str, u64)| unit == if number == 1 { *one } else { *many };
+    let (_, _, seconds) = UNITS.iter().find(fits).ok_or_else(wrong)?;
+    Ok(Duration::from_secs(number * seconds))
+}

@@ -1,0 +1,59 @@
+//! Schedules.
+
+use super::*;
+
+fn with_schedule(settings: &str) -> Result<Schedule, TemplateError> {
+    let event = format!("Tidy: {{Type: Schedule, Properties: {{{settings}}}}}\n        Read:");
+    Ok(small("Read:", &event)?.schedules.remove(0))
+}
+
+#[test]
+fn a_schedule_is_on_and_has_eventbridges_own_event_unless_said() {
+    let schedule = with_schedule("Schedule: rate(5 minutes)").unwrap();
+    assert_eq!((schedule.function.as_str(), schedule.event.as_str()), ("One", "Tidy"));
+    assert_eq!((schedule.every, schedule.enabled, &schedule.input), (Duration::from_secs(300), true, &None));
+    assert_eq!(schedule.rule(), "OneTidy");
+    let fed = with_schedule("Schedule: rate(1 day), Name: tidy, Description: d, Input: '{\"deep\": true}'").unwrap();
+    assert_eq!((fed.every, fed.input), (Duration::from_secs(86_400), Some(json!({"deep": true}))));
+    for (settings, enabled) in
+        [("Enabled: false", false), ("Enabled: true", true), ("State: DISABLED", false), ("State: ENABLED", true)]
+    {
+        let schedule = with_schedule(&format!("Schedule: rate(2 hours), {settings}")).unwrap();
+        assert_eq!((schedule.every, schedule.enabled), (Duration::from_secs(7200), enabled), "{settings}");
+    }
+}
+
+#[test]
+fn what_eventbridge_would_refuse_or_this_system_would_skip_is_refused_with_its_place() {
+    for (settings, expected) in [
+        ("Schedule: rate(1 minutes)", "belongs here, not rate(1 minutes)"),
+        ("Schedule: rate(2 minute)", "belongs here, not rate(2 minute)"),
+        ("Schedule: rate(0 minutes)", "belongs here, not rate(0 minutes)"),
+        ("Schedule: rate(+2 minutes)", "belongs here, not rate(+2 minutes)"),
+        ("Schedule: rate(30 seconds)", "rate(<n> minutes), hours or days belongs here"),
+        ("Schedule: rate(99999 days)", "belongs here, not rate(99999 days)"),
+        ("Schedule: 'cron(0 12 * * ? *)'", "cron expressions are not run here"),
+        ("Schedule: every minute", "belongs here, not every minute"),
+        ("Description: d", "Schedule is missing"),
+        ("Schedule: rate(1 minute), Input: '{'", "the input is not JSON"),
+        ("Schedule: rate(1 minute), Enabled: maybe", "true or false belongs here, not maybe"),
+        ("Schedule: rate(1 minute), State: 'ON'", "ENABLED or DISABLED belongs here, not ON"),
+        ("Schedule: rate(1 minute), Enabled: true, State: ENABLED", "not both"),
+        ("Schedule: rate(1 minute), RetryPolicy: {MaximumRetryAttempts: 1}", "RetryPolicy: this property is not known"),
+    ] {
+        let error = with_schedule(settings).unwrap_err();
+        assert!(error.to_string().contains(expected), "{settings} gave {error}");
+        assert!(error.line().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn the_real_janitor_comes_by_every_minute_and_is_done_before_the_next() {
+    let template = real();
+    let [schedule] = &template.schedules[..] else { panic!("{:?}", template.schedules) };
+    assert_eq!((schedule.function.as_str(), schedule.rule().as_str()), ("Janitor", "JanitorMinute"));
+    assert!(schedule.enabled && schedule.input.is_none());
+    let janitor = template.function("Janitor").unwrap();
+    assert!(janitor.timeout < schedule.every);
+    assert_eq!(janitor.asynchronous.maximum_retries, 0, "it comes by again");
+}

@@ -1,0 +1,225 @@
+//! A system that is killed and started again on the same data: what its subscribers had not done is done.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+const BODEGA: &str = env!("CARGO_BIN_EXE_bodega");
+
+/// A folder of the test's own, gone with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        Self(std::env::temp_dir().join(format!("bodega-restart-{:016x}", fastrand::u64(..))))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// A running system. Dropping it kills it: nothing of it is told.
+struct Running {
+    child: Child,
+    url: String,
+    staff: String,
+    http: Client,
+}
+
+impl Running {
+    fn start(data: &Path) -> Self {
+        let mut command = Command::new(BODEGA);
+        command.args(["--port", "0", "--quiet", "--log", "off", "--data"]).arg(data);
+        command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("ready: ").unwrap().to_owned();
+        let token = Command::new(BODEGA).args(["token", "--sub", "s", "--group", "staff", "--data"]).arg(data).output();
+        let staff = String::from_utf8(token.unwrap().stdout).unwrap().trim().to_owned();
+        Self { child, url, staff, http: Client::new() }
+    }
+
+    async fn call(&self, method: Method, path: &str, header: (&str, &str), body: &Value) -> (u16, Value) {
+        let call = self.http.request(method, format!("{}{path}", self.url)).bearer_auth(&self.staff);
+        let answer = call.header(header.0, header.1).json(body).send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+    }
+
+    async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        self.call(Method::POST, path, ("x-none", ""), &body).await
+    }
+
+    async fn items(&self, path: &str) -> Vec<Value> {
+        let (status, page) = self.call(Method::GET, path, ("x-none", ""), &Value::Null).await;
+        assert_eq!((status, &page["next_cursor"]), (200, &Value::Null), "{path}: {page}");
+        page["items"].as_array().unwrap().clone()
+    }
+
+    async fn fault(&self, function: &str, kind: &str) {
+        let fault = json!({"target": format!("function:{function}"), "kind": kind});
+        assert_eq!(self.post("/_local/faults", fault).await.0, 204);
+    }
+
+    async fn drained(&self) -> Value {
+        let (status, drained) = self.post("/_local/drain", Value::Null).await;
+        assert_eq!(status, 200, "{drained}");
+        drained
+    }
+
+    /// Places an order and pays it.
+    async fn paid_order(&self) -> String {
+        let tea = json!({
+            "id": "tea", "name": "Tea", "brand": "Leaf", "category_path": ["Drinks"],
+            "price": {"amount": 349, "currency": "USD"}, "stock": 50,
+        });
+        assert_eq!(self.post("/v1/products", tea).await.0, 201);
+        let ann = json!({"id": "ann", "email": "ann@example.com", "username": "ann", "name": "Ann"});
+        assert_eq!(self.post("/v1/customers", ann).await.0, 201);
+        let order = json!({"customer_id": "ann", "lines": [{"product_id": "tea", "quantity": 1}]});
+        let placed = self.call(Method::POST, "/v1/orders", ("idempotency-key", "1"), &order).await;
+        assert_eq!(placed.0, 201, "{}", placed.1);
+        let id = placed.1["id"].as_str().unwrap().to_owned();
+        let path = format!("/v1/orders/{id}/status");
+        let paid = self.call(Method::POST, &path, ("if-match", "\"1\""), &json!({"to": "paid"})).await;
+        assert_eq!(paid.0, 200, "{}", paid.1);
+        id
+    }
+
+    /// The orders that have a picking station.
+    async fn picked(&self) -> Vec<String> {
+        let (_, page) = self.call(Method::GET, "/v1/picking", ("x-none", ""), &Value::Null).await;
+        let jobs = page["jobs"].as_array().unwrap();
+        jobs.iter().map(|job| job["order_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    async fn subjects(&self) -> Vec<String> {
+        let mails = self.items("/_local/mail").await;
+        let mut subjects: Vec<String> = mails.iter().map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect();
+        subjects.sort();
+        subjects
+    }
+
+    /// The types of the events of orders.
+    async fn events(&self) -> Vec<String> {
+        let events = self.items("/_local/events").await;
+        events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn told(order: &str) -> [String; 2] {
+    [format!("Your order {order}"), format!("Your order {order} is paid")]
+}
+
+#[tokio::test]
+async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the_next_one() {
+    let folder = Folder::new();
+    let first = Running::start(&folder.0);
+    first.fault("Fulfilment", "throttle").await;
+    first.fault("Notifier", "throttle").await;
+    let order = first.paid_order().await;
+    // The consumer is through with its records; the subscribers take nothing.
+    let mut message = String::new();
+    for _ in 0..60 {
+        let (status, waiting) = first.post("/_local/drain?timeout_s=1", Value::Null).await;
+        assert_eq!(status, 504, "{waiting}");
+        message = waiting["message"].as_str().unwrap().to_owned();
+        if message.contains(": 0 records") && first.events().await.len() == 2 {
+            break;
+        }
+    }
+    assert!(message.contains(": 0 records and 2 deliveries"), "{message}");
+    assert!(first.subjects().await.is_empty() && first.picked().await.is_empty());
+    drop(first);
+
+    let second = Running::start(&folder.0);
+    second.drained().await;
+    assert_eq!((second.picked().await, second.subjects().await), (vec![order.clone()], told(&order).to_vec()));
+    drop(second);
+
+    // Nothing is left to do for a third one, and what was published and sent is still shown.
+    let third = Running::start(&folder.0);
+    assert_eq!(third.drained().await.get("failures"), None);
+    assert_eq!(third.events().await, ["OrderPlaced", "OrderStatusChanged"]);
+    assert_eq!(third.subjects().await, told(&order));
+}
+
+#[tokio::test]
+async fn what_subscribers_gave_up_is_shown_over_a_restart_and_done_when_it_is_put_back() {
+    let folder = Folder::new();
+    let first = Running::start(&folder.0);
+    assert!(first.items("/_local/failures").await.is_empty());
+    assert_eq!(first.post("/_local/failures/redrive", Value::Null).await, (200, json!({"redriven": 0})));
+    first.fault("Notifier", "error").await;
+    let order = first.paid_order().await;
+    assert_eq!(first.drained().await["failures"], 2);
+    let failures = first.items("/_local/failures").await;
+    for failure in &failures {
+        assert_eq!((&failure["queue"], &failure["for"]), (&json!("NotifierFailures"), &json!("Notifier")));
+        assert_eq!(failure["message"]["body"]["requestContext"]["condition"], "RetriesExhausted", "{failure}");
+    }
+    drop(first);
+
+    let second = Running::start(&folder.0);
+    assert_eq!(second.drained().await["failures"], 2);
+    assert_eq!(second.items("/_local/failures").await, failures);
+    assert!(second.subjects().await.is_empty());
+    assert_eq!(second.post("/_local/failures/redrive", Value::Null).await, (200, json!({"redriven": 2})));
+    assert_eq!(second.drained().await.get("failures"), None);
+    assert_eq!(second.subjects().await, told(&order));
+    assert!(second.items("/_local/failures").await.is_empty());
+}
+
+/// A page of the largest items is far less than a thousand of them.
+#[tokio::test]
+async fn a_stream_of_large_records_that_nobody_has_read_is_read_at_the_next_start() {
+    const ITEMS: usize = 60;
+    let folder = Folder::new();
+    let first = Running::start(&folder.0);
+    first.fault("StreamSearch", "throttle").await;
+    first.fault("StreamEvents", "throttle").await;
+    let (_, environment) = first.call(Method::GET, "/_local/environment", ("x-none", ""), &Value::Null).await;
+    let text = "x".repeat(390_000);
+    for number in 0..ITEMS {
+        let id = format!("big-{number:02}");
+        let item = json!({
+            "PK": {"S": format!("PRODUCT#{id}")}, "SK": {"S": "PRODUCT"}, "entity": {"S": "Product"},
+            "version": {"N": "1"}, "rev": {"N": "1"}, "born": {"S": "01a1fefc-eda8-72a1-8462-9bcc551cd51e"},
+            "created_at": {"S": "2026-01-01T00:00:00.000Z"}, "updated_at": {"S": "2026-01-01T00:00:00.000Z"},
+            "id": {"S": id}, "name": {"S": "Big"}, "brand": {"S": "b"}, "category_path": {"L": [{"S": "A"}]},
+            "price": {"M": {"amount": {"N": "1"}, "currency": {"S": "USD"}}}, "summary": {"S": text},
+        });
+        let put = first
+            .http
+            .post(environment["AWS_ENDPOINT_URL_DYNAMODB"].as_str().unwrap())
+            .header("content-type", "application/x-amz-json-1.0")
+            .header("x-amz-target", "DynamoDB_20120810.PutItem")
+            .header("x-amz-date", "20260101T000000Z")
+            .header("authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+            .body(json!({"TableName": environment["TABLE_NAME"], "Item": item}).to_string());
+        let answer = put.send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+    }
+    drop(first);
+
+    let second = Running::start(&folder.0);
+    second.drained().await;
+    let indexed = second.items("/_local/index/products").await;
+    assert_eq!(indexed.len(), ITEMS);
+    assert!(second.items("/_local/quarantine").await.is_empty());
+}

@@ -1,0 +1,179 @@
+//! Case 36 for the other sinks: a replay of what bus, audit and derived data did not take.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use bus::{Event, Outcome};
+use futures::future::BoxFuture;
+use key_schema::item::{Item, Stored};
+use key_schema::order::{Order, OrderLine, OrderStatus};
+use key_schema::session::Session;
+use ops::OpsError;
+use ops::redrive::{Present, Sinks, names, replay};
+use search_index::Collection;
+use serde_json::{Value, json};
+use stream::audit::Audit;
+use stream::bus::Bus;
+use stream::consumer::Consumer;
+use stream::derived::Derived;
+use stream::ports::Publisher;
+use stream::search::Search;
+use stream::sink::Sink;
+use stream::transitions::Rules;
+
+use crate::bucket::Bucket;
+use crate::redrive::{aside, given_up};
+use crate::shop::{Nowhere, Shop, deliver_to};
+use crate::things::{image, modify, order, remove, with_meta};
+
+/// A bus that takes everything.
+#[derive(Clone, Default)]
+struct Published(Arc<Mutex<Vec<String>>>);
+
+impl Publisher for Published {
+    fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Outcome>> {
+        self.0.lock().unwrap().extend(events.iter().map(|event| event.id.as_str().to_owned()));
+        Box::pin(async { events.iter().map(|_| Outcome::Published).collect() })
+    }
+}
+
+/// Every sink as a function has it, but for the bus behind it.
+struct AllSinks<'s> {
+    shop: &'s Shop,
+    archive: &'s Bucket,
+    published: Published,
+}
+
+impl Sinks for AllSinks<'_> {
+    fn search(&self) -> BoxFuture<'_, Result<Present, OpsError>> {
+        Box::pin(async { Ok(Present::new(self.shop.search.clone(), self.shop.items.clone())) })
+    }
+
+    fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>> {
+        Box::pin(async move {
+            let table = Arc::new(self.shop.table.table());
+            let rules = Rules { table: self.shop.table.name().to_owned(), stock_low: 10 };
+            Ok(match name {
+                "bus" => Box::new(Bus::new(table, self.published.clone(), rules)) as Box<dyn Sink>,
+                "audit" => Box::new(Audit::new(table, Arc::new(self.archive.store.clone()), 2)),
+                _ => Box::new(Derived::new(table, 2)),
+            })
+        })
+    }
+}
+
+/// What all sinks together have made: table, archive, bus, index.
+#[derive(Debug, PartialEq)]
+struct State {
+    table: BTreeMap<String, Value>,
+    archive: Vec<String>,
+    published: Vec<String>,
+    orders: Vec<(String, u64)>,
+}
+
+impl AllSinks<'_> {
+    async fn consumer(&self) -> Consumer {
+        let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(Search::open(self.shop.search.clone()).await)];
+        for name in ["bus", "audit", "derived"] {
+            sinks.push(self.open(name).await.unwrap());
+        }
+        Consumer::new(sinks, Box::new(Nowhere), stream::Settings::default())
+    }
+
+    async fn state(&self) -> State {
+        let scan = self.shop.table.client().scan().table_name(self.shop.table.name()).consistent_read(true);
+        let items = scan.send().await.unwrap().items.unwrap_or_default().into_iter();
+        let items = items.map(|item| serde_json::to_value(Item::from(item)).unwrap());
+        let published = self.published.0.lock().unwrap().clone();
+        State {
+            table: items.map(|item| (format!("{} {}", item["PK"], item["SK"]), item)).collect(),
+            archive: self.archive.names().await,
+            published,
+            orders: self.shop.found(Collection::Orders).await,
+        }
+    }
+}
+
+impl State {
+    fn of_entity(&self, entity: &str) -> Vec<&Value> {
+        self.table.values().filter(|item| item["entity"]["S"] == entity).collect()
+    }
+}
+
+fn placed(order: &Stored<Order>) -> Value {
+    let mut record = modify(1, order);
+    record["eventName"] = "INSERT".into();
+    record["dynamodb"].as_object_mut().unwrap().remove("OldImage");
+    record
+}
+
+fn moved(sequence: u64, old: &Stored<Order>, new: &Stored<Order>) -> Value {
+    let mut record = modify(sequence, new);
+    record["dynamodb"]["OldImage"] = image(old);
+    record
+}
+
+fn expired() -> Value {
+    let session = Session {
+        id: "s1".parse().unwrap(),
+        customer_id: "c1".parse().unwrap(),
+        expires_at: "2017-01-01T11:00:00.000Z".parse().unwrap(),
+        device: "Laptop".into(),
+    };
+    let mut record = remove(3, &with_meta(session, 1));
+    record["userIdentity"] = json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"});
+    record
+}
+
+#[tokio::test]
+async fn case_36_a_redrive_of_bus_audit_and_derived_data_after_a_newer_update_leaves_the_newer_and_a_second_one_the_same_state()
+ {
+    let (shop, bucket, archive) = (Shop::open().await, Bucket::open().await, Bucket::open().await);
+    let sinks = AllSinks { shop: &shop, archive: &archive, published: Published::default() };
+    let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1), order("o1", OrderStatus::Cancelled, 2));
+    for line in [1, 2] {
+        let line = OrderLine {
+            order_id: "o1".parse().unwrap(),
+            line,
+            product_id: "p1".parse().unwrap(),
+            name: "Ice".into(),
+            quantity: 3,
+            unit_price: pending.total,
+            total: pending.total,
+            expires_at: None,
+        };
+        shop.put(&with_meta(line, 1)).await;
+    }
+    // That it was placed was set aside; that it was cancelled was taken.
+    shop.put(&cancelled).await;
+    deliver_to(&sinks.consumer().await, &[moved(2, &pending, &cancelled)]).await;
+    let before = sinks.state().await;
+    assert_eq!((before.published.len(), before.archive.len()), (1, 0));
+
+    let mut after = None;
+    for round in 0..2 {
+        for sink in ["bus", "audit", "derived"] {
+            bucket.put(&format!("quarantine/2017-01-01/e1-{sink}.json"), &aside(sink, &placed(&pending)));
+        }
+        let batch = [placed(&pending), moved(2, &pending, &cancelled), expired()];
+        bucket.put("aws/lambda/mapping/batch", &given_up("shop-StreamEvents-1", &batch));
+        let names = names(&bucket.store).await.unwrap();
+        let replayed = replay(&bucket.store, &sinks, &names).await.unwrap();
+        assert_eq!((replayed.objects, replayed.records, replayed.is_complete()), (4, 6, true), "{replayed}");
+
+        let state = sinks.state().await;
+        assert_eq!(state.orders, [("o1".to_owned(), 2)]);
+        let sales = state.of_entity("Sale");
+        assert_eq!(sales.len(), 2);
+        for sale in sales {
+            assert_eq!((&sale["rev"]["N"], &sale["reversed"]), (&json!("2"), &json!({"BOOL": true})), "the newer wins");
+        }
+        let sold: Vec<&Value> = state.of_entity("ProductSales").iter().map(|sold| &sold["quantity"]["N"]).collect();
+        assert!(sold.iter().all(|quantity| **quantity == json!("0")), "{sold:?}");
+        assert_eq!((state.published.len(), state.archive.len(), state.of_entity("Expiration").len()), (2, 1, 1));
+        match &after {
+            None => after = Some(state),
+            Some(after) => assert_eq!(&state, after, "round {round}"),
+        }
+    }
+}

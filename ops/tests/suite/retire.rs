@@ -1,0 +1,175 @@
+//! An order of more lines than one transaction takes is retired whole, however often the command is stopped.
+
+use std::process::Command;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use key_schema::entity::AnyEntity;
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Stored};
+use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, OrderStatusEvent, Retirement};
+use ops::orders::{RetireOptions, Retired, retire};
+use table::{Table, TransactError};
+
+use crate::shop::Shop;
+use crate::things::{order, with_meta};
+
+const LINES: u64 = 250;
+
+async fn large(shop: &Shop, id: &str) -> Stored<Order> {
+    let mut head = order(id, OrderStatus::Delivered, 5);
+    head.data.line_count = LINES;
+    shop.put(&head).await;
+    for line in 1..=LINES {
+        let data = OrderLine {
+            order_id: head.id.clone(),
+            line,
+            product_id: "p1".parse().unwrap(),
+            name: "Ice".into(),
+            quantity: 1,
+            unit_price: head.total,
+            total: head.total,
+            expires_at: None,
+        };
+        shop.put(&with_meta(data, 1)).await;
+    }
+    shop.put(&with_meta(order::history(&head, OrderStatus::Delivered, head.placed_at, "c1", None), 1)).await;
+    let copy = CustomerOrder {
+        id: head.id.clone(),
+        customer_id: head.customer_id.clone(),
+        placed_at: head.placed_at,
+        reference: None,
+        total: head.total,
+        line_count: LINES,
+        shipped_at: None,
+        status: head.status,
+        carrier: None,
+        tracking: None,
+        expires_at: None,
+    };
+    shop.put(&with_meta(copy, 5)).await;
+    head
+}
+
+type Parts = (Stored<Order>, Vec<Stored<OrderLine>>, Vec<Stored<OrderStatusEvent>>);
+
+async fn parts(table: &Table, id: &str) -> Parts {
+    let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
+    for item in table.query(&order::edit(&id.parse().unwrap()).unwrap()).await.unwrap().items {
+        match item {
+            AnyEntity::Order(order) => head = Some(order),
+            AnyEntity::OrderLine(line) => lines.push(line),
+            AnyEntity::OrderStatusEvent(event) => history.push(event),
+            other => panic!("{other:?}"),
+        }
+    }
+    (head.unwrap(), lines, history)
+}
+
+/// Begins to retire an order as a run does that is stopped after so many transactions.
+async fn broken_off(table: &Table, id: &str, expires_at: Instant, after: usize) {
+    let (head, lines, history) = parts(table, id).await;
+    let retirement = Retirement { order: &head, lines: &lines, history: &history, expires_at, at: Instant::now() };
+    let transactions = order::retire(retirement).unwrap();
+    assert!(transactions.len() > after);
+    for transaction in transactions.iter().take(after) {
+        table.transact(transaction).await.unwrap();
+    }
+}
+
+/// Whether the head has a time to live, and whether it is in its list.
+async fn ends(shop: &Shop, head: &Stored<Order>) -> (bool, bool) {
+    let key = head.key().unwrap();
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let get = shop.table.client().get_item().table_name(shop.table.name()).consistent_read(true);
+    let item =
+        get.key("PK", text(key.pk.as_str())).key("SK", text(key.sk.as_str())).send().await.unwrap().item.unwrap();
+    (item.contains_key("ttl"), item.contains_key("GSI2PK"))
+}
+
+async fn run(table: &Table, before: Instant) -> Retired {
+    let options = RetireOptions { before, grace: Duration::from_secs(86_400), rate: None, dry_run: false };
+    retire(table, &options).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_retired_whole() {
+    for after in 0..3 {
+        let shop = Shop::open().await;
+        let table = shop.table.table();
+        let head = large(&shop, "o1").await;
+        // The stopped run changed the head after this.
+        let before = Instant::now();
+        let expires_at = before.plus_seconds(3_600);
+        broken_off(&table, "o1", expires_at, after).await;
+        assert_eq!(ends(&shop, &head).await, (false, true), "after {after} it can be found and stays");
+
+        let retired = run(&table, before).await;
+        assert_eq!((retired.orders, retired.moved, retired.failed.len()), (1, 0, 0), "after {after}: {retired}");
+        assert_eq!(ends(&shop, &head).await, (true, false));
+        let (head, lines, history) = parts(&table, "o1").await;
+        let date = head.expires_at.unwrap();
+        assert!(after == 0 || date == expires_at, "it keeps the date that it was given first");
+        assert_eq!(lines.len() as u64, LINES);
+        assert!(lines.iter().all(|line| line.expires_at == Some(date)));
+        assert!(history.iter().all(|event| event.expires_at == Some(date)));
+        let copies = table.query(&order::of_customer(&head.customer_id, None, None).unwrap()).await.unwrap().items;
+        assert_eq!(copies[0].expires_at, Some(date));
+
+        assert_eq!(run(&table, Instant::now()).await, Retired::default(), "a second run finds nothing");
+    }
+}
+
+#[tokio::test]
+async fn from_the_first_transaction_on_nobody_moves_a_large_order_and_one_that_moved_before_is_left_alone() {
+    let shop = Shop::open().await;
+    let table = shop.table.table();
+    large(&shop, "o1").await;
+    let (head, lines, history) = parts(&table, "o1").await;
+    let retirement =
+        Retirement { order: &head, lines: &lines, history: &history, expires_at: Instant::MAX, at: Instant::now() };
+    let transactions = order::retire(retirement).unwrap();
+    let returned = || {
+        let step = order::Step {
+            order: &head,
+            lines: &[],
+            to: OrderStatus::Returned,
+            at: Instant::now(),
+            by: "staff",
+            note: None,
+            carrier: None,
+            tracking: None,
+            money: None,
+        };
+        order::advance(step).unwrap()
+    };
+    table.transact(&transactions[0]).await.unwrap();
+    assert!(matches!(table.transact(&returned()).await, Err(TransactError::Refused(_))));
+
+    large(&shop, "o1").await;
+    table.transact(&returned()).await.unwrap();
+    for transaction in &transactions {
+        assert!(matches!(table.transact(transaction).await, Err(TransactError::Refused(_))));
+    }
+    let (head, lines, _) = parts(&table, "o1").await;
+    assert_eq!((head.status, head.expires_at), (OrderStatus::Returned, None));
+    assert!(lines.iter().all(|line| line.expires_at.is_none()), "no line of an order that lives on expires");
+}
+
+#[test]
+fn orders_that_a_record_may_still_tell_of_are_not_retired() {
+    let retire = |days: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.args(["orders", "retire", "--grace", "0", "--dry-run", "--older-than", days]).env_clear();
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for days in ["0", "30"] {
+        let (status, said) = retire(days);
+        assert_eq!(status, Some(2));
+        assert!(said.contains("at least 31 days"), "{said}");
+    }
+    // This far it comes without an environment.
+    let (_, said) = retire("31");
+    assert!(said.contains("TABLE_NAME"), "{said}");
+}

@@ -1,0 +1,31 @@
+//! What cannot be meant so is said before anything is asked or done.
+
+use std::process::Command;
+
+/// The exit status of `ops` without any environment, and what it says.
+fn ops(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_ops")).args(arguments).env_clear().output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn the_address_of_the_local_system_has_a_scheme() {
+    for address in ["127.0.0.1:4110", "localhost:4110", "ftp://localhost", ""] {
+        let (status, said) = ops(&["--local", address, "search", "status"]);
+        assert_eq!(status, Some(2), "{said}");
+        assert!(said.contains("http://127.0.0.1:3000"), "{said}");
+    }
+    // Nobody listens there.
+    assert_eq!(ops(&["--local", "http://127.0.0.1:1", "search", "status"]).0, Some(3));
+}
+
+#[test]
+fn a_name_that_is_of_no_archived_item_is_no_name() {
+    for command in ["show", "restore"] {
+        for name in ["", "quarantine/x.json"] {
+            let (status, said) = ops(&["archive", command, name]);
+            assert_eq!(status, Some(2), "{said}");
+            assert!(said.contains("ops archive list"), "{said}");
+        }
+    }
+}

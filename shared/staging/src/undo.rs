@@ -1,0 +1,95 @@
+//! Undoing an order that was not placed.
+
+use key_schema::entity::AnyEntity;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::order::staged::{self, Claims, UNDONE_AT_ONCE, Unfinished, Work};
+use key_schema::order::{self, Order, OrderLine, OrderStatus, Part};
+use table::{Backoff, Table, TransactError};
+
+use crate::{ATTEMPTS, StagingError, moved};
+
+/// What became of an order that was to be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undone {
+    /// Nothing is left of it.
+    Gone,
+    /// It was placed after all, and stays.
+    Visible,
+}
+
+/// Undoes an order unless it was placed. It may be called again and by several at once.
+///
+/// # Errors
+/// [`StagingError`]; what is left is undone by the next call.
+pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
+    let mut backoff = Backoff::new();
+    for _ in 0..ATTEMPTS {
+        let items = table.query(&order::edit(id)?).await?.items;
+        let (mut head, mut lines) = (None, Vec::new());
+        for item in items {
+            match item {
+                AnyEntity::Order(order) => head = Some(order),
+                AnyEntity::OrderLine(line) => lines.push(line),
+                _ => {}
+            }
+        }
+        // The head goes with the last of the lines.
+        let Some(head) = head else { return Ok(Undone::Gone) };
+        if head.status != OrderStatus::Placing {
+            return Ok(Undone::Visible);
+        }
+        // A reservation was under way while the items were read: what is missing comes to light at the next look.
+        if is_whole(&head, lines.len()) && attempt(table, head, &lines).await? {
+            return Ok(Undone::Gone);
+        }
+        if !backoff.wait().await {
+            break;
+        }
+    }
+    Err(StagingError::Contended)
+}
+
+/// Whether these are all the lines that are reserved.
+fn is_whole(head: &Order, lines: usize) -> bool {
+    match &head.unfinished {
+        Some(Unfinished { work: Work::Placing { lines: reserved, .. }, .. }) => u64::try_from(lines) == Ok(*reserved),
+        _ => false,
+    }
+}
+
+/// Whether it came to its end; otherwise somebody else has moved the order.
+async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<bool, StagingError> {
+    let at = Instant::now();
+    let lines: Vec<&Stored<OrderLine>> = lines.iter().collect();
+    let mut chunks: Vec<&[&Stored<OrderLine>]> = lines.chunks(UNDONE_AT_ONCE).collect();
+    let last = chunks.pop().unwrap_or_default();
+    for chunk in chunks {
+        match table.transact(&staged::undo(&head, chunk, at)?).await {
+            Ok(()) => head = staged::counted(&head, chunk.len(), false),
+            Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        telemetry::crash_point("orders.staged.undone");
+    }
+    let mut claims = Claims { reference: true, idempotency: true };
+    // Each round drops at least one claim, or ends.
+    loop {
+        let refusals = match table.transact(&staged::undo_last(&head, last, claims, at)?).await {
+            Ok(()) => return Ok(true),
+            Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(false),
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(error) => return Err(error.into()),
+        };
+        let other = |part| refusals.iter().any(|refusal| refusal.label == part);
+        let kept = Claims {
+            reference: claims.reference && !other(Part::Reference),
+            idempotency: claims.idempotency && !other(Part::Idempotency),
+        };
+        if kept == claims {
+            return Err(StagingError::Refused(refusals));
+        }
+        claims = kept;
+    }
+}

@@ -1,0 +1,230 @@
+//! A shop with products in stock, one customer, and orders that are too large for one transaction.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+
+use emulators::table::Faults;
+use fixture::TestTable;
+use futures::future::poll_fn;
+use key_schema::customer::{Customer, Tier};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{Born, OrderId, ProductId};
+use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::order::staged::{Unfinished, Work};
+use key_schema::order::{self, Order, OrderLine, OrderStatus};
+use key_schema::product::{self, Stock};
+use key_schema::request::Guarded;
+use staging::{Placing, StagingError, place};
+use table::Table;
+
+const NOW: &str = "2026-11-20T12:00:00.000Z";
+/// What each product has at first.
+pub const STOCK: u64 = 10;
+/// What an order takes of each.
+pub const TAKEN: u64 = 3;
+
+pub struct Shop {
+    test: TestTable,
+    pub table: Table,
+    products: usize,
+}
+
+/// An order on its way.
+pub struct Basket {
+    pub order: Stored<Order>,
+    pub lines: Vec<Stored<OrderLine>>,
+    scope: Scope,
+}
+
+pub fn at(text: &str) -> Instant {
+    text.parse().unwrap()
+}
+
+pub fn product(number: usize) -> ProductId {
+    format!("p{number:03}").parse().unwrap()
+}
+
+fn stored<T: Entity>(data: T) -> Stored<T> {
+    Stored::new(data, Born::new("b1").unwrap(), at(NOW))
+}
+
+impl Shop {
+    pub async fn open(products: usize) -> Self {
+        let test = TestTable::create().await;
+        let shop = Self { table: test.table(), test, products };
+        let customer = Customer {
+            id: "c1".parse().unwrap(),
+            email: "c1@example.com".parse().unwrap(),
+            username: "customer-1".parse().unwrap(),
+            tier: Tier::Bronze,
+            name: "Ada".to_owned(),
+            place: None,
+            addresses: BTreeMap::new(),
+        };
+        shop.put(&stored(customer)).await;
+        for number in 1..=products {
+            shop.stock(number, STOCK, true).await;
+        }
+        shop
+    }
+
+    pub async fn stock(&self, number: usize, available: u64, sellable: bool) {
+        let stock = Stock { product_id: product(number), available, sellable, last_adjustment: None };
+        self.put(&stored(stock)).await;
+    }
+
+    async fn put<T: Entity>(&self, item: &Stored<T>) {
+        let put = self.test.client().put_item().table_name(self.test.name());
+        put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
+    }
+
+    pub async fn remove_customer(&self) {
+        let item = stored(Customer {
+            id: "c1".parse().unwrap(),
+            email: "c1@example.com".parse().unwrap(),
+            username: "customer-1".parse().unwrap(),
+            tier: Tier::Bronze,
+            name: String::new(),
+            place: None,
+            addresses: BTreeMap::new(),
+        });
+        let key = item.key().unwrap();
+        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+        let delete = self.test.client().delete_item().table_name(self.test.name());
+        delete.key("PK", text(key.pk.as_str())).key("SK", text(key.sk.as_str())).send().await.unwrap();
+    }
+
+    pub fn faults(&self) -> &Faults {
+        self.test.faults()
+    }
+
+    /// Another client of the same table.
+    pub fn another(&self) -> Table {
+        self.test.table()
+    }
+
+    /// The first `lines` products, under a number that tells orders apart.
+    pub fn basket(&self, number: u8, lines: usize) -> Basket {
+        let id = OrderId::generate(at(NOW), [number; 10]);
+        let scope = Scope { caller: "c1".to_owned(), key: format!("k{number}") };
+        let line = |line: usize| OrderLine {
+            order_id: id.clone(),
+            line: line as u64,
+            product_id: product(line),
+            name: "Ice".to_owned(),
+            quantity: TAKEN,
+            unit_price: Money::new(129, Currency::USD),
+            total: Money::new(387, Currency::USD),
+            expires_at: None,
+        };
+        let lines: Vec<_> = (1..=lines).map(|number| stored(line(number))).collect();
+        let work = Work::Placing { key: Some(scope.clone()), lines: 0 };
+        let order = Order {
+            id: id.clone(),
+            customer_id: "c1".parse().unwrap(),
+            status: OrderStatus::Placing,
+            placed_at: at(NOW),
+            reference: Some(format!("r{number}").parse().unwrap()),
+            store_id: None,
+            total: Money::new(387 * lines.len() as i64, Currency::USD),
+            line_count: lines.len() as u64,
+            expires_at: None,
+            unfinished: Some(Unfinished { since: at(NOW), work }),
+            invoice_number: None,
+            paid_from_wallet: false,
+            refunded: 0,
+        };
+        Basket { order: stored(order), lines, scope }
+    }
+
+    pub async fn place(&self, table: &Table, basket: &Basket) -> Result<(), StagingError> {
+        let Basket { order, lines, .. } = basket;
+        place(table, Placing { order, lines, by: "c1", claim: Some(basket.claim()), cart: None }).await
+    }
+
+    pub async fn head(&self, id: &OrderId) -> Option<Stored<Order>> {
+        self.table.get(&order::head(id).unwrap()).await.unwrap()
+    }
+
+    /// What each product has, by number.
+    pub async fn available(&self) -> Vec<u64> {
+        let products: Vec<ProductId> = (1..=self.products).map(product).collect();
+        let stocks = self.table.batch_get(&order::staged::available(&products).unwrap()).await.unwrap();
+        stocks
+            .into_iter()
+            .map(|stock| if let Some(AnyEntity::Stock(stock)) = stock { stock.available } else { 0 })
+            .collect()
+    }
+
+    /// Nothing of the order is there, and nobody has lost a piece.
+    pub async fn assert_untouched(&self, basket: &Basket, when: &str) {
+        let left = self.table.query(&order::edit(&basket.order.id).unwrap()).await.unwrap().items;
+        assert!(left.is_empty(), "{when}: {} items are left", left.len());
+        assert_eq!(self.available().await, vec![STOCK; self.products], "{when}");
+        let record = self.table.get(&idempotency::get(&basket.scope).unwrap()).await.unwrap();
+        assert_eq!(record, None, "{when}: the key is still in use");
+    }
+
+    /// All of the order is there, once.
+    pub async fn assert_placed(&self, basket: &Basket, when: &str) {
+        let items = self.table.query(&order::get(&basket.order.id).unwrap()).await.unwrap().items;
+        // Its lines, its head, the first step.
+        assert_eq!(items.len(), basket.lines.len() + 2, "{when}");
+        let head = self.head(&basket.order.id).await.unwrap();
+        assert_eq!(
+            (head.status, head.unfinished.is_none(), head.meta.version),
+            (OrderStatus::Pending, true, 1),
+            "{when}"
+        );
+        let expected: Vec<u64> =
+            (1..=self.products).map(|n| if n <= basket.lines.len() { STOCK - TAKEN } else { STOCK }).collect();
+        assert_eq!(self.available().await, expected, "{when}");
+        let listed = order::by_status(OrderStatus::Pending, None, None).unwrap();
+        assert_eq!(self.table.query(&listed).await.unwrap().items.len(), 1, "{when}");
+        let mine = order::of_customer(&basket.order.customer_id, None, None).unwrap();
+        assert_eq!(self.table.query(&mine).await.unwrap().items.len(), 1, "{when}");
+        assert!(self.unfinished().await.is_empty(), "{when}");
+    }
+
+    /// What the janitor finds.
+    pub async fn unfinished(&self) -> Vec<OrderId> {
+        let query = order::staged::unfinished(at("2030-01-01T00:00:00.000Z")).unwrap();
+        self.table.query(&query).await.unwrap().items.into_iter().map(|order| order.id).collect()
+    }
+
+    /// Sets a product's stock by hand while others take from it.
+    pub async fn read_stock(&self, number: usize) -> u64 {
+        self.table.get(&product::stock(&product(number)).unwrap()).await.unwrap().unwrap().available
+    }
+}
+
+impl Basket {
+    fn claim(&self) -> Guarded {
+        let record = IdempotencyRecord {
+            scope: self.scope.clone(),
+            request_hash: "h".to_owned(),
+            answer: Answer::Order(self.order.id.clone()),
+            expires_at: at("2026-11-21T12:00:00.000Z"),
+        };
+        idempotency::claim(&stored(record), at(NOW)).unwrap()
+    }
+}
+
+/// Polls the future until it has waited so often, then drops it, as a crash would; its result if it came to an end before.
+pub async fn broken_off_after<T>(waits: usize, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut waited) = (pin!(future), 0);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending if waited == waits => Poll::Ready(None),
+        Poll::Pending => {
+            waited += 1;
+            Poll::Pending
+        }
+    })
+    .await
+}

@@ -1,0 +1,99 @@
+//! Orders that take several transactions, and what else is done with the money of one.
+
+use key_schema::id::EntryId;
+use key_schema::idempotency;
+use key_schema::invoice::{self, Invoice};
+use key_schema::item::Stored;
+use key_schema::order::staged::{self, Claims, Unfinished, Work};
+use key_schema::order::{self, Movement, Order, OrderLine, OrderStatus, Step};
+
+use super::Bench;
+use crate::data::{self, at, born, customer_id, product_id};
+
+fn entry(number: u8) -> EntryId {
+    EntryId::generate(at(500 + i64::from(number)), [number; 10])
+}
+
+fn step<'a>(order: &'a Stored<Order>, lines: &'a [OrderLine], to: OrderStatus, money: Movement<'a>) -> Step<'a> {
+    let money = Some(money);
+    Step { order, lines, to, at: at(500), by: "staff-7", note: None, carrier: None, tracking: None, money }
+}
+
+/// An order of five lines that is staged as if it had more; it is at this `rev` when the last of them is reserved.
+async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
+    let (mut head, lines) = data::order(number, 5);
+    let (claim, work) = (data::record(number), Work::Placing { key: Some(data::scope(number)), lines: 0 });
+    head.data.status = OrderStatus::Placing;
+    head.data.unfinished = Some(Unfinished { since: at(500), work });
+    let claim = Some(idempotency::claim(&claim, at(0)).unwrap());
+    let begin = staged::begin(&head, claim).unwrap();
+    let reserve = staged::reserve(&head, &lines).unwrap();
+    if measured {
+        bench.transact("with reference and key", begin).await;
+        bench.transact("5 lines of many", reserve).await;
+    } else {
+        bench.table.transact(&begin).await.unwrap();
+        bench.table.transact(&reserve).await.unwrap();
+    }
+    head = staged::counted(&head, lines.len(), true);
+    let _ = bench.table.meter().take();
+    (head, lines)
+}
+
+pub async fn measure(bench: &mut Bench) {
+    let products: Vec<_> = (1..=5).map(product_id).collect();
+    bench.batch_get("5 stocks", staged::available(&products).unwrap()).await;
+    let (head, _) = stage(bench, 70, true).await;
+    bench.query("one order", 1, staged::unfinished(at(600)).unwrap().limit(20)).await;
+    bench.transact("one order", staged::commit(&head, customer_id(1).as_str(), None).unwrap()).await;
+
+    let (mut head, lines) = stage(bench, 71, false).await;
+    let lines: Vec<_> = lines.iter().collect();
+    let (first, rest) = lines.split_at(2);
+    bench.transact("2 lines", staged::undo(&head, first, at(501)).unwrap()).await;
+    head = staged::counted(&head, first.len(), false);
+    let claims = Claims { reference: true, idempotency: true };
+    bench.transact("3 lines and the head", staged::undo_last(&head, rest, claims, at(501)).unwrap()).await;
+
+    let (mut head, lines) = data::order(4, 5);
+    head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
+    // As if more had been returned at once.
+    let cancelled = order::advance(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
+    bench.transact("cancelled: money returns", cancelled).await;
+    head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
+    head.data.unfinished = Some(Unfinished { since: at(500), work: Work::Returning(0) });
+    let put = bench.test.client().put_item().table_name(bench.test.name());
+    put.set_item(Some(head.to_item().unwrap().into())).send().await.unwrap();
+    let _ = bench.table.meter().take();
+    bench.transact("5 lines", staged::give_back(&head, &lines, at(502)).unwrap().unwrap()).await;
+
+    let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let paid = order::advance(step(&head, &[], OrderStatus::Paid, Movement::Payment(&entry(2)))).unwrap();
+    bench.transact("paid from the wallet", paid).await;
+    let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let claim = idempotency::claim(&data::record(115), at(0)).unwrap();
+    bench.transact("once", order::refund(&head, &entry(3), 100, claim, at(503)).unwrap()).await;
+
+    for number in [1, 2] {
+        let order_id = data::order_id(15 + u8::try_from(number).unwrap());
+        let order = bench.table.get(&order::head(&order_id).unwrap()).await.unwrap().unwrap();
+        let seen = bench.table.get(&invoice::counter().unwrap()).await.unwrap();
+        let (customer_id, total, issued_at) = (order.customer_id.clone(), order.total, at(504));
+        let invoice = Invoice { number, order_id, customer_id, total, issued_at };
+        let invoice = Stored::new(invoice, born(1), at(504));
+        let _ = bench.table.meter().take();
+        let issue = invoice::issue(&invoice, &order, seen.as_ref()).unwrap();
+        if number == 2 {
+            bench.transact("one order", issue).await;
+        } else {
+            bench.table.transact(&issue).await.unwrap();
+        }
+    }
+    let _ = bench.table.meter().take();
+    bench.get("the last number", invoice::counter().unwrap()).await;
+    bench.get("one invoice", invoice::get(1).unwrap()).await;
+}
