@@ -5,6 +5,7 @@
 //! ```
 
 mod engine;
+pub mod import;
 pub mod records;
 pub mod replay;
 mod stream_bench;
@@ -60,6 +61,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
+    /// Baskets imported into a local system of its own while its functions die at random: are the totals the data's?
+    Import(import::ImportBenchArgs),
     /// A history imported into a local system of its own and then replayed twice, in random order: does the shop equal its table?
     Replay(replay::ReplayArgs),
     /// Be the search engine of a measurement, until standard input ends.
@@ -81,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Stream { records, json } => {
             one_thread().and_then(|runtime| runtime.block_on(stream_bench::run(records, json.as_deref())))
         }
+        Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
         Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),
         Command::Engine => many_threads().and_then(|runtime| runtime.block_on(engine::serve())),
         Command::Function { logical_id } => one_thread()

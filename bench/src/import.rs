@@ -1,0 +1,369 @@
+//! `bench import`: real baskets placed through the API while the functions that place them die at random, and the totals compared with the data's.
+//!
+//! What is expected is read from the files here, by code that knows nothing of the importer: orders, pieces and money by product.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use flate2::read::MultiGzDecoder;
+use key_schema::entity::AnyEntity;
+use key_schema::item::{Entity as _, FromItem as _};
+use key_schema::order::{Order, OrderLine, OrderStatus};
+use key_schema::product::Stock;
+use local::import::{self as importer, ImportArgs};
+use local::{Options, System};
+use ops::Pace;
+use ops::progress::Progress;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::BenchError;
+use crate::replay::Shop;
+
+/// What the import gives each product.
+const STOCK: u64 = 1_000_000_000;
+/// More lines than one transaction takes.
+const LARGE: usize = 48;
+/// How often the janitor comes meanwhile, and what it leaves alone: an order is placed in much less.
+const JANITOR: Duration = Duration::from_secs(2);
+const GRACE_SECONDS: u64 = 3;
+/// Differences of a kind that are named.
+const NAMED: usize = 5;
+/// Rounds in which the janitor must come to an end.
+const ROUNDS: usize = 50;
+
+/// The files, what of them is taken, and how often functions die.
+#[derive(Debug, clap::Args)]
+pub struct ImportBenchArgs {
+    /// Products: CSV, plain or gzip.
+    #[arg(long, value_name = "FILE")]
+    products: PathBuf,
+    /// Households: CSV, plain or gzip.
+    #[arg(long, value_name = "FILE")]
+    households: Option<PathBuf>,
+    /// Baskets: newline-delimited JSON, plain or gzip.
+    #[arg(long, value_name = "FILE")]
+    baskets: PathBuf,
+    /// Only the first N baskets, and all of more than 47 lines.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Of a thousand orders so many meet a crash at each point of their way.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=200))]
+    kills: u64,
+    /// Decides which.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Imports, and compares.
+///
+/// # Errors
+/// [`BenchError::Wrong`] when the totals are not the data's.
+pub async fn run(args: ImportBenchArgs) -> Result<(), BenchError> {
+    let mut options = Options::from_environment(std::env::current_exe()?);
+    options.port = 0;
+    let system = System::start(options).await.map_err(BenchError::wrong)?;
+    let folder = std::env::temp_dir().join(format!("bodega-import-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let measured = measure(&system, &folder, args).await;
+    std::fs::remove_dir_all(&folder)?;
+    system.shutdown().await;
+    measured
+}
+
+async fn measure(system: &System, folder: &Path, args: ImportBenchArgs) -> Result<(), BenchError> {
+    let baskets = chosen(&args.baskets, args.limit, folder)?;
+    let started = Instant::now();
+    let compared = import(system, &args.products, args.households.as_deref(), &baskets, args.kills, args.seed).await?;
+    println!("{:.0} s\n{compared}", started.elapsed().as_secs_f64());
+    if compared.is_equal() { Ok(()) } else { Err(BenchError::Wrong("the totals are not the data's".to_owned())) }
+}
+
+/// What was compared, and in what it differs.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// Orders in the shop.
+    pub orders: usize,
+    /// Those that took more than one transaction.
+    pub large: usize,
+    /// Crashes of functions on the way.
+    pub crashes: u64,
+    /// What differs.
+    pub differences: Vec<String>,
+}
+
+impl Totals {
+    /// Whether nothing differs.
+    #[must_use]
+    pub const fn is_equal(&self) -> bool {
+        self.differences.is_empty()
+    }
+
+    fn differ(&mut self, what: &str, names: impl IntoIterator<Item = String>) {
+        let names: Vec<String> = names.into_iter().collect();
+        if !names.is_empty() {
+            let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+            self.differences.push(format!("{what}: {} ({})", names.len(), shown.join(", ")));
+        }
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { orders, large, crashes, differences } = self;
+        write!(f, "  {orders} orders, {large} of them of {LARGE} lines and more, {crashes} crashes: ")?;
+        if differences.is_empty() {
+            return f.write_str("the totals are the data's");
+        }
+        differences.iter().try_for_each(|difference| write!(f, "\n  DIFFERS: {difference}"))
+    }
+}
+
+/// Imports into a running system while its functions die, and compares the shop with the files.
+///
+/// # Errors
+/// [`BenchError`] when something cannot be read, or the janitor comes to no end.
+pub async fn import(
+    system: &System,
+    products: &Path,
+    households: Option<&Path>,
+    baskets: &Path,
+    kills: u64,
+    seed: u64,
+) -> Result<Totals, BenchError> {
+    let local = Local { base: system.url(), http: reqwest::Client::new() };
+    let files = ImportArgs {
+        port: 0,
+        products: Some(products.to_path_buf()),
+        households: households.map(Path::to_path_buf),
+        baskets: None,
+        limit: None,
+        stock: STOCK,
+        data: None,
+    };
+    let token = || system.token("import", &["staff".to_owned()]);
+    let _ = importer::run(files.clone(), system.url(), token()).await;
+    local.trouble(kills, seed).await?;
+    let orders = ImportArgs { products: None, households: None, baskets: Some(baskets.to_path_buf()), ..files };
+    let imported = importer::run(orders, system.url(), token());
+    tokio::select! {
+        // What was refused and why is in its summary; what is in the shop is compared here.
+        _ = imported => {}
+        error = local.keep_clean() => return Err(error),
+    }
+    let crashes = local.crashes().await?;
+    local.post("DELETE", "/_local/faults", None).await?;
+    local.clean_up().await?;
+    let mut totals = compare(&Shop::of(system).await?, products, baskets).await?;
+    totals.crashes = crashes;
+    Ok(totals)
+}
+
+/// The local system behind the API.
+struct Local {
+    base: String,
+    http: reqwest::Client,
+}
+
+impl Local {
+    async fn post(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, BenchError> {
+        let method = method.parse().map_err(BenchError::wrong)?;
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let answer = request.send().await.map_err(BenchError::wrong)?;
+        Ok(answer.json().await.unwrap_or_default())
+    }
+
+    /// At each point of an order's way the function dies in so many of a thousand cases.
+    async fn trouble(&self, kills: u64, seed: u64) -> Result<(), BenchError> {
+        if kills == 0 {
+            return Ok(());
+        }
+        let points =
+            telemetry::CRASH_POINTS.iter().map(|(point, _)| *point).filter(|point| point.starts_with("orders."));
+        for point in points {
+            let thousandths =
+                serde_json::Number::from_f64(f64::from(u32::try_from(kills).unwrap_or(u32::MAX)) / 1000.0);
+            let fault = json!({
+                "target": "function:Orders", "kind": "crash", "point": point, "rate": thousandths, "count": 10_000, "seed": seed,
+            });
+            self.post("POST", "/_local/faults", Some(&fault)).await?;
+        }
+        Ok(())
+    }
+
+    async fn crashes(&self) -> Result<u64, BenchError> {
+        let faults = self.post("GET", "/_local/faults", None).await?;
+        let items = faults.get("function:Orders").and_then(Value::as_array);
+        Ok(items.into_iter().flatten().filter_map(|fault| fault.get("fired").and_then(Value::as_u64)).sum())
+    }
+
+    async fn janitor(&self, grace: u64) -> Result<Value, BenchError> {
+        self.post("POST", "/_local/invoke/Janitor", Some(&json!({"grace_seconds": grace}))).await
+    }
+
+    /// The janitor comes more often than once a minute, or the import would wait for it. Ends with an error only.
+    async fn keep_clean(&self) -> BenchError {
+        let mut ticks = tokio::time::interval(JANITOR);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = self.janitor(GRACE_SECONDS).await {
+                return error;
+            }
+        }
+    }
+
+    async fn clean_up(&self) -> Result<(), BenchError> {
+        for _ in 0..ROUNDS {
+            if self.janitor(0).await?.get("found").and_then(Value::as_u64) == Some(0) {
+                return Ok(());
+            }
+        }
+        Err(BenchError::Wrong("the janitor comes to no end".to_owned()))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Basket {
+    basket_id: u64,
+    lines: Vec<BasketLine>,
+}
+
+#[derive(Debug, Deserialize)]
+struct BasketLine {
+    product_id: u64,
+    quantity: u64,
+    sales_value: Box<RawValue>,
+}
+
+impl BasketLine {
+    /// The decimal text in hundredths, half a cent up; floating point has no part in it.
+    fn cents(&self) -> Option<i64> {
+        let (whole, fraction) = self.sales_value.get().split_once('.').unwrap_or((self.sales_value.get(), ""));
+        let digit = |at: usize| fraction.as_bytes().get(at).map_or(0, |digit| i64::from(digit.saturating_sub(b'0')));
+        let cents = whole.parse::<i64>().ok()?.checked_mul(100)?;
+        Some(cents + 10 * digit(0) + digit(1) + i64::from(digit(2) >= 5))
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>, BenchError> {
+    let file = std::fs::File::open(path)?;
+    let packed = path.extension().is_some_and(|extension| extension == "gz");
+    Ok(if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
+}
+
+fn read(path: &Path) -> Result<Vec<(String, Basket)>, BenchError> {
+    let mut baskets = Vec::new();
+    for line in BufReader::new(open(path)?).lines() {
+        let line = line?;
+        if let Ok(basket) = serde_json::from_str(&line) {
+            baskets.push((line, basket));
+        }
+    }
+    Ok(baskets)
+}
+
+/// The first baskets and all large ones, in a file of their own.
+fn chosen(baskets: &Path, limit: Option<usize>, folder: &Path) -> Result<PathBuf, BenchError> {
+    let Some(limit) = limit else { return Ok(baskets.to_path_buf()) };
+    let path = folder.join("baskets.ndjson");
+    let mut file = std::fs::File::create(&path)?;
+    for (at, (line, basket)) in read(baskets)?.into_iter().enumerate() {
+        if at < limit || basket.lines.len() >= LARGE {
+            writeln!(file, "{line}")?;
+        }
+    }
+    Ok(path)
+}
+
+/// What was sold of a product: pieces and cents.
+type Sold = BTreeMap<String, (u64, i64)>;
+
+async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals, BenchError> {
+    let known: BTreeSet<u64> =
+        csv::Reader::from_reader(open(products)?).records().filter_map(|row| row.ok()?.get(0)?.parse().ok()).collect();
+    let (mut wanted, mut sold) = (BTreeMap::new(), Sold::new());
+    for (_, basket) in read(baskets)? {
+        let lines = basket.lines.iter().filter(|line| line.quantity > 0 && known.contains(&line.product_id));
+        let mut total = None;
+        for line in lines {
+            let cents = line.cents().ok_or_else(|| BenchError::Wrong(format!("{line:?} has no amount")))?;
+            let (pieces, money) = sold.entry(line.product_id.to_string()).or_default();
+            (*pieces, *money) = (*pieces + line.quantity, *money + cents);
+            total = Some(total.unwrap_or_default() + cents);
+        }
+        if let Some(total) = total {
+            wanted.insert(basket.basket_id.to_string(), total);
+        }
+    }
+    let there = Mutex::new(There::default());
+    let (items, pace, bar) = (shop.items(), Pace::new(None), Progress::hidden());
+    let scan = items.scan(&[Order::NAME, OrderLine::NAME, Stock::NAME], &pace, &bar, async |items| {
+        let mut there = there.lock().unwrap_or_else(PoisonError::into_inner);
+        for item in items {
+            there.enter(AnyEntity::from_item(item)?);
+        }
+        Ok(())
+    });
+    scan.await.map_err(BenchError::wrong)?;
+    Ok(there.into_inner().unwrap_or_else(PoisonError::into_inner).totals(&wanted, &sold))
+}
+
+/// The shop.
+#[derive(Default)]
+struct There {
+    orders: BTreeMap<String, i64>,
+    sold: Sold,
+    stocks: BTreeMap<String, u64>,
+    unfinished: Vec<String>,
+    large: usize,
+    twice: Vec<String>,
+}
+
+impl There {
+    fn enter(&mut self, entity: AnyEntity) {
+        match entity {
+            AnyEntity::Order(order) => {
+                if order.status == OrderStatus::Placing || order.unfinished.is_some() {
+                    self.unfinished.push(order.id.to_string());
+                }
+                self.large += usize::from(order.line_count >= LARGE as u64);
+                let name = order.reference.as_ref().map_or_else(|| order.id.to_string(), ToString::to_string);
+                if self.orders.insert(name.clone(), order.total.amount).is_some() {
+                    self.twice.push(name);
+                }
+            }
+            AnyEntity::OrderLine(line) => {
+                let (pieces, money) = self.sold.entry(line.product_id.to_string()).or_default();
+                (*pieces, *money) = (*pieces + line.quantity, *money + line.total.amount);
+            }
+            AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.available)),
+            _ => {}
+        }
+    }
+
+    fn totals(self, wanted: &BTreeMap<String, i64>, sold: &Sold) -> Totals {
+        let mut totals = Totals { orders: self.orders.len(), large: self.large, ..Totals::default() };
+        totals.differ("orders that are unfinished", self.unfinished);
+        totals.differ("baskets that are two orders", self.twice);
+        let lacking = wanted.keys().filter(|basket| !self.orders.contains_key(*basket)).cloned();
+        totals.differ("baskets without an order", lacking);
+        totals.differ("orders of no basket", self.orders.keys().filter(|name| !wanted.contains_key(*name)).cloned());
+        let other = self.orders.iter().filter(|(name, total)| wanted.get(*name).is_some_and(|wanted| wanted != *total));
+        totals.differ("orders with another total", other.map(|(name, _)| name.clone()));
+        let products: BTreeSet<&String> = sold.keys().chain(self.sold.keys()).collect();
+        let unlike = products.iter().filter(|id| sold.get(**id) != self.sold.get(**id));
+        totals.differ("products sold in another number or for other money", unlike.map(|id| (*id).clone()));
+        let left = |id: &String| STOCK.checked_sub(sold.get(id).map_or(0, |(pieces, _)| *pieces));
+        let wrong = self.stocks.iter().filter(|(id, available)| left(id) != Some(**available));
+        totals.differ("stocks that are not what was not sold", wrong.map(|(id, _)| id.clone()));
+        totals
+    }
+}
