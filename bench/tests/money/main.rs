@@ -29,9 +29,11 @@ use world::World;
 
 /// A seed that once found something stays here.
 const SEEDS: [u64; 1] = [4];
-const STEPS: usize = 10_000;
+/// A step is a call or some: with those of the fresh seed a run makes well over 10,000 calls, which it counts.
+const STEPS: usize = 6_000;
+const CALLS: u64 = 10_000;
 /// The schedule of the fresh seed is shorter by this.
-const FRESH: usize = 5;
+const FRESH: usize = 10;
 /// Calls under way at once.
 const CLIENTS: usize = 16;
 
@@ -43,14 +45,19 @@ fn whatever_clients_crashes_and_faults_do_goods_and_money_are_exact() {
         Some(seed) => vec![(seed, steps)],
         None => SEEDS.map(|seed| (seed, steps)).into_iter().chain([(fastrand::u64(..), steps / FRESH)]).collect(),
     };
+    let mut calls = 0;
     for (seed, steps) in runs {
         println!("BODEGA_SEED={seed} BODEGA_STEPS={steps}");
-        run(seed, steps);
+        calls += run(seed, steps);
+    }
+    println!("{calls} calls");
+    if steps >= STEPS {
+        assert!(calls >= CALLS, "{calls} calls");
     }
 }
 
 #[tokio::main]
-async fn run(seed: u64, steps: usize) {
+async fn run(seed: u64, steps: usize) -> u64 {
     let system = start_embedded().await;
     let world = World::open(&system, steps).await;
     let mut rng = Rng::with_seed(seed);
@@ -75,4 +82,5 @@ async fn run(seed: u64, steps: usize) {
         assert!(goods.iter().chain(&money).all(|count| *count > 0), "{report}");
     }
     stop(system).await;
+    world.clients.calls.into_inner()
 }

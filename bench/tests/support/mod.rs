@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use key_schema::instant::Instant;
 use key_schema::item::{Meta, Stored};
@@ -60,6 +61,8 @@ pub struct Clients {
     tokens: Box<dyn Fn(&str) -> String + Send + Sync>,
     /// Orders that were placed.
     pub orders: Mutex<Vec<String>>,
+    /// Calls of the API.
+    pub calls: AtomicU64,
 }
 
 /// What a call was answered. A call that got no answer has the status 0.
@@ -96,6 +99,7 @@ impl Clients {
             staff: system.token("staff", &["staff".to_owned()]),
             tokens: Box::new(move |id| tokens[id].clone()),
             orders: Mutex::default(),
+            calls: AtomicU64::new(0),
         }
     }
 
@@ -143,6 +147,9 @@ impl Clients {
         headers: &[(&str, String)],
         body: Option<&Value>,
     ) -> Answer {
+        if path.starts_with("/v1/") {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
         let mut request = self.http.request(method.parse().unwrap(), format!("{}{path}", self.base));
         if let Some(token) = token {
             request = request.bearer_auth(token);

@@ -31,7 +31,7 @@ use crate::view::{Whole, location};
 const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
 /// No order is being placed for longer: the janitor has come long before.
 const LONGEST_PLACING_SECONDS: i64 = 60 * 60;
-/// More lines than this are not even read.
+/// Of more lines only their number is told.
 const MAX_LINES_READ: usize = 10_000;
 /// The largest amount that a line may have been paid, in minor units.
 const MAX_LINE_AMOUNT: i64 = 1_000_000_000_000;

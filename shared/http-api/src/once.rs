@@ -121,6 +121,9 @@ impl Once {
     /// 409 `idempotency_in_progress`: the claim was refused, and yet there is no record that counts.
     #[must_use]
     pub fn in_progress() -> Problem {
-        Problem::new(Code::IdempotencyInProgress, "The first request with this Idempotency-Key is still running.")
+        Problem::new(
+            Code::IdempotencyInProgress,
+            "The first request with this Idempotency-Key is still running, or broke off and will be undone within two minutes.",
+        )
     }
 }
