@@ -36,7 +36,7 @@ async fn fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money() {
     let amount = |n: usize| i64::try_from(n % 7 * 5 + 5).unwrap();
     let calls = (0..50).map(|n| {
         let (from, to) = between(n);
-        bank.send(transfer(WALLETS[from], WALLETS[to], &usd(amount(n)), &format!("k{n}")))
+        bank.settled(move || transfer(WALLETS[from], WALLETS[to], &usd(amount(n)), &format!("k{n}")))
     });
     let answers: Vec<Answered> = join_all(calls).await;
     let mut expected = vec![BEGINNING; WALLETS.len()];
@@ -61,7 +61,7 @@ async fn fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money() {
 #[tokio::test]
 async fn of_many_who_want_the_last_of_the_money_as_many_get_it_as_there_is() {
     let bank = bank().await;
-    let calls = (0..30).map(|n| bank.send(transfer("w0", WALLETS[n % 3 + 1], &usd(10), &format!("k{n}"))));
+    let calls = (0..30).map(|n| bank.settled(move || transfer("w0", WALLETS[n % 3 + 1], &usd(10), &format!("k{n}"))));
     let answers = join_all(calls).await;
     let paid = answers.iter().filter(|answer| answer.status == 201).count();
     let short = answers.iter().filter(|answer| answer.code() == Some("insufficient_funds")).count();
@@ -74,7 +74,7 @@ async fn of_many_who_want_the_last_of_the_money_as_many_get_it_as_there_is() {
 async fn the_same_transfer_many_times_at_once_moves_money_once_and_has_one_answer() {
     let bank = bank().await;
     for round in 0..5_i64 {
-        let call = || bank.send(transfer("w0", "w1", &usd(20), &format!("round {round}")));
+        let call = || bank.settled(move || transfer("w0", "w1", &usd(20), &format!("round {round}")));
         let answers = join_all((0..20).map(|_| call())).await;
         for answer in &answers {
             assert_eq!((answer.status, &answer.body), (201, &answers[0].body));

@@ -96,8 +96,8 @@ async fn a_repetition_gets_the_first_answer_byte_for_byte_and_does_nothing() {
 #[tokio::test]
 async fn deposits_at_once_all_count_each_answer_is_exact_and_the_same_one_counts_once() {
     let bank = Bank::open(&["a"]).await;
-    let calls =
-        (0..30).map(|n| bank.send(deposit("a", &json!({ "amount": usd(n % 10 + 1) }), &format!("k{}", n % 10))));
+    let calls = (0..30)
+        .map(|n| bank.settled(move || deposit("a", &json!({ "amount": usd(n % 10 + 1) }), &format!("k{}", n % 10))));
     let answers = join_all(calls).await;
     assert!(
         answers.iter().all(|answer| answer.status == 201),
