@@ -4,6 +4,7 @@
 //! cargo run --release -p bench -- stream
 //! ```
 
+mod contention;
 mod engine;
 pub mod import;
 pub mod records;
@@ -63,6 +64,8 @@ enum Command {
     },
     /// Baskets imported into a local system of its own while its functions die at random: are the totals the data's?
     Import(import::ImportBenchArgs),
+    /// Many clients that order the same product: what is left of what one item can take, and what clients see of it.
+    Contention(contention::ContentionArgs),
     /// A history imported into a local system of its own and then replayed twice, in random order: does the shop equal its table?
     Replay(replay::ReplayArgs),
     /// Be the search engine of a measurement, until standard input ends.
@@ -85,6 +88,7 @@ pub fn main() -> ExitCode {
             one_thread().and_then(|runtime| runtime.block_on(stream_bench::run(records, json.as_deref())))
         }
         Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
+        Command::Contention(args) => many_threads().and_then(|runtime| runtime.block_on(contention::run(args))),
         Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),
         Command::Engine => many_threads().and_then(|runtime| runtime.block_on(engine::serve())),
         Command::Function { logical_id } => one_thread()

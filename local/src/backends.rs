@@ -10,13 +10,13 @@ use emulators::events::{EventBusServer, Published};
 use emulators::mail::MailServer;
 use emulators::objects::ObjectServer;
 use emulators::search::SearchServer;
-use emulators::table::{EmbeddedTable, FaultProxy};
+use emulators::table::{EmbeddedTable, FaultProxy, TransactionTime};
 use event_bus::{Accepted, Journal};
 use stream_poller::Endpoint;
 use template::{Deployment, Template};
 
 use crate::Options;
-use crate::dynamodb::{ACCESS_KEY, REGION};
+use crate::dynamodb::REGION;
 use crate::system::StartError;
 use crate::token::SigningKey;
 
@@ -24,6 +24,8 @@ use crate::token::SigningKey;
 pub(crate) const ACCOUNT: &str = "000000000000";
 /// Name of the embedded table, which is its own database.
 const TABLE: &str = "bodega";
+/// The access key that everything local is reached with, but for fresh tables.
+const ACCESS_KEY: &str = "local";
 /// Who sends messages to customers here.
 const MAIL_FROM: &str = "shop@example.com";
 
@@ -35,6 +37,7 @@ pub(crate) struct Backends {
     pub(crate) upstream: String,
     streams_url: String,
     pub(crate) table: String,
+    pub(crate) access_key: String,
     pub(crate) is_fresh: bool,
     pub(crate) search: Option<SearchServer>,
     pub(crate) search_url: String,
@@ -60,15 +63,23 @@ impl Backends {
             (None, endpoint) => endpoint.clone().unwrap_or_default(),
         };
         let proxy = FaultProxy::start(&upstream).await?;
+        if let Some(time) = options.transaction_time {
+            let key = &template.table.key;
+            proxy.let_transactions_take(TransactionTime { key: vec![key.partition.clone(), key.sort.clone()], time });
+        }
         let streams_url = match (&options.streams_endpoint, &options.table_endpoint) {
             (Some(streams), Some(_)) => streams.clone(),
             _ => proxy.url().to_owned(),
         };
         let is_fresh = embedded.is_none() && options.table.is_none();
-        let table = match &options.table {
-            Some(name) => name.clone(),
-            None if is_fresh => format!("{TABLE}-{:08x}", fastrand::u32(..)),
-            None => TABLE.to_owned(),
+        let (table, access_key) = match &options.table {
+            Some(name) => (name.clone(), ACCESS_KEY.to_owned()),
+            // DynamoDB Local has a database for each access key, and gets slower with every record of other tables' streams in the same one.
+            None if is_fresh => {
+                let number = fastrand::u32(..);
+                (format!("{TABLE}-{number:08x}"), format!("{ACCESS_KEY}{number:08x}"))
+            }
+            None => (TABLE.to_owned(), ACCESS_KEY.to_owned()),
         };
         let folder = |name: &str| data.map(|folder| folder.join(name));
         let search = match &options.search_endpoint {
@@ -99,6 +110,7 @@ impl Backends {
             upstream,
             streams_url,
             table,
+            access_key,
             is_fresh,
             search,
             search_url,
@@ -140,8 +152,8 @@ impl Backends {
             ("AWS_ENDPOINT_URL_S3", self.objects.url()),
             ("AWS_ENDPOINT_URL_EVENTBRIDGE", self.events.url()),
             ("AWS_ENDPOINT_URL_SESV2", self.mail.url()),
-            ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
-            ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY),
+            ("AWS_ACCESS_KEY_ID", &self.access_key),
+            ("AWS_SECRET_ACCESS_KEY", &self.access_key),
             ("AWS_REGION", REGION),
         ];
         variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
@@ -151,7 +163,7 @@ impl Backends {
         Endpoint {
             table_url: self.proxy.url().to_owned(),
             stream_url: self.streams_url.clone(),
-            access_key_id: ACCESS_KEY.to_owned(),
+            access_key_id: self.access_key.clone(),
             region: REGION.to_owned(),
         }
     }

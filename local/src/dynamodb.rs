@@ -6,10 +6,8 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use template::TableDefinition;
 
-/// Region and access key that everything local goes by. DynamoDB Local keeps tables apart by them.
+/// The region that everything local is in.
 pub const REGION: &str = "us-east-1";
-/// See [`REGION`].
-pub const ACCESS_KEY: &str = "local";
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a table is looked at that is not active yet, and how long apart: half a minute in all.
@@ -21,6 +19,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 pub struct DynamoDb {
     http: reqwest::Client,
     endpoint: String,
+    access_key: String,
 }
 
 /// Why a call or a table is no good.
@@ -58,14 +57,14 @@ pub enum DynamoDbError {
 }
 
 impl DynamoDb {
-    /// A client for the DynamoDB at `endpoint`.
+    /// A client for the DynamoDB at `endpoint`. DynamoDB Local keeps the tables of each access key in a database of its own.
     ///
     /// # Errors
     /// [`DynamoDbError::Unreachable`] when there can be no HTTP client.
-    pub fn new(endpoint: &str) -> Result<Self, DynamoDbError> {
+    pub fn new(endpoint: &str, access_key: &str) -> Result<Self, DynamoDbError> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         match reqwest::Client::builder().timeout(CALL_TIMEOUT).build() {
-            Ok(http) => Ok(Self { http, endpoint }),
+            Ok(http) => Ok(Self { http, endpoint, access_key: access_key.to_owned() }),
             Err(error) => Err(DynamoDbError::Unreachable { endpoint, reason: error.to_string() }),
         }
     }
@@ -116,8 +115,8 @@ impl DynamoDb {
         };
         // Nothing checks the signature; DynamoDB Local reads key and region from this header.
         let authorization = format!(
-            "AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20260101/{REGION}/dynamodb/aws4_request, \
-             SignedHeaders=host, Signature=0"
+            "AWS4-HMAC-SHA256 Credential={}/20260101/{REGION}/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+            self.access_key
         );
         let answer = self
             .http
@@ -198,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn a_table_is_created_once_and_recognised_afterwards() {
         let engine = EmbeddedTable::start(None).unwrap();
-        let dynamodb = DynamoDb::new(engine.url()).unwrap();
+        let dynamodb = DynamoDb::new(engine.url(), "local").unwrap();
         let definition = definition();
         dynamodb.ensure_table(&definition, "shop").await.unwrap();
         dynamodb.ensure_table(&definition, "shop").await.unwrap();
@@ -213,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_endpoint_that_does_not_answer_is_named() {
-        let dynamodb = DynamoDb::new("http://127.0.0.1:1").unwrap();
+        let dynamodb = DynamoDb::new("http://127.0.0.1:1", "local").unwrap();
         let error = dynamodb.ensure_table(&definition(), "shop").await.unwrap_err();
         assert!(error.to_string().contains("http://127.0.0.1:1"), "{error}");
     }

@@ -1,6 +1,7 @@
 //! What a system is started with.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use runtime_api::Log;
 
@@ -31,6 +32,8 @@ pub struct Options {
     pub environments: usize,
     /// Whether the embedded table's stream is kept whole, for whoever reads it later, instead of being trimmed behind its consumers.
     pub keeps_stream: bool,
+    /// How long a transaction of the table is under way, in which nobody else writes its items; without it they follow one another, and none meets another.
+    pub transaction_time: Option<Duration>,
 }
 
 impl Options {
@@ -52,6 +55,7 @@ impl Options {
             log: Log::default(),
             environments: 2,
             keeps_stream: false,
+            transaction_time: None,
         }
     }
 

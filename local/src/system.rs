@@ -38,6 +38,7 @@ pub struct System {
     key: SigningKey,
     table: String,
     table_url: String,
+    access_key: String,
     search_url: String,
     functions: Arc<Functions>,
     /// A table of another DynamoDB to be deleted at the end.
@@ -127,7 +128,7 @@ impl System {
 
         let backends = Arc::new(Backends::start(&options, &template).await?);
         let template = Template::read_for(&template_path, &backends.deployment(&key))?;
-        let dynamodb = DynamoDb::new(&backends.upstream)?;
+        let dynamodb = DynamoDb::new(&backends.upstream, &backends.access_key)?;
         dynamodb.ensure_table(&template.table, &backends.table).await?;
         let index = SearchClient::new(&SearchConfig::new(&backends.search_url, &backends.index_prefix())?);
         index.ensure_indices().await?;
@@ -151,6 +152,7 @@ impl System {
         }
         let fresh_table = backends.is_fresh.then(|| dynamodb.clone());
         let (table, table_url) = (backends.table.clone(), backends.proxy.url().to_owned());
+        let access_key = backends.access_key.clone();
         let search_url = backends.search_url.clone();
         let environment = environment(&template, &backends);
         let control = Arc::new(Control {
@@ -182,6 +184,7 @@ impl System {
             key,
             table,
             table_url,
+            access_key,
             search_url,
             functions,
             fresh_table,
@@ -202,6 +205,18 @@ impl System {
     #[must_use]
     pub fn table_url(&self) -> &str {
         &self.table_url
+    }
+
+    /// The access key that the table is reached with; every secret goes with it.
+    #[must_use]
+    pub fn access_key(&self) -> &str {
+        &self.access_key
+    }
+
+    /// How many requests to the table met a transaction that took its time ([`Options::transaction_time`]).
+    #[must_use]
+    pub fn conflicts(&self) -> u64 {
+        self.control.backends.proxy.meetings()
     }
 
     /// The name of the table.

@@ -1,6 +1,7 @@
 //! Many clients at once: stock stays exact, a key or a reference makes one order, and what is refused leaves nothing behind.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use local::System;
@@ -9,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::support::client::{Answer, Call};
 use crate::support::shop::{all, customer_call, listed, moved, order_body, order_call, path, products, stock};
 use crate::support::table::entities_naming;
-use crate::support::{drain, with_system};
+use crate::support::{drain, with_slow_transactions, with_system};
 
 /// How often a race is run.
 const ROUNDS: usize = 12;
@@ -275,5 +276,32 @@ fn a_cart_that_is_checked_out_many_times_at_once_makes_one_order() {
             }
         }
         assert_eq!([stock(system, "cart-1").await, stock(system, "cart-2").await], [96, 98]);
+    });
+}
+
+#[test]
+fn orders_that_meet_in_transactions_which_take_time_are_all_placed_or_told() {
+    with_slow_transactions(Duration::from_millis(20), async |system| {
+        let buyers = customers(system, "hot", 12).await;
+        products(system, &["hot-product"], 10).await;
+        let call = |n: usize| {
+            order_call(&order_body(&buyers[n], &[("hot-product", 1)]), &format!("hot-{n}")).customer(&buyers[n])
+        };
+        let mut open: Vec<usize> = (0..buyers.len()).collect();
+        let mut outcomes = BTreeMap::<(u16, String), usize>::new();
+        // Each time at least one comes through: nobody is kept off an item for ever.
+        while !open.is_empty() {
+            let answers = at_once(system, open.iter().map(|n| call(*n))).await;
+            let (busy, told): (Vec<_>, Vec<_>) = open.iter().zip(answers).partition(|(_, answer)| answer.status == 503);
+            assert!(!told.is_empty(), "{} orders, and none of them was told anything", open.len());
+            for (_, answer) in told {
+                *outcomes.entry((answer.status, answer.code().to_owned())).or_default() += 1;
+            }
+            open = busy.into_iter().map(|(n, _)| *n).collect();
+        }
+        assert_eq!(outcomes, [((201, String::new()), 10), ((409, "insufficient_stock".to_owned()), 2)].into());
+        assert!(system.conflicts() > 0, "nobody met anybody");
+        assert_eq!(stock(system, "hot-product").await, 0);
+        assert_eq!(orders_of(system, &buyers).await.len(), 10);
     });
 }

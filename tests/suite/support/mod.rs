@@ -9,6 +9,7 @@ pub mod table;
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use local::{Log, Options, System};
 use serde_json::Value as Json;
@@ -38,15 +39,32 @@ pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
     })
 }
 
+/// Runs a test against a system of its own, in whose table a transaction is under way for so long.
+pub fn with_slow_transactions<T>(time: Duration, test: impl AsyncFnOnce(&System) -> T) -> T {
+    RUNTIME.block_on(async {
+        let system = started(Options { transaction_time: Some(time), ..options() }).await;
+        let result = test(&system).await;
+        system.shutdown().await;
+        result
+    })
+}
+
 async fn start() -> System {
+    started(options()).await
+}
+
+fn options() -> Options {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_bodega"));
-    let options = Options {
+    Options {
         template: Some(template_path()),
         log: Log::Problems,
         // Enough of each function for clients to meet in it.
         environments: 4,
         ..Options::from_environment(program)
-    };
+    }
+}
+
+async fn started(options: Options) -> System {
     System::start(options).await.unwrap_or_else(|error| panic!("the system does not start: {error}"))
 }
 

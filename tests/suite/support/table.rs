@@ -44,7 +44,7 @@ pub async fn entities_naming(system: &System, text: &str) -> BTreeMap<String, us
 }
 
 async fn call(system: &System, operation: &str, mut parameters: Json) -> Json {
-    let credential = "local/20260101/us-east-1/dynamodb/aws4_request";
+    let credential = format!("{}/20260101/us-east-1/dynamodb/aws4_request", system.access_key());
     parameters["TableName"] = system.table().into();
     let answer = http()
         .post(system.table_url())

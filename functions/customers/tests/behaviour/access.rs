@@ -6,7 +6,7 @@ use http_api::sample::Call;
 use key_schema::registry;
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, if_match, sign_up, template};
+use crate::shop::{Shop, if_match, sign_up};
 
 /// A valid request to a route about a customer, an address, a product and a session of theirs.
 fn valid(route: &'static str, customer: &str) -> Call {
@@ -142,7 +142,7 @@ async fn an_id_in_the_path_may_hold_anything_but_control_characters() {
 
 #[test]
 fn the_routes_are_those_that_the_template_gives_the_function_and_none_is_public() {
-    let template = template();
+    let template = fixture::template();
     let given = template.routes.iter().filter(|route| route.function == "Customers");
     let keys: BTreeSet<String> = given.clone().map(template::Route::key).collect();
     assert_eq!(customers::routes().keys().map(str::to_owned).collect::<BTreeSet<_>>(), keys);
@@ -151,7 +151,7 @@ fn the_routes_are_those_that_the_template_gives_the_function_and_none_is_public(
 
 #[test]
 fn the_templates_policy_allows_what_the_access_patterns_of_the_routes_need() {
-    let template = template();
+    let template = fixture::template();
     let function = template.function("Customers").unwrap();
     let routes = customers::routes();
     let keys: BTreeSet<&str> = routes.keys().collect();

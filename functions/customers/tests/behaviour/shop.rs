@@ -1,19 +1,11 @@
 //! A shop for one test: a fresh table, the function's routes over it, and what other functions would have written.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
-    ScalarAttributeType,
-};
-use emulators::table::EmbeddedTable;
+use fixture::TestTable;
 use http_api::sample::{Answered, Call};
 use http_api::{Routes, Store};
 use key_schema::cart::{self, Cart, CartLine};
-use key_schema::cursor::Cursors;
 use key_schema::customer::Tier;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId, SessionId};
 use key_schema::instant::Instant;
@@ -23,36 +15,17 @@ use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement};
 use key_schema::product::{self, CategoryPath, Copied, Product};
 use key_schema::session::{self, Session};
 use serde_json::{Value, json};
-use table::Table;
-use template::{KeyAttributes, TableDefinition, Template};
-
-const CURSOR_KEYS: &str = "t:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
 pub struct Shop {
     pub store: Store,
     pub routes: Routes<Store>,
-    _table: EmbeddedTable,
-}
-
-pub fn template() -> Template {
-    Template::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../template.yaml")).unwrap()
+    _test: TestTable,
 }
 
 impl Shop {
     pub async fn open() -> Self {
-        let table = EmbeddedTable::start(None).unwrap();
-        let config = aws_sdk_dynamodb::Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("eu-central-1"))
-            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-            .endpoint_url(table.url())
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .build();
-        let client = Client::from_conf(config);
-        create_table(&client, &template().table).await;
-        let store =
-            Store { table: Table::new(client, "bodega".to_owned()), cursors: Cursors::new(CURSOR_KEYS).unwrap() };
-        Self { store, routes: customers::routes(), _table: table }
+        let test = TestTable::create().await;
+        Self { store: test.store(), routes: customers::routes(), _test: test }
     }
 
     pub async fn send(&self, call: Call) -> Answered {
@@ -182,43 +155,4 @@ fn money(amount: i64) -> Money {
 
 fn born() -> Born {
     Born::new("born").unwrap()
-}
-
-async fn create_table(client: &Client, definition: &TableDefinition) {
-    let attributes = definition.attribute_types.iter().map(|(name, kind)| {
-        let kind = ScalarAttributeType::from(kind.as_str());
-        AttributeDefinition::builder().attribute_name(name).attribute_type(kind).build().unwrap()
-    });
-    let indexes = definition.indexes.iter().map(|index| {
-        let projection = match &index.projection {
-            template::Projection::KeysOnly => Projection::builder().projection_type(ProjectionType::KeysOnly),
-            template::Projection::All => Projection::builder().projection_type(ProjectionType::All),
-            template::Projection::Include(names) => Projection::builder()
-                .projection_type(ProjectionType::Include)
-                .set_non_key_attributes(Some(names.clone())),
-        };
-        GlobalSecondaryIndex::builder()
-            .index_name(&index.name)
-            .set_key_schema(Some(key(&index.key)))
-            .projection(projection.build())
-            .build()
-            .unwrap()
-    });
-    client
-        .create_table()
-        .table_name("bodega")
-        .billing_mode(BillingMode::PayPerRequest)
-        .set_attribute_definitions(Some(attributes.collect()))
-        .set_key_schema(Some(key(&definition.key)))
-        .set_global_secondary_indexes(Some(indexes.collect()))
-        .send()
-        .await
-        .unwrap();
-}
-
-fn key(attributes: &KeyAttributes) -> Vec<KeySchemaElement> {
-    [(&attributes.partition, KeyType::Hash), (&attributes.sort, KeyType::Range)]
-        .into_iter()
-        .map(|(name, kind)| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().unwrap())
-        .collect()
 }

@@ -326,6 +326,7 @@ async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clea
     {
         let test = table_with(view).await;
         let (endpoint, table) = (test.endpoint().to_owned(), other(&test));
+        let access_key = test.access_key().to_owned();
         let started = tokio::task::spawn_blocking(move || {
             Command::new(env!("CARGO_BIN_EXE_stream"))
                 .env_clear()
@@ -336,7 +337,7 @@ async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clea
                     ("FAILED_RECORDS_BUCKET", "f"),
                 ])
                 .envs([("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()), ("AWS_REGION", "us-east-1")])
-                .envs([("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local")])
+                .envs([("AWS_ACCESS_KEY_ID", access_key.as_str()), ("AWS_SECRET_ACCESS_KEY", "local")])
                 .output()
                 .unwrap()
         });

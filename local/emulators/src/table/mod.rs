@@ -12,6 +12,8 @@
 //! was asked and never answers. `partial` does half of a `BatchWriteItem` or `BatchGetItem` of two entries or more and returns the rest as
 //! `UnprocessedItems` or `UnprocessedKeys`. `conflict` answers a transaction with `TransactionCanceledException` and one reason
 //! `TransactionConflict`, a single write with `TransactionConflictException`.
+//!
+//! Beside these, which strike at random, transactions can be made to take time ([`FaultProxy::let_transactions_take`]): then those conflict that meet.
 
 mod embedded;
 mod error;
@@ -23,4 +25,4 @@ mod stream_store;
 pub use crate::faults::{Fault, FaultCount, FaultKind, Faults};
 pub use embedded::EmbeddedTable;
 pub use error::Error;
-pub use proxy::FaultProxy;
+pub use proxy::{FaultProxy, TransactionTime};

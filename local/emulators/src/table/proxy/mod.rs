@@ -6,6 +6,7 @@ mod operation;
 mod pages;
 #[cfg(test)]
 mod tests;
+mod underway;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use crate::faults::{FaultKind, Faults, Strike};
 use body::Halves;
 use operation::Operation;
 use pages::{MAX_PAGE, Pages};
+pub use underway::TransactionTime;
+use underway::{Found, Underway};
 
 /// DynamoDB's limit on a request and on an answer.
 const MAX_BODY: usize = 16 << 20;
@@ -53,6 +56,7 @@ type Body = Either<Incoming, Full<Bytes>>;
 pub struct FaultProxy {
     url: String,
     faults: Faults,
+    underway: Arc<Underway>,
     // Holds the task that accepts, which holds those of the connections: dropping ends them all.
     _tasks: JoinSet<()>,
 }
@@ -70,7 +74,7 @@ impl FaultProxy {
         let authority = authority(upstream)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = loopback_url(listener.local_addr()?.port());
-        let faults = Faults::default();
+        let (faults, underway) = (Faults::default(), Arc::<Underway>::default());
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let gate = Arc::new(Gate {
@@ -80,12 +84,13 @@ impl FaultProxy {
                 .build(connector),
             authority,
             faults: faults.clone(),
+            underway: Arc::clone(&underway),
             delays,
             pages: Pages::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, gate));
-        Ok(Self { url, faults, _tasks: tasks })
+        Ok(Self { url, faults, underway, _tasks: tasks })
     }
 
     /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
@@ -98,6 +103,18 @@ impl FaultProxy {
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// Lets transactions take time from now on, in which nobody else writes their items: such a write, alone or in another transaction, is
+    /// refused as a conflict. The items of a `BatchWriteItem` are not looked at.
+    pub fn let_transactions_take(&self, time: TransactionTime) {
+        self.underway.set(time);
+    }
+
+    /// How many requests met a transaction that took its time.
+    #[must_use]
+    pub fn meetings(&self) -> u64 {
+        self.underway.met()
     }
 }
 
@@ -150,6 +167,7 @@ struct Gate {
     client: Client<HttpConnector, Full<Bytes>>,
     authority: Authority,
     faults: Faults,
+    underway: Arc<Underway>,
     delays: Delays,
     pages: Pages,
 }
@@ -170,7 +188,7 @@ impl Gate {
         let Some(strike) = strike else {
             return Ok(match operation {
                 Operation::GetRecords => self.records(head, body).await,
-                _ => self.passed_on(head, body).await,
+                _ => self.in_its_time(head, operation, body).await,
             });
         };
         match strike.kind {
@@ -192,6 +210,28 @@ impl Gate {
                 Some(halves) => self.halved(head, operation, halves).await,
                 None => self.passed_on(head, body).await,
             }),
+        }
+    }
+
+    /// Passed on, a transaction for as long as one takes, and if nobody else is there.
+    async fn in_its_time(
+        &self,
+        head: hyper::http::request::Parts,
+        operation: Operation,
+        body: Bytes,
+    ) -> Response<Body> {
+        match self.underway.enter(operation, &body) {
+            Found::Free => self.passed_on(head, body).await,
+            Found::Met { actions, culprit } => own(match operation {
+                Operation::Transact { .. } => answer::cancelled(actions, culprit),
+                _ => answer::conflict(),
+            }),
+            Found::Taken(hold, time) => {
+                tokio::time::sleep(time).await;
+                let response = self.passed_on(head, body).await;
+                drop(hold);
+                response
+            }
         }
     }
 

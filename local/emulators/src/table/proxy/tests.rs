@@ -110,6 +110,47 @@ async fn without_faults_requests_pass_unchanged() {
     assert_eq!(code(&missing), (400, "ResourceNotFoundException"));
 }
 
+fn transaction(puts: &[&str]) -> Value {
+    let puts: Vec<Value> = puts.iter().map(|key| json!({"Put": put(key)})).collect();
+    json!({ "TransactItems": puts })
+}
+
+#[tokio::test]
+async fn a_transaction_that_takes_time_keeps_everybody_else_off_its_items() {
+    let shop = Shop::open().await;
+    let (key, time) = (vec!["PK".to_owned()], Duration::from_millis(300));
+    shop.proxy.let_transactions_take(TransactionTime { key, time });
+    let first = shop.ask("TransactWriteItems", transaction(&["a", "b"]));
+    let meanwhile = async {
+        // When a write is refused the first is under way; it has all the time until then.
+        while shop.put("b").await.0 == 200 {
+            assert!(shop.keys().await.contains(&"b".to_owned()));
+        }
+        let met = shop.ask("TransactWriteItems", transaction(&["c", "d", "b"])).await;
+        let single = shop.put("a").await;
+        let read = json!({"TransactItems": [{"Get": {"TableName": "shop", "Key": item("a")}}]});
+        let read = shop.ask("TransactGetItems", read).await;
+        (met, single, read, shop.put("e").await)
+    };
+    let (first, (met, single, read, other)) = tokio::join!(first, meanwhile);
+    assert_eq!((first.0, other.0), (200, 200));
+    assert_eq!(code(&met), (400, "TransactionCanceledException"));
+    let reasons: Vec<&str> = met.1["CancellationReasons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|reason| reason["Code"].as_str().unwrap())
+        .collect();
+    assert_eq!(reasons, ["None", "None", "TransactionConflict"]);
+    assert_eq!(code(&single), (400, "TransactionConflictException"));
+    assert_eq!(code(&read), (400, "TransactionCanceledException"));
+    assert_eq!(shop.proxy.meetings(), 4);
+    // It is through, and took nothing along that it did not have.
+    assert_eq!(shop.put("b").await.0, 200);
+    assert_eq!(shop.ask("TransactWriteItems", transaction(&["c", "b"])).await.0, 200);
+    assert_eq!(shop.keys().await, ["a", "b", "c", "e"]);
+}
+
 #[tokio::test]
 async fn refusals_do_nothing_and_count() {
     let shop = Shop::open().await;
