@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use emulators::access::Access;
 use emulators::events::{EventBusServer, Published};
 use emulators::mail::MailServer;
 use emulators::objects::ObjectServer;
@@ -131,7 +132,7 @@ impl Backends {
         let cursor_key = STANDARD.encode(key.derive("page cursors"));
         let deployment = Deployment::new(REGION, ACCOUNT)
             .parameter("SearchEndpoint", &self.search_url)
-            .parameter("SearchArn", format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local"))
+            .parameter("SearchArn", Self::search_arn())
             .parameter("SearchIndexPrefix", self.index_prefix())
             .parameter("CursorKeys", format!("local:{cursor_key}"))
             .parameter("MailFrom", MAIL_FROM)
@@ -143,6 +144,19 @@ impl Backends {
     /// The name of a bucket by its logical id; the id itself when the template has no such bucket.
     pub(crate) fn bucket<'a>(&'a self, logical_id: &'a str) -> &'a str {
         self.names.get(logical_id).map_or(logical_id, String::as_str)
+    }
+
+    /// The search engine, as if it were a domain.
+    pub(crate) fn search_arn() -> String {
+        format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
+    }
+
+    /// From now on functions are refused what they may not do.
+    pub(crate) fn enforce(&self, access: &Arc<Access>) {
+        self.proxy.enforce(Arc::clone(access));
+        self.events.enforce(Arc::clone(access));
+        self.objects.enforce(Arc::clone(access));
+        self.mail.enforce(Arc::clone(access));
     }
 
     /// The variables by which an AWS SDK reaches these backends.

@@ -3,6 +3,8 @@
 //! [`System::start`] creates the table, runs every function as processes of its own behind a Lambda
 //! Runtime API, feeds them from the table's stream and from the event bus, invokes them on schedule, and
 //! serves the routes of the template. The functions are the deployed code; only the addresses that they find in their environment differ.
+//! A function may do here what its policies in the template allow, and nothing else: every call of one to the table, the bus, the buckets, the mail
+//! service or the search engine is checked and counted (`GET /_local/grants`), and refused as AWS refuses it.
 //! `bodega`, the program of this crate, is a thin command line around it ([`cli`]), and starts itself
 //! again as each function ([`functions`]).
 //!
@@ -23,6 +25,7 @@ mod docs;
 mod dynamodb;
 pub mod functions;
 mod gateway;
+mod grants;
 pub mod import;
 mod options;
 mod schedules;

@@ -23,6 +23,7 @@ use crate::control::{self, Control};
 use crate::crash::CrashPoints;
 use crate::dynamodb::{DynamoDb, DynamoDbError, REGION};
 use crate::gateway::Gateway;
+use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 use crate::token::{KeyError, SigningKey};
 use crate::{Options, docs, schedules, streams};
@@ -133,8 +134,9 @@ impl System {
         let index = SearchClient::new(&SearchConfig::new(&backends.search_url, &backends.index_prefix())?);
         index.ensure_indices().await?;
 
+        let grants = Grants::enforce(&template, &backends).await?;
         let crash_points = CrashPoints::new();
-        let specs = specs(&template, &options, &backends, &crash_points);
+        let specs = specs(&template, &options, &backends, &grants, &crash_points);
         let functions = Arc::new(Functions::start(specs, options.log).await);
         let subscribers = Subscribers::start(&template, &backends.events, &functions, backends.journal.as_ref())?;
         let mappings = streams::mappings(&template, &functions, &backends)?;
@@ -162,6 +164,7 @@ impl System {
             functions: Arc::clone(&functions),
             crash_points,
             environment,
+            grants,
             backends,
         });
         let gateway = Arc::new(Gateway::new(template.routes, Arc::clone(&functions), key.clone(), address));
@@ -272,10 +275,17 @@ impl Drop for System {
     }
 }
 
-fn specs(template: &Template, options: &Options, backends: &Backends, crash_points: &CrashPoints) -> Vec<FunctionSpec> {
+fn specs(
+    template: &Template,
+    options: &Options,
+    backends: &Backends,
+    grants: &Grants,
+    crash_points: &CrashPoints,
+) -> Vec<FunctionSpec> {
     let spec = |function: &template::Function| {
         let mut environment = function.environment.clone();
         environment.extend(backends.sdk_variables());
+        environment.extend(grants.variables(&function.logical_id));
         environment.extend([crash_points.variable(&function.logical_id)]);
         if let Some(level) = &function.log_level {
             environment.insert("AWS_LAMBDA_LOG_LEVEL".to_owned(), level.clone());

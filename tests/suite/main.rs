@@ -2,7 +2,8 @@
 //!
 //! It runs on the embedded table and search engine with nothing installed but Rust, and on DynamoDB Local and
 //! OpenSearch where `AWS_ENDPOINT_URL_DYNAMODB` and `SEARCH_ENDPOINT` name them. `BODEGA_BOOTSTRAPS` names a folder of
-//! the functions' own binaries, to run what would be deployed instead of the local program.
+//! the functions' own binaries, to run what would be deployed instead of the local program; `BODEGA_RIE` names the Lambda
+//! Runtime Interface Emulator, to send the sample events through that.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
@@ -13,11 +14,14 @@ mod children;
 mod contention;
 mod contract;
 mod control;
+mod correlation;
 mod crash_points;
 mod events;
 mod fulfilment;
+mod grants;
 mod import;
 mod large_orders;
+mod manifests;
 mod notifications;
 mod order_life;
 mod paging;

@@ -1,6 +1,6 @@
 //! `template.yaml` against what the code names as well: the table, the permissions, the time that calls may take.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ::template::{Function, Projection};
 use key_schema::entity::AnyEntity;
@@ -11,7 +11,7 @@ use key_schema::registry;
 use serde_json::json;
 use stream_poller::Filter;
 
-use crate::support::template;
+use crate::support::{read, root, template};
 
 #[test]
 fn the_table_is_the_one_that_the_schema_describes() {
@@ -183,4 +183,85 @@ fn every_function_can_reach_what_its_settings_name() {
             assert_eq!(function.may(action, resource), has, "{}: {action}", function.logical_id);
         }
     }
+}
+
+/// The resources of one kind, each with its lines as they stand in the template.
+fn resources(kind: &str) -> BTreeMap<String, String> {
+    let text = read(&root().join("template.yaml"));
+    let resources = text.split_once("\nResources:\n").unwrap().1.split_once("\nOutputs:\n").unwrap().0;
+    let mut found = BTreeMap::<String, String>::new();
+    let mut current = String::new();
+    for line in resources.lines() {
+        let is_name = line.starts_with("  ") && line.ends_with(':') && line.trim_start().len() == line.len() - 2;
+        if is_name && !line.trim_start().starts_with('#') {
+            current = line.trim().trim_end_matches(':').to_owned();
+        }
+        if !line.trim_start().starts_with('#') {
+            *found.entry(current.clone()).or_default() += &format!("{line}\n");
+        }
+    }
+    found.retain(|_, lines| lines.contains(&format!("\n    Type: {kind}\n")));
+    assert!(!found.is_empty(), "there is no {kind}");
+    found
+}
+
+#[test]
+fn every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody() {
+    let operations = read(&root().join("docs/operations.md"));
+    let described: BTreeSet<String> = operations
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` | ")?.0.to_owned()))
+        .collect();
+    let alarms = resources("AWS::CloudWatch::Alarm");
+    assert_eq!(alarms.keys().cloned().collect::<BTreeSet<_>>(), described, "the table of alarms in docs/operations.md");
+    for (name, lines) in alarms {
+        assert!(lines.contains("AlarmActions: [!Ref Alarms]") && lines.contains("TreatMissingData: "), "{name}");
+        assert!(lines.contains(&format!("AlarmName: !Sub bodega-${{Stage}}-{name}\n")), "{name}");
+    }
+}
+
+#[test]
+fn what_holds_data_outlives_the_stack_and_is_closed() {
+    for kind in ["AWS::DynamoDB::Table", "AWS::Cognito::UserPool", "AWS::S3::Bucket"] {
+        for (name, lines) in resources(kind) {
+            assert!(lines.contains("    DeletionPolicy: Retain\n"), "{name}");
+            assert!(lines.contains("    UpdateReplacePolicy: Retain\n"), "{name}");
+        }
+    }
+    for (name, lines) in resources("AWS::S3::Bucket") {
+        for needed in ["SSEAlgorithm: AES256", "RestrictPublicBuckets: true", "Id: Forget, Status: Enabled"] {
+            assert!(lines.contains(needed), "{name}: {needed}");
+        }
+    }
+    for (name, lines) in resources("AWS::SQS::Queue") {
+        assert!(lines.contains("SqsManagedSseEnabled: true"), "{name}");
+    }
+    for (name, lines) in resources("AWS::Logs::LogGroup") {
+        assert!(lines.contains("RetentionInDays: !Ref LogRetentionDays"), "{name}");
+    }
+    let table = resources("AWS::DynamoDB::Table").remove("Table").unwrap();
+    for needed in ["PointInTimeRecoveryEnabled: true", "DeletionProtectionEnabled: true", "OnDemandThroughput: {Max"] {
+        assert!(table.contains(needed), "{needed}");
+    }
+    let indexes = template().table.indexes.len();
+    // Of the table itself and of each index.
+    for needed in ["ContributorInsightsSpecification: {Enabled: true}", "OnDemandThroughput: {MaxReadRequestUnits"] {
+        assert_eq!(table.matches(needed).count(), indexes + 1, "{needed}");
+    }
+}
+
+#[test]
+fn a_restored_table_is_imported_as_the_one_of_the_template() {
+    let only = |text: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| *line != "  Table:").skip(1);
+        let lines = lines.take_while(|line| line.starts_with("   ") || line.is_empty());
+        // What a restored table does not have comes with the update that follows.
+        let kept = |line: &&str| {
+            !line.trim_start().starts_with('#') && !line.contains("OnDemandThroughput") && !line.is_empty()
+        };
+        lines.filter(kept).map(str::to_owned).collect()
+    };
+    let restored = only(&read(&root().join("docs/restored-table.yaml")));
+    assert!(!restored.is_empty());
+    assert_eq!(restored, only(&read(&root().join("template.yaml"))));
 }

@@ -10,7 +10,7 @@
 pub mod message;
 pub mod picking;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use table::{Measured, SetupError, Table};
 use telemetry::emf::{Line, Unit};
 use tokio::time::Instant;
 
-use message::Batch;
+use message::{Batch, Message};
 use picking::{Answer, Picking};
 
 /// How long before its deadline the function stops, so that its answer still gets out.
@@ -51,8 +51,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     let stations = stations(std::env::var("PICKING_STATIONS").ok().as_deref())?;
     let picking = &Picking::new(Table::from_env().await.map_err(StartError::from)?, stations);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Batch>| async move {
-        let (started, left) = (Instant::now(), event.context.deadline().duration_since(SystemTime::now()));
-        let stop = started + left.unwrap_or_default().saturating_sub(MARGIN);
+        let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
+        let stop = started + left.saturating_sub(MARGIN);
         // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
         let answer = Box::pin(picking.take(&event.payload, stop)).await;
         report(&event, &answer, started, &picking.costs());
@@ -69,12 +69,15 @@ fn stations(given: Option<&str>) -> Result<usize, StartError> {
 
 fn report(event: &LambdaEvent<Batch>, answer: &Answer, started: Instant, costs: &[Measured]) {
     let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
+    let causes: Vec<String> = event.payload.records.iter().filter_map(Message::cause).collect();
     Line::new()
         .metric("Messages", Unit::Count, count(event.payload.records.len()))
         .metric("Failed", Unit::Count, count(answer.failed().len()))
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", event.context.request_id.as_str())
         .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .causes(&causes.iter().map(String::as_str).collect())
+        .trace(event.context.xray_trace_id.as_deref())
         .print();
 }
 

@@ -5,6 +5,7 @@ use key_schema::id::OrderId;
 use key_schema::order::OrderStatus;
 use serde::Deserialize;
 use serde_json::Value;
+use telemetry::correlation;
 
 /// What SQS hands to the function.
 #[derive(Debug, Clone, Deserialize)]
@@ -53,12 +54,22 @@ impl Message {
     /// # Errors
     /// [`MessageError`] when it cannot be read; then neither can its repetitions.
     pub fn step(&self) -> Result<Step, MessageError> {
+        Ok(Step::of(self.event()?.data))
+    }
+
+    /// The id of the request that the event is a consequence of, if it says so: for the log, and for what is written.
+    #[must_use]
+    pub fn cause(&self) -> Option<String> {
+        self.event().ok()?.correlation_id.filter(|id| correlation::id(id).is_some())
+    }
+
+    fn event(&self) -> Result<Event, MessageError> {
         #[derive(Deserialize)]
         struct Delivery {
             detail: Value,
         }
         let Delivery { detail } = serde_json::from_str(&self.body).map_err(MessageError::Body)?;
-        Ok(Step::of(Event::from_detail(&detail)?.data))
+        Ok(Event::from_detail(&detail)?)
     }
 }
 

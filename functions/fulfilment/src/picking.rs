@@ -32,7 +32,7 @@ use key_schema::key::KeyError;
 use key_schema::picking::{self, Part, WaitingJob};
 use serde::Serialize;
 use table::{Measured, Table, TableError, TransactError};
-use telemetry::crash_point;
+use telemetry::{correlation, crash_point};
 use tokio::time::{Instant, timeout_at};
 
 use crate::message::{Batch, Message, MessageError, Step};
@@ -115,19 +115,22 @@ impl Picking {
     pub async fn take(&self, batch: &Batch, stop: Instant) -> Answer {
         let mut done = BTreeSet::new();
         for message in &batch.records {
-            match timeout_at(stop, self.write(message)).await {
+            let (message_id, cause) = (message.id.as_str(), message.cause());
+            let correlation_id = cause.as_deref();
+            match timeout_at(stop, correlation::caused_by(correlation_id, self.write(message))).await {
                 Ok(Ok(())) => {
-                    done.insert(message.id.as_str());
+                    done.insert(message_id);
                 }
                 Ok(Err(PickingError::Message(error))) => {
-                    tracing::error!(message_id = message.id, %error, "a message cannot be read");
+                    tracing::error!(message_id, %error, "a message cannot be read");
                 }
-                Ok(Err(error)) => tracing::warn!(message_id = message.id, %error, "a message failed"),
-                Err(_) => tracing::warn!(message_id = message.id, "no time is left for a message"),
+                Ok(Err(error)) => tracing::warn!(message_id, correlation_id, %error, "a message failed"),
+                Err(_) => tracing::warn!(message_id, correlation_id, "no time is left for a message"),
             }
         }
         if !done.is_empty() {
             crash_point("fulfilment.waiting");
+            // On nobody's behalf: who is admitted may have been placed by another request than any of these.
             let admitted = timeout_at(stop, self.admit()).await;
             let failure = match admitted {
                 Ok(Ok(())) => None,

@@ -11,13 +11,14 @@
 mod grace;
 pub mod round;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use key_schema::instant;
-use lambda_runtime::{LambdaEvent, service_fn};
+use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use table::{Measured, SetupError, Table};
+use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
 use tokio::time::Instant;
 
@@ -57,19 +58,21 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     let grace = Grace::from_variable(std::env::var("JANITOR_GRACE_SECONDS").ok().as_deref())?;
     let janitor = &Janitor::new(Table::from_env().await.map_err(StartError::from)?);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
-        let (started, left) = (Instant::now(), event.context.deadline().duration_since(SystemTime::now()));
-        let stop = started + left.unwrap_or_default().saturating_sub(MARGIN);
+        let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
+        let stop = started + left.saturating_sub(MARGIN);
         let now = instant::Instant::now();
         let grace = event.payload.grace_seconds.map_or(grace, Grace::seconds);
         // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
-        let (round, list) = Box::pin(janitor.come_by(now, grace, stop)).await;
-        report(&event.context.request_id, &round, started, &janitor.costs());
+        let round = Box::pin(janitor.come_by(now, grace, stop));
+        // Who began the work is long gone: what follows from its end is found under the id of this invocation.
+        let (round, list) = correlation::caused_by(Some(&event.context.request_id), round).await;
+        report(&event.context, &round, started, &janitor.costs());
         list.map(|()| round).map_err(lambda_runtime::Error::from)
     }))
     .await
 }
 
-fn report(request_id: &str, round: &Round, started: Instant, costs: &[Measured]) {
+fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]) {
     let cost = |measured: &Measured| json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units});
     Line::new()
         .metric("Unfinished", Unit::Count, f64::from(round.found))
@@ -78,8 +81,9 @@ fn report(request_id: &str, round: &Round, started: Instant, costs: &[Measured])
         .metric("Failed", Unit::Count, f64::from(round.failed))
         .metric("OldestAge", Unit::Milliseconds, round.oldest.as_secs_f64() * 1000.0)
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
-        .property("request_id", request_id)
+        .property("request_id", context.request_id.as_str())
         .property("left", round.left)
         .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .trace(context.xray_trace_id.as_deref())
         .print();
 }

@@ -5,6 +5,7 @@ use key_schema::id::{CustomerId, OrderId};
 use key_schema::order::OrderStatus;
 use serde::Deserialize;
 use serde_json::Value;
+use telemetry::correlation;
 
 /// An event as EventBridge hands it to a function, as far as it matters here.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,6 +31,12 @@ impl Delivery {
     pub fn names(&self) -> (&str, &str) {
         let text = |name| self.detail.get(name).and_then(Value::as_str).unwrap_or("unknown");
         (text("type"), text("id"))
+    }
+
+    /// The id of the request that the event is a consequence of, if it says so.
+    #[must_use]
+    pub fn cause(&self) -> Option<&str> {
+        self.detail.get("correlation_id").and_then(Value::as_str).and_then(correlation::id)
     }
 }
 

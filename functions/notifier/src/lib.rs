@@ -27,13 +27,13 @@ pub mod mailer;
 pub mod message;
 pub mod notifier;
 
-use std::time::SystemTime;
-
 use key_schema::instant;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
 use table::{Measured, Table};
+use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
+use tracing::Instrument as _;
 
 use event::Delivery;
 use mailer::Ses;
@@ -53,9 +53,11 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     let notifier = &Notifier::new(Table::from_env().await?, mailer);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Delivery>| async move {
         let started = Instant::now();
-        let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or_default();
+        let left = telemetry::time_left(event.context.deadline());
         // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
-        let outcome = Box::pin(notifier.take(&event.payload, instant::Instant::now(), started + left)).await;
+        let taking = Box::pin(notifier.take(&event.payload, instant::Instant::now(), started + left));
+        let span = tracing::info_span!("event", correlation_id = event.payload.cause());
+        let outcome = correlation::caused_by(event.payload.cause(), taking).instrument(span).await;
         report(&event, &outcome, started, &notifier.costs());
         outcome.map(|_| ()).map_err(lambda_runtime::Error::from)
     }))
@@ -73,12 +75,15 @@ fn report(event: &LambdaEvent<Delivery>, outcome: &Result<Outcome, NotifyError>,
         .metric("Failed", Unit::Count, f64::from(u8::from(outcome.is_err())))
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", event.context.request_id.as_str())
+        .property("correlation_id", event.payload.cause())
         .property("event_id", id)
         .property("event", kind)
         .property("outcome", outcome.as_ref().map_or("failed", |outcome| outcome.as_str()))
         .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .trace(event.context.xray_trace_id.as_deref())
         .print();
     if let Err(error) = outcome {
-        tracing::warn!(event_id = id, event = kind, %error, "a message was not sent");
+        let correlation_id = event.payload.cause();
+        tracing::warn!(event_id = id, event = kind, correlation_id, %error, "a message was not sent");
     }
 }

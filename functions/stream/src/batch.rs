@@ -19,6 +19,7 @@ use key_schema::item::{DecodeError, FromItem, Item, key_of};
 use key_schema::key::Key;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use telemetry::correlation;
 
 use crate::ledger::Reason;
 use crate::sequence::SequenceNumber;
@@ -128,6 +129,9 @@ pub struct Origin<'e> {
     pub event_id: Option<String>,
     /// When the item was written, to the second, if that is known.
     pub written_at: Option<Instant>,
+    /// The id of the request that made the change ([`key_schema::item::CAUSE`]): that of the new image. What the old image of a removed item has is the id of an earlier
+    /// change, and who removed it is not known.
+    pub cause: Option<String>,
     /// The record as it came: JSON.
     pub text: &'e str,
 }
@@ -158,6 +162,7 @@ impl<'e> Batch<'e> {
                 sequence,
                 event_id: text(header.event_id),
                 written_at: header.dynamodb.written_at(),
+                cause: header.dynamodb.cause(),
                 text: raw.get(),
             };
             match header.read() {
@@ -219,6 +224,23 @@ impl Header<'_> {
 impl StreamRecord<'_> {
     fn sequence_number(&self) -> Option<SequenceNumber> {
         text(self.sequence_number)?.parse().ok()
+    }
+
+    /// Read beside the item, so that the record of one that is malformed has it as well.
+    fn cause(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Image<'e> {
+            #[serde(borrow)]
+            req: Option<&'e RawValue>,
+        }
+        #[derive(Deserialize)]
+        struct Text {
+            #[serde(rename = "S")]
+            text: String,
+        }
+        let image: Image<'_> = serde_json::from_str(self.new_image?.get()).ok()?;
+        let Text { text } = serde_json::from_str(image.req?.get()).ok()?;
+        correlation::id(&text).map(str::to_owned)
     }
 
     /// Seconds since the epoch, with or without a fraction or an exponent.

@@ -123,8 +123,9 @@ impl Consumer {
                 let entry = Entry { consumer, origin, reason: &reason };
                 let verdict = match self.quarantine.put(entry).await {
                     Ok(()) => {
-                        let sequence_number = origin.sequence.as_str();
-                        tracing::warn!(consumer, sequence_number, kind = reason.kind, "a record was quarantined");
+                        let (sequence_number, correlation_id) = (origin.sequence.as_str(), origin.cause.as_deref());
+                        let kind = reason.kind;
+                        tracing::warn!(consumer, sequence_number, correlation_id, kind, "a record was quarantined");
                         Verdict::Quarantined
                     }
                     Err(failure) => Verdict::Failed(failure),

@@ -6,6 +6,7 @@ use std::future::Future;
 use futures::StreamExt as _;
 use futures::stream;
 use key_schema::key::Key;
+use telemetry::correlation;
 use tracing::{Instrument as _, info_span};
 
 use crate::batch::Record;
@@ -43,8 +44,11 @@ where
     stream::iter(lanes(records))
         .for_each_concurrent(concurrency, |lane| async move {
             for (position, record) in lane {
-                let span = info_span!("record", sequence_number = record.origin.sequence.as_str());
-                let verdict = take(record).instrument(span).await;
+                let cause = record.origin.cause.as_deref();
+                let span =
+                    info_span!("record", sequence_number = record.origin.sequence.as_str(), correlation_id = cause);
+                // What is derived from a change is written for the request that made it.
+                let verdict = correlation::caused_by(cause, take(record)).instrument(span).await;
                 let failed = matches!(verdict, Verdict::Failed(_));
                 ledger.settle(position, verdict);
                 if failed {

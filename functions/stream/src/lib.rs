@@ -48,6 +48,7 @@ pub mod sink;
 pub mod transitions;
 
 use lambda_runtime::{LambdaEvent, service_fn};
+use telemetry::correlation;
 
 pub use consumer::Consumer;
 pub use settings::{Settings, StartError};
@@ -66,8 +67,9 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     let consumer = &consumer.inspect_err(|error| tracing::error!(cause = %error, "the consumer cannot start"))?;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<batch::Event>| async move {
         let stop = consumer.settings().stop(event.context.deadline());
-        let taken = consumer.take(&event.payload, stop).await?;
-        taken.report.print(&event.context.request_id);
+        let trace = event.context.xray_trace_id.as_deref();
+        let taken = correlation::traced(trace, Box::pin(consumer.take(&event.payload, stop))).await?;
+        taken.report.print(&event.context.request_id, trace);
         Ok::<_, lambda_runtime::Error>(taken.answer)
     }))
     .await

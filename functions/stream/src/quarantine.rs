@@ -122,6 +122,7 @@ mod tests {
             sequence: "42".parse().unwrap(),
             event_id: event_id.map(str::to_owned),
             written_at: written_at.map(|at| at.parse().unwrap()),
+            cause: None,
             text: "{}",
         };
         let reason = Reason::new("malformed_item", "no name");

@@ -7,6 +7,7 @@ use search_index::document_id;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use table::Measured;
+use telemetry::correlation::Ids;
 use telemetry::emf::{Line, Unit};
 
 use crate::batch::Batch;
@@ -22,6 +23,7 @@ pub struct Report {
     in_time: bool,
     earliest: Option<String>,
     oldest: Option<Duration>,
+    causes: Ids,
     sinks: Vec<(&'static str, Counts)>,
     malformed: Counts,
     took: Duration,
@@ -45,7 +47,7 @@ impl Report {
     pub(crate) fn new(consumer: &str, batch: &Batch<'_>, in_time: bool, earliest: Option<&SequenceNumber>) -> Self {
         let origins = batch.records.iter().map(|record| &record.origin);
         let origins = origins.chain(batch.malformed.iter().map(|malformed| &malformed.origin));
-        let oldest = origins.filter_map(|origin| origin.written_at).min();
+        let oldest = origins.clone().filter_map(|origin| origin.written_at).min();
         Self {
             consumer: consumer.to_owned(),
             records: batch.records.len() + batch.malformed.len() + batch.foreign,
@@ -53,6 +55,7 @@ impl Report {
             in_time,
             earliest: earliest.map(ToString::to_string),
             oldest: oldest.map(|at| age(at.as_millis())),
+            causes: origins.filter_map(|origin| origin.cause.as_deref()).collect(),
             sinks: Vec::new(),
             malformed: Counts::default(),
             took: Duration::ZERO,
@@ -68,6 +71,7 @@ impl Report {
                 tracing::warn!(
                     sink = name,
                     sequence_number,
+                    correlation_id = record.origin.cause.as_deref(),
                     key,
                     kind = reason.kind,
                     cause = reason.detail,
@@ -85,6 +89,7 @@ impl Report {
                 let sequence_number = malformed.origin.sequence.as_str();
                 tracing::warn!(
                     sequence_number,
+                    correlation_id = malformed.origin.cause.as_deref(),
                     kind = reason.kind,
                     cause = reason.detail,
                     "a malformed record could not be set aside"
@@ -112,8 +117,8 @@ impl Report {
     }
 
     /// Writes the lines. A batch's metrics are grouped by consumer, a sink's by sink: the two deployments of this crate share a name.
-    pub fn print(&self, request_id: &str) {
-        self.batch_line(request_id).print();
+    pub fn print(&self, request_id: &str, trace: Option<&str>) {
+        self.batch_line(request_id).trace(trace).print();
         for (name, counts) in &self.sinks {
             sink_line(name, *counts).print();
         }
@@ -129,6 +134,7 @@ impl Report {
             .metric("Malformed", Unit::Count, count(self.malformed.quarantined))
             .metric("Duration", Unit::Milliseconds, self.took.as_secs_f64() * 1000.0)
             .property("request_id", request_id)
+            .causes(&self.causes)
             .property("sinks", sinks)
             .property("malformed", json!(self.malformed))
             .property("foreign", self.foreign)
@@ -208,7 +214,7 @@ mod tests {
                 },
             })
         };
-        let malformed = json!({"dynamodb": {"SequenceNumber": "9"}});
+        let malformed = json!({"dynamodb": {"SequenceNumber": "9", "NewImage": {"req": {"S": "r7"}}}});
         serde_json::from_str(&json!({"Records": [record(1, 2_000), record(2, 1_000), malformed]}).to_string()).unwrap()
     }
 
@@ -228,6 +234,7 @@ mod tests {
         assert_eq!(line["sinks"]["search"], json!({"done": 1, "quarantined": 0, "failed": 1, "unfinished": 0}));
         assert_eq!(line["malformed"]["quarantined"], 1);
         assert_eq!(line["earliest_unfinished"], "2");
+        assert_eq!((&line["correlation_ids"], &line["correlation_id_count"]), (&json!(["r7"]), &json!(1)));
         // The older of the two records is as old as its own time says.
         assert!(line["OldestRecordAge"].as_f64().unwrap() >= age(1_000_000).as_secs_f64() * 1000.0 - 60_000.0);
     }

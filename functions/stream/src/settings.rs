@@ -96,8 +96,7 @@ impl Settings {
     /// When to stop, for a function that is killed at `deadline`.
     #[must_use]
     pub fn stop(&self, deadline: SystemTime) -> Instant {
-        let left = deadline.duration_since(SystemTime::now()).unwrap_or_default();
-        Instant::now() + left.saturating_sub(self.margin)
+        Instant::now() + telemetry::time_left(deadline).saturating_sub(self.margin)
     }
 }
 

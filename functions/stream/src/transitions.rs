@@ -68,7 +68,8 @@ impl Rules {
 
     fn event(&self, record: &Record<'_>, meta: &Meta, data: Data) -> Event {
         let origin = Origin { table: &self.table, key: &record.key, born: &meta.born, rev: meta.rev };
-        Event { id: EventId::derive(origin, data.kind()), occurred_at: meta.updated_at, data }
+        let (id, correlation_id) = (EventId::derive(origin, data.kind()), record.origin.cause.clone());
+        Event { id, occurred_at: meta.updated_at, correlation_id, data }
     }
 }
 

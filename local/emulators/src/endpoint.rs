@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::access::{self, Access, Denied, Guard, Need};
 use crate::faults::{FaultKind, Faults};
 
 /// More than any request that a service behind an endpoint takes.
@@ -37,11 +38,27 @@ pub(crate) trait Service: Send + Sync + 'static {
     /// The refusal of a request that a throttle, an error or a conflict strikes, in the service's words; `None` where that cannot happen
     /// to it.
     fn refusal(&self, kind: FaultKind, request: &Request<Bytes>) -> Option<Answer>;
+
+    /// Whose call it is, where it says so.
+    fn caller<'r>(&'r self, request: &'r Request<Bytes>) -> Option<&'r str> {
+        access::caller(request.headers())
+    }
+
+    /// What a request needs to be allowed.
+    fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need>;
+
+    /// The refusal of a request that its caller may not make, in the service's words.
+    fn forbidden(&self, denied: &Denied) -> Answer;
 }
+
+/// Asks for the connection to be closed in place of the answer that carries it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HangUp;
 
 /// A port that is closed, with its connections, when the value is dropped.
 pub(crate) struct Endpoint {
     url: String,
+    guard: Guard,
     // Holds the task that accepts, which holds those of the connections: dropping ends them all.
     _tasks: JoinSet<()>,
 }
@@ -51,23 +68,29 @@ impl Endpoint {
     pub(crate) async fn start<S: Service>(service: Arc<S>, faults: Faults) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
+        let guard = Guard::default();
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, service, faults));
-        Ok(Self { url, _tasks: tasks })
+        tasks.spawn(accept(listener, service, faults, guard.clone()));
+        Ok(Self { url, guard, _tasks: tasks })
     }
 
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
+
+    /// From now on functions are refused what they may not do.
+    pub(crate) fn enforce(&self, access: Arc<Access>) {
+        self.guard.set(access);
+    }
 }
 
-async fn accept<S: Service>(listener: TcpListener, service: Arc<S>, faults: Faults) {
+async fn accept<S: Service>(listener: TcpListener, service: Arc<S>, faults: Faults, guard: Guard) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(converse(stream, Arc::clone(&service), faults.clone()));
+                    connections.spawn(converse(stream, Arc::clone(&service), faults.clone(), guard.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -79,21 +102,29 @@ async fn accept<S: Service>(listener: TcpListener, service: Arc<S>, faults: Faul
     }
 }
 
-async fn converse<S: Service>(stream: TcpStream, service: Arc<S>, faults: Faults) {
+async fn converse<S: Service>(stream: TcpStream, service: Arc<S>, faults: Faults, guard: Guard) {
     // A socket without the option is slower, not wrong.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| answer(request, service.as_ref(), &faults));
+    let service = service_fn(|request| answer(request, service.as_ref(), &faults, &guard));
     // An error is a client that went away, or a fault that closed the connection.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
 /// Answers one request, or does not, if a fault strikes it. An error closes the connection.
-async fn answer<S: Service>(request: Request<Incoming>, service: &S, faults: &Faults) -> io::Result<Answer> {
+async fn answer<S: Service>(
+    request: Request<Incoming>,
+    service: &S,
+    faults: &Faults,
+    guard: &Guard,
+) -> io::Result<Answer> {
     let (head, body) = request.into_parts();
     let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
         return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE));
     };
     let request = Request::from_parts(head, body.to_bytes());
+    if let Err(denied) = guard.check(service.caller(&request), |access| service.needs(&request, access)) {
+        return Ok(service.forbidden(&denied));
+    }
     // A partial failure is the service's own: it strikes entries, not requests.
     let possible = |kind| match kind {
         FaultKind::Reset | FaultKind::Timeout | FaultKind::Slow => true,
@@ -108,6 +139,9 @@ async fn answer<S: Service>(request: Request<Incoming>, service: &S, faults: &Fa
         return Ok(refusal);
     }
     let answer = service.answer(request).await;
+    if answer.extensions().get::<HangUp>().is_some() {
+        return Err(io::ErrorKind::ConnectionReset.into());
+    }
     match strike {
         Some(FaultKind::Timeout) => {
             sleep(SILENCE).await;

@@ -1,5 +1,6 @@
 //! What stands in for AWS on one machine: the table, the search engine, the event bus, the object store, mail.
 
+pub mod access;
 pub mod events;
 pub mod faults;
 pub mod mail;

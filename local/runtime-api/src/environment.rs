@@ -8,6 +8,7 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
+use crate::log::Lines;
 use crate::server::{Call, RuntimeApi, Work};
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, process};
 
@@ -29,6 +30,7 @@ pub(crate) struct Environment {
     pub(crate) spec: Arc<FunctionSpec>,
     pub(crate) queue: Queue,
     pub(crate) log: Log,
+    pub(crate) lines: Arc<Lines>,
 }
 
 /// A process that was started, and the Runtime API that it talks to.
@@ -105,7 +107,7 @@ impl Environment {
         let api = RuntimeApi::listen().await.map_err(failed)?;
         let stream = format!("{:016x}", fastrand::u64(..));
         let variables = self.spec.variables(&api.address.to_string(), &stream);
-        let mut child = process::spawn(&self.spec, variables, self.log).map_err(failed)?;
+        let mut child = process::spawn(&self.spec, variables, self.log, &self.lines).map_err(failed)?;
         let alive = child.stdin.take();
         let runtime = slot.insert(Runtime { child, _alive: alive, api });
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::environment::{Environment, Job, Queue};
 use crate::faults::{FaultKind, Faults};
+use crate::log::{Line, Lines};
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, MAX_PAYLOAD};
 
 /// Invocations of one function that wait at once. Beyond it, callers wait to be let in.
@@ -25,6 +26,7 @@ pub struct Functions {
     environments: StdMutex<JoinSet<()>>,
     stop: watch::Sender<bool>,
     log: Log,
+    lines: Arc<Lines>,
 }
 
 /// The environments of one function.
@@ -60,8 +62,8 @@ impl Functions {
             };
             pools.insert(pool.spec.name.clone(), pool);
         }
-        let functions =
-            Self { pools, environments: StdMutex::new(JoinSet::new()), stop: watch::Sender::new(false), log };
+        let (environments, stop) = (StdMutex::new(JoinSet::new()), watch::Sender::new(false));
+        let functions = Self { pools, environments, stop, log, lines: Arc::default() };
         let mut warm = Vec::with_capacity(functions.pools.len());
         for pool in functions.pools.values() {
             lock(&pool.load).environments += 1;
@@ -124,6 +126,20 @@ impl Functions {
         self.pools.get(name).map(|pool| &pool.faults)
     }
 
+    /// How the function `name` is run, if there is one: for those who run it elsewhere.
+    #[must_use]
+    pub fn spec(&self, name: &str) -> Option<&FunctionSpec> {
+        self.pools.get(name).map(|pool| &*pool.spec)
+    }
+
+    /// The newest lines that the functions have written, at most `limit`, oldest first: those of one function, or of all, that contain a text. Older ones are
+    /// forgotten, and one that was just written may not have been read yet.
+    #[must_use]
+    pub fn lines(&self, function: Option<&str>, containing: &str, limit: usize) -> Vec<Line> {
+        let of = |line: &Line| function.is_none_or(|name| line.function == name);
+        self.lines.find(|line| of(line) && line.text.contains(containing), limit)
+    }
+
     /// The names of the functions, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
@@ -156,7 +172,8 @@ impl Functions {
 
     fn add_environment(&self, pool: &Pool) -> oneshot::Receiver<()> {
         let (ready, waiter) = oneshot::channel();
-        let environment = Environment { spec: Arc::clone(&pool.spec), queue: Arc::clone(&pool.queue), log: self.log };
+        let (spec, queue, lines) = (Arc::clone(&pool.spec), Arc::clone(&pool.queue), Arc::clone(&self.lines));
+        let environment = Environment { spec, queue, log: self.log, lines };
         let stop = self.stop.subscribe();
         lock(&self.environments).spawn(environment.run(stop, ready));
         waiter

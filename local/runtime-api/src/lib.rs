@@ -22,7 +22,7 @@ mod spec;
 pub use error::{FunctionError, InvokeError};
 pub use faults::{Fault, FaultKind, Faults, RateError};
 pub use functions::Functions;
-pub use log::Log;
+pub use log::{Line, Log};
 pub use spec::FunctionSpec;
 
 /// Most bytes of an invocation's payload and of its answer (AWS: 6 MB, and 100 bytes for the answer's

@@ -1,10 +1,17 @@
 //! What becomes of the lines that functions write.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 
 /// Bytes of a line that are shown; the rest of a longer one is dropped.
 const LONGEST_LINE: usize = 16 * 1024;
+
+/// How many lines are kept to be looked at, and how many bytes of them.
+const KEPT_LINES: usize = 20_000;
+const KEPT_BYTES: usize = 8 << 20;
 
 /// Which lines of the functions are shown on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,6 +25,45 @@ pub enum Log {
     All,
 }
 
+/// A line that a function has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Which function.
+    pub function: String,
+    /// The line, without its end.
+    pub text: String,
+}
+
+/// The newest lines of all functions, shown or not, in the order in which they were read.
+#[derive(Debug, Default)]
+pub(crate) struct Lines(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: VecDeque<Line>,
+    bytes: usize,
+}
+
+impl Lines {
+    fn keep(&self, line: Line) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.bytes += line.text.len();
+        kept.lines.push_back(line);
+        while kept.bytes > KEPT_BYTES || kept.lines.len() > KEPT_LINES {
+            let Some(oldest) = kept.lines.pop_front() else { return };
+            kept.bytes -= oldest.text.len();
+        }
+    }
+
+    /// The newest of those that are asked for, oldest first.
+    pub(crate) fn find(&self, wanted: impl Fn(&Line) -> bool, limit: usize) -> Vec<Line> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<Line> = kept.lines.iter().rev().filter(|line| wanted(line)).take(limit).cloned().collect();
+        found.reverse();
+        found
+    }
+}
+
 impl Log {
     /// Shows a line of this process about a function.
     pub(crate) fn tell(self, name: &str, message: &str) {
@@ -26,8 +72,8 @@ impl Log {
         }
     }
 
-    /// Reads `source` to its end and shows the lines that are asked for, each with the function's name.
-    pub(crate) async fn forward(self, name: String, source: impl tokio::io::AsyncRead + Unpin) {
+    /// Reads `source` to its end, keeps the lines, and shows those that are asked for, each with the function's name.
+    pub(crate) async fn forward(self, lines: Arc<Lines>, name: String, source: impl tokio::io::AsyncRead + Unpin) {
         let mut source = BufReader::new(source);
         let mut line = Vec::new();
         while read_line(&mut source, &mut line).await {
@@ -35,6 +81,7 @@ impl Log {
             if self.shows(&text) {
                 eprintln!("{name}: {text}");
             }
+            lines.keep(Line { function: name.clone(), text: text.into_owned() });
             line.clear();
         }
     }
@@ -85,6 +132,21 @@ mod tests {
         assert!(!log.shows(r#"{"_aws":{"CloudWatchMetrics":[]}}"#));
         assert!(!Log::Off.shows("thread 'main' panicked"));
         assert!(Log::All.shows(r#"{"level":"INFO"}"#));
+    }
+
+    #[tokio::test]
+    async fn the_newest_lines_are_kept_whether_they_are_shown_or_not_up_to_a_bound() {
+        let lines = Arc::new(Lines::default());
+        let texts = |found: Vec<Line>| found.into_iter().map(|line| line.text).collect::<Vec<_>>();
+        Log::Off.forward(Arc::clone(&lines), "A".to_owned(), "one\ntwo\n".as_bytes()).await;
+        Log::Off.forward(Arc::clone(&lines), "B".to_owned(), "three\n".as_bytes()).await;
+        assert_eq!(texts(lines.find(|_| true, 2)), ["two", "three"]);
+        assert_eq!(texts(lines.find(|line| line.function == "A" && line.text.contains('n'), 10)), ["one"]);
+        let many = format!("{}\n", "x".repeat(LONGEST_LINE)).repeat(KEPT_BYTES / LONGEST_LINE + 5);
+        Log::Off.forward(Arc::clone(&lines), "A".to_owned(), many.as_bytes()).await;
+        assert_eq!(lines.find(|_| true, usize::MAX).len(), KEPT_BYTES / LONGEST_LINE);
+        Log::Off.forward(Arc::clone(&lines), "A".to_owned(), "y\n".repeat(KEPT_LINES + 5).as_bytes()).await;
+        assert_eq!(lines.find(|_| true, usize::MAX).len(), KEPT_LINES);
     }
 
     #[tokio::test]

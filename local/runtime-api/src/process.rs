@@ -4,17 +4,24 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
 
+use crate::log::Lines;
 use crate::{FunctionSpec, Log};
 
 /// How long a process may take to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Starts the function's program. It is killed when the handle is dropped.
-pub(crate) fn spawn(spec: &FunctionSpec, variables: BTreeMap<String, OsString>, log: Log) -> io::Result<Child> {
+pub(crate) fn spawn(
+    spec: &FunctionSpec,
+    variables: BTreeMap<String, OsString>,
+    log: Log,
+    lines: &Arc<Lines>,
+) -> io::Result<Child> {
     let mut command = Command::new(&spec.program);
     command
         .args(&spec.args)
@@ -31,10 +38,10 @@ pub(crate) fn spawn(spec: &FunctionSpec, variables: BTreeMap<String, OsString>, 
     command.process_group(0);
     let mut child = command.spawn()?;
     if let Some(out) = child.stdout.take() {
-        tokio::spawn(log.forward(spec.name.clone(), out));
+        tokio::spawn(log.forward(Arc::clone(lines), spec.name.clone(), out));
     }
     if let Some(err) = child.stderr.take() {
-        tokio::spawn(log.forward(spec.name.clone(), err));
+        tokio::spawn(log.forward(Arc::clone(lines), spec.name.clone(), err));
     }
     Ok(child)
 }

@@ -38,6 +38,7 @@ fn event(published: Published) -> Value {
         "detail_type": published.detail_type,
         "time": published.time,
         "bus": published.bus,
+        "trace_header": published.trace_header,
     });
     match published.detail {
         Value::Object(mut detail) => {

@@ -7,6 +7,7 @@ mod failures;
 mod faults;
 mod index;
 mod invoke;
+mod logs;
 mod objects;
 mod paging;
 mod problem;
@@ -25,6 +26,7 @@ use stream_poller::Poller;
 use self::problem::Problem;
 use crate::backends::Backends;
 use crate::crash::CrashPoints;
+use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 
 /// What these endpoints look at.
@@ -36,6 +38,7 @@ pub(crate) struct Control {
     pub(crate) crash_points: CrashPoints,
     /// See [`environment`].
     pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) grants: Grants,
     pub(crate) backends: Arc<Backends>,
 }
 
@@ -51,7 +54,9 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/_local/quarantine", get(objects::quarantine))
         .route("/_local/failures", get(failures::list))
         .route("/_local/failures/redrive", post(failures::redrive))
+        .route("/_local/logs", get(logs::logs))
         .route("/_local/environment", get(environment))
+        .route("/_local/grants", get(grants))
         .route("/_local/ttl-sweep", post(sweep))
         .route("/_local/invoke/{function}", post(invoke::invoke))
         .route("/_local/faults", get(faults::list).post(faults::add).delete(faults::clear))
@@ -65,6 +70,11 @@ async fn health() -> axum::Json<Json> {
 /// The environment variables with which another program, such as the operations tool, reaches this system.
 async fn environment(State(control): State<Arc<Control>>) -> axum::Json<BTreeMap<String, String>> {
     axum::Json(control.environment.clone())
+}
+
+/// What every function may do, how often it needed that, and what it was refused.
+async fn grants(State(control): State<Arc<Control>>) -> axum::Json<Json> {
+    axum::Json(json!({"functions": control.grants.report()}))
 }
 
 /// Deletes the expired items now.

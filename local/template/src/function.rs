@@ -1,6 +1,6 @@
 //! A function's settings and what its policies allow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::TemplateError;
@@ -24,6 +24,10 @@ pub struct Function {
     pub memory_mb: u32,
     /// Environment variables with their values resolved.
     pub environment: BTreeMap<String, String>,
+    /// The names of those whose value the template writes out: the same in every deployment.
+    pub literals: BTreeSet<String>,
+    /// How it is traced, e.g. `Active`; `None` when the template leaves it to Lambda.
+    pub tracing: Option<String>,
     /// What log lines it is asked for, e.g. `INFO`; `None` when the template leaves it to Lambda.
     pub log_level: Option<String>,
     /// What becomes of an event that it is invoked with and nobody waits for.
@@ -93,12 +97,18 @@ pub(crate) fn read(
     let required =
         |key: &str| setting(key)?.ok_or_else(|| properties.error(format!("{key} is missing, also in Globals")));
 
-    let mut environment = BTreeMap::new();
+    let (mut environment, mut literals) = (BTreeMap::new(), BTreeSet::new());
     for holder in globals.into_iter().chain([properties]) {
         if let Some(section) = holder.get("Environment")?
             && let Some(variables) = section.get("Variables")?
         {
             for (name, value) in variables.entries()? {
+                if variables.is_literal(&name) {
+                    literals.insert(name.clone());
+                } else {
+                    // A function's own value stands for a global one.
+                    literals.remove(&name);
+                }
                 environment.insert(name, value.text()?);
             }
         }
@@ -110,6 +120,7 @@ pub(crate) fn read(
         },
         None => None,
     };
+    let tracing = setting("Tracing")?.map(|mode| mode.text()).transpose()?;
     let statements = match properties.get("Policies")? {
         Some(policies) => read_policies(&policies)?,
         None => Vec::new(),
@@ -122,6 +133,8 @@ pub(crate) fn read(
         timeout: Duration::from_secs(required("Timeout")?.number::<u64>(1..=900)?),
         memory_mb: required("MemorySize")?.number::<u32>(128..=10_240)?,
         environment,
+        literals,
+        tracing,
         log_level,
         asynchronous: read_asynchronous(properties)?,
         statements,

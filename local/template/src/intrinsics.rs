@@ -60,7 +60,13 @@ impl<'a> Resolver<'a> {
             }
             "Ref" if scalar(argument)? == "AWS::NoValue" => return Ok(None),
             "Ref" => self.reference(scalar(argument)?, line)?,
-            "Sub" => self.substitute(scalar(argument)?, line)?,
+            "Sub" => match &argument.value {
+                Value::List(_) => match list(argument)? {
+                    [pattern, variables] => self.substitute(scalar(pattern)?, entries(Some(variables)), line)?,
+                    _ => return Err(wrong(line, name, "takes a text and a map of variables")),
+                },
+                _ => self.substitute(scalar(argument)?, &[], line)?,
+            },
             "GetAtt" => match &argument.value {
                 Value::List(_) => match list(argument)? {
                     [id, attribute] => self.attribute(scalar(id)?, scalar(attribute)?, line)?,
@@ -184,6 +190,8 @@ impl<'a> Resolver<'a> {
             ("AWS::Events::Rule", "Arn") => Ok(format!("arn:aws:events:{region}:{account}:rule/{name}")),
             ("AWS::S3::Bucket", "Arn") => Ok(format!("arn:aws:s3:::{name}")),
             ("AWS::SQS::Queue", "Arn") => Ok(format!("arn:aws:sqs:{region}:{account}:{name}")),
+            ("AWS::OpenSearchService::Domain", "Arn") => Ok(format!("arn:aws:es:{region}:{account}:domain/{name}")),
+            ("AWS::OpenSearchService::Domain", "DomainEndpoint") => Ok(format!("{name}.{region}.es.amazonaws.com")),
             ("AWS::Serverless::Function", "Arn") => Ok(format!("arn:aws:lambda:{region}:{account}:function:{name}")),
             _ => {
                 let message = format!("{id}.{attribute} is not known here ({kind})");
@@ -192,8 +200,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Replaces `${Name}` and `${Resource.Attribute}`; `${!Name}` is the literal `${Name}`.
-    fn substitute(&self, pattern: &str, line: usize) -> Result<String, TemplateError> {
+    /// Replaces `${Name}` and `${Resource.Attribute}`, names of `variables` first; `${!Name}` is the literal `${Name}`.
+    fn substitute(&self, pattern: &str, variables: &[(String, Node)], line: usize) -> Result<String, TemplateError> {
         let mut out = String::with_capacity(pattern.len());
         let mut rest = pattern;
         while let Some((before, after)) = rest.split_once("${") {
@@ -205,6 +213,8 @@ impl<'a> Resolver<'a> {
                 out.push_str("${");
                 out.push_str(literal);
                 out.push('}');
+            } else if let Some((_, variable)) = variables.iter().find(|(known, _)| known == name) {
+                out.push_str(&self.text(variable)?);
             } else if name.contains('.') {
                 out.push_str(&self.dotted(name, line)?);
             } else {

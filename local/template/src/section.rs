@@ -41,6 +41,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Whether the value under `key` is written out, rather than computed by an intrinsic function.
+    pub(crate) fn is_literal(&self, key: &str) -> bool {
+        self.node.child(key).is_some_and(|child| matches!(child.value, Value::Scalar { .. }))
+    }
+
     pub(crate) fn require(&self, key: &str) -> Result<Self, TemplateError> {
         self.get(key)?.ok_or_else(|| self.error(format!("{key} is missing")))
     }

@@ -69,6 +69,25 @@ fn refusal(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn a_value_that_is_written_out_is_told_from_one_that_is_computed() {
+    let template =
+        small("{LEVEL: !If [Low, l, h]}", "{LEVEL: !If [Low, l, h], PLACE: !Ref Level, COLOUR: '3'}").unwrap();
+    let function = &template.functions[0];
+    assert_eq!(function.environment.keys().collect::<Vec<_>>(), ["COLOUR", "LEVEL", "PLACE"]);
+    assert_eq!(function.literals.iter().collect::<Vec<_>>(), ["COLOUR"]);
+}
+
+#[test]
+fn a_function_is_traced_as_it_says_or_the_globals() {
+    let globals = "Globals: {Function: {Tracing: Active}}\nResources:\n  Table:";
+    assert_eq!(small("Handler", "Handler").unwrap().functions[0].tracing, None);
+    let template = small("Resources:\n  Table:", globals).unwrap();
+    assert_eq!(template.functions[0].tracing.as_deref(), Some("Active"));
+    let template = small("Handler", "Tracing: PassThrough\n      Handler").unwrap();
+    assert_eq!(template.functions[0].tracing.as_deref(), Some("PassThrough"));
+}
+
+#[test]
 fn the_real_template_has_the_table_of_the_design() {
     let table = real().table;
     assert_eq!((table.key.partition.as_str(), table.key.sort.as_str()), ("PK", "SK"));
@@ -234,6 +253,13 @@ fn substitution_takes_attributes_and_literals() {
 }
 
 #[test]
+fn substitution_takes_variables_of_its_own_first() {
+    let pattern = "!Sub ['${Level}/${Own}/${Table.Arn}', {Level: mine, Own: !If [Low, !Ref Level, h]}]";
+    let template = small("!If [Low, l, h]", pattern).unwrap();
+    assert_eq!(template.functions[0].environment["LEVEL"], "mine/low/arn:aws:dynamodb:r:a:table/Table");
+}
+
+#[test]
 fn a_false_condition_leaves_a_function_and_its_routes_out() {
     let template =
         small("    Type: AWS::Serverless::Function\n", "    Type: AWS::Serverless::Function\n    Condition: High\n");
@@ -262,6 +288,7 @@ fn faults_are_named_with_their_place() {
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Base64 x", "Base64 is not evaluated here"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref Secret", "the parameter Secret has no value"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub '${Level'", "has a ${ without its }"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub ['${Level}']", "Sub takes a text and a map of variables"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !GetAtt Api.Arn", "Api.Arn is not known here"),
         ("!Equals [!Ref Level, low]", "!Condition Low", "the condition Low needs itself"),
         ("KeyType: RANGE", "KeyType: SORT", "HASH or RANGE belongs here, not SORT"),

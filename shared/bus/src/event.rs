@@ -15,6 +15,9 @@ pub struct Event {
     pub id: EventId,
     /// When the change was made: the changed item's own time.
     pub occurred_at: Instant,
+    /// The id of the request that made the change, as its log lines have it. A part of the record that the event is derived from, so every attempt to
+    /// publish it says the same. Missing where no request is known, and in events of before there was one.
+    pub correlation_id: Option<String>,
     /// What happened.
     pub data: Data,
 }
@@ -64,8 +67,10 @@ impl Event {
             return Err(DecodeError::UnknownVersion { kind, version });
         }
         let malformed = |source| DecodeError::Malformed { kind, source };
-        let Envelope { id, occurred_at, data } = Envelope::deserialize(detail).map_err(malformed)?;
-        Ok(Self { id, occurred_at, data: kind.decode(&data).map_err(malformed)? })
+        let Envelope { id, occurred_at, correlation_id, data } = Envelope::deserialize(detail).map_err(malformed)?;
+        // It is for the log alone: an event is not refused for it.
+        let correlation_id = correlation_id.as_str().map(str::to_owned);
+        Ok(Self { id, occurred_at, correlation_id, data: kind.decode(&data).map_err(malformed)? })
     }
 
     /// The `detail` of the event on the bus, JSON text. The same event has the same text.
@@ -94,12 +99,14 @@ impl Serialize for Event {
             r#type: &'static str,
             version: u32,
             occurred_at: Instant,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            correlation_id: Option<&'a str>,
             data: &'a Data,
         }
         let kind = self.kind();
-        let Self { id, occurred_at, data } = self;
-        Written { id, r#type: kind.as_str(), version: kind.version(), occurred_at: *occurred_at, data }
-            .serialize(serializer)
+        let Self { id, occurred_at, correlation_id, data } = self;
+        let (r#type, version, correlation_id) = (kind.as_str(), kind.version(), correlation_id.as_deref());
+        Written { id, r#type, version, occurred_at: *occurred_at, correlation_id, data }.serialize(serializer)
     }
 }
 
@@ -115,5 +122,7 @@ struct Header {
 struct Envelope {
     id: EventId,
     occurred_at: Instant,
+    #[serde(default)]
+    correlation_id: Value,
     data: Value,
 }

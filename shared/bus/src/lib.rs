@@ -4,7 +4,7 @@
 //! detail-type the name of its [`Kind`], its detail this envelope:
 //!
 //! ```json
-//! {"id": "…", "type": "OrderPlaced", "version": 1, "occurred_at": "2017-01-01T11:53:26.000Z", "data": {"…": "…"}}
+//! {"id": "…", "type": "OrderPlaced", "version": 1, "occurred_at": "2017-01-01T11:53:26.000Z", "correlation_id": "JKJaXmPLvHcESHA=", "data": {"…": "…"}}
 //! ```
 //!
 //! The form of each kind and version is a JSON Schema (draft 2020-12) in `schemas/<kind>.v<version>.json`. Within a version a field may

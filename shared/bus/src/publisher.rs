@@ -13,6 +13,7 @@ use aws_sdk_eventbridge::primitives::DateTime;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use futures::StreamExt as _;
 use futures::stream;
+use telemetry::correlation;
 use tokio::time::{Instant, sleep};
 
 use crate::{Event, SOURCE};
@@ -185,6 +186,7 @@ impl EventBus {
             .detail_type(kind)
             .time(DateTime::from_millis(event.occurred_at.as_millis()))
             .detail(detail)
+            .set_trace_header(correlation::trace_header().map(|header| header.to_string()))
             .build();
         Ok(Entry { position, entry, bytes })
     }

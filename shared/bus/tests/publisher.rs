@@ -10,6 +10,7 @@ use aws_sdk_eventbridge::config::{BehaviorVersion, Credentials, Region};
 use bus::{Event, EventBus, Limits, MAX_REQUEST_BYTES, Outcome, ReviewPosted, SOURCE};
 use emulators::events::EventBusServer;
 use emulators::faults::{Fault, FaultKind};
+use telemetry::correlation;
 
 struct World {
     server: EventBusServer,
@@ -53,7 +54,8 @@ fn client(server: &EventBusServer) -> Client {
 fn event(number: usize, product: &str) -> Event {
     let data = ReviewPosted { product_id: product.parse().unwrap(), customer_id: "c1".parse().unwrap(), rating: 4 };
     let occurred_at = "2017-01-01T11:53:26.123Z".parse().unwrap();
-    Event { id: format!("{number:032x}").parse().unwrap(), occurred_at, data: data.into() }
+    let correlation_id = Some(format!("request-{number}"));
+    Event { id: format!("{number:032x}").parse().unwrap(), occurred_at, correlation_id, data: data.into() }
 }
 
 fn events(count: usize) -> Vec<Event> {
@@ -74,6 +76,16 @@ async fn an_event_arrives_as_it_is_under_the_name_of_its_kind() {
     assert_eq!((taken[0].bus.as_str(), taken[0].time.as_str()), ("shop", "2017-01-01T11:53:26Z"));
     assert_eq!(world.taken(), sent);
     assert_eq!(world.bus.publish(&[]).await, []);
+}
+
+#[tokio::test]
+async fn an_event_goes_on_in_the_trace_in_which_it_is_published() {
+    let world = World::open().await;
+    let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
+    world.bus.publish(&events(1)).await;
+    correlation::traced(Some(header), world.bus.publish(&events(1))).await;
+    let traces: Vec<_> = world.server.published(0, 10).items.into_iter().map(|event| event.trace_header).collect();
+    assert_eq!(traces, [None, Some(header.to_owned())]);
 }
 
 #[tokio::test]

@@ -15,6 +15,9 @@ use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
 use serde_json::{Value, json};
 
+/// The field of an event that may be missing.
+const OPTIONAL: &str = "correlation_id";
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas")
 }
@@ -38,7 +41,8 @@ fn schema(kind: Kind) -> Value {
 
 fn event(data: impl Into<Data>) -> Event {
     let occurred_at = "2017-01-01T11:53:26.000Z".parse().unwrap();
-    Event { id: "0123456789abcdef0123456789abcdef".parse().unwrap(), occurred_at, data: data.into() }
+    let correlation_id = Some("JKJaXmPLvHcESHA=".to_owned());
+    Event { id: "0123456789abcdef0123456789abcdef".parse().unwrap(), occurred_at, correlation_id, data: data.into() }
 }
 
 /// An event of this kind in each form that it can take.
@@ -85,8 +89,10 @@ fn examples(kind: Kind) -> Vec<Event> {
     }
 }
 
+/// Those of every kind, of a known request and of none.
 fn every_example() -> impl Iterator<Item = Event> {
-    Kind::ALL.iter().flat_map(|kind| examples(*kind))
+    let all = Kind::ALL.iter().flat_map(|kind| examples(*kind));
+    all.flat_map(|event| [Event { correlation_id: None, ..event.clone() }, event])
 }
 
 fn detail(event: &Event) -> Value {
@@ -113,9 +119,15 @@ fn every_event_is_valid_by_the_schema_of_its_kind_and_of_no_other() {
 }
 
 #[test]
-fn a_schema_has_exactly_the_fields_that_are_published_and_demands_each() {
+fn a_schema_has_exactly_the_fields_that_are_published_and_demands_each_but_the_id_of_the_request() {
     for event in every_example() {
-        let schema = schema(event.kind());
+        let mut schema = schema(event.kind());
+        if event.correlation_id.is_none() {
+            // The one field that need not be there.
+            assert!(schema["properties"].as_object_mut().unwrap().remove(OPTIONAL).is_some());
+        } else {
+            schema["required"].as_array_mut().unwrap().push(json!(OPTIONAL));
+        }
         compare(&schema, &detail(&event));
     }
 }
@@ -159,6 +171,7 @@ fn a_wrong_event_is_not_valid() {
         ("/id", json!("o1")),
         ("/version", json!(2)),
         ("/occurred_at", json!("2017-01-01T11:53:26Z")),
+        ("/correlation_id", json!("two words")),
         ("/data/status", json!("placing")),
         ("/data/line_count", json!(-1)),
         ("/data/total/amount", json!(1.5)),
@@ -198,6 +211,15 @@ fn fields_of_a_newer_producer_are_passed_over() {
             total["exponent"] = json!(2);
         }
         assert_eq!(Event::from_detail(&newer).unwrap(), event);
+    }
+}
+
+#[test]
+fn an_event_is_not_refused_for_an_odd_id_of_its_request() {
+    for event in every_example() {
+        let mut odd = detail(&event);
+        odd["correlation_id"] = json!(7);
+        assert_eq!(Event::from_detail(&odd).unwrap(), Event { correlation_id: None, ..event });
     }
 }
 

@@ -97,7 +97,7 @@ pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
 /// How long a handler may take: a little less than Lambda leaves it, so that the client gets an answer of ours, with a code, rather than the
 /// platform's. What was under way then may or may not have happened, as after any answer that is lost.
 fn time_left(deadline: SystemTime) -> Duration {
-    deadline.duration_since(SystemTime::now()).unwrap_or_default().saturating_sub(DEADLINE_MARGIN)
+    telemetry::time_left(deadline).saturating_sub(DEADLINE_MARGIN)
 }
 
 /// An event's text, whatever it holds. Reading it never fails, because the runtime would turn a failure into a

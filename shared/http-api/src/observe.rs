@@ -49,12 +49,12 @@ pub(crate) fn line(
         .metric("Faults", Unit::Count, if status.is_server_error() { 1.0 } else { 0.0 })
         .property("request_id", served.request_id.as_str())
         .property("lambda_request_id", runtime_id)
-        .property("correlation_id", telemetry::correlation_id(trace, &served.request_id))
         .property("route", served.route)
         .property("status", status.as_u16())
         .property("code", served.code.map(crate::problem::Code::name))
         .property("duration_ms", millis)
         .property("patterns", serde_json::to_value(costs).unwrap_or_default())
+        .trace(trace)
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
             ("Faults", json!(0.0)),
             ("request_id", json!("sample-request")),
             ("lambda_request_id", json!("lambda-1")),
-            ("correlation_id", json!("1-abc")),
+            ("xray_trace_id", json!("1-abc")),
             ("status", json!(404)),
             ("code", json!("not_found")),
             ("duration_ms", json!(1.5)),

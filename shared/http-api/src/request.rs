@@ -7,6 +7,7 @@ use std::str::FromStr;
 use key_schema::cursor::Cursors;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
+use telemetry::correlation;
 
 use crate::event::{Body, Event, Pairs};
 use crate::identity::{Caller, Owner, SignedIn, Staff};
@@ -47,6 +48,11 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// What everything carries that is written on the request's behalf: its id, if it has one.
+    pub(crate) fn cause(&self) -> Option<&str> {
+        Some(self.id()).filter(|id| *id != UNKNOWN)
     }
 
     /// The route's key, `GET /v1/orders/{id}`.
@@ -196,10 +202,12 @@ fn find<'p>(pairs: &'p Pairs<'_>, name: &str) -> Option<&'p str> {
     pairs.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_ref())
 }
 
-/// The id of a request, fit for a header: what the gateway gave, else the runtime's.
+/// What stands for the id of a request that has none.
+const UNKNOWN: &str = "unknown";
+
+/// The id of a request, fit for a header and for what the request writes: what the gateway gave, else the runtime's.
 pub(crate) fn request_id(gateway: &str, runtime: &str) -> String {
-    let fit = |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
-    [gateway, runtime].into_iter().find(fit).unwrap_or("unknown").to_owned()
+    [gateway, runtime].into_iter().find_map(correlation::id).unwrap_or(UNKNOWN).to_owned()
 }
 
 #[cfg(test)]
@@ -209,7 +217,7 @@ mod tests {
     #[test]
     fn a_request_id_unfit_for_a_header_is_replaced() {
         assert_eq!(request_id("JKJaXmPLvHcESHA=", "r1"), "JKJaXmPLvHcESHA=");
-        for bad in ["", "a\r\nset-cookie: x=y", "ä", &"x".repeat(129)] {
+        for bad in ["", "a\r\nset-cookie: x=y", "ä", &"x".repeat(65)] {
             assert_eq!(request_id(bad, "r1"), "r1");
             assert_eq!(request_id(bad, ""), "unknown");
         }

@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use telemetry::correlation;
 use tracing::{Instrument as _, error, info_span, warn};
 
 use crate::event::{Event, Pairs};
@@ -91,7 +92,8 @@ impl<S> Routes<S> {
         let request = Request::new(event, route.key, path, id);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
-            let answer = match tokio::time::timeout(time, (route.handler)(app, &request)).await {
+            let work = correlation::caused_by(request.cause(), (route.handler)(app, &request));
+            let answer = match tokio::time::timeout(time, work).await {
                 Ok(answer) => answer.and_then(|response| response.into_reply(&request)),
                 Err(late) => Err(Problem::unavailable(late)),
             };
@@ -197,5 +199,23 @@ mod tests {
     fn a_literal_segment_is_more_specific_than_a_parameter() {
         assert!(literals("POST /v1/products/import") > literals("POST /v1/products/{id}"));
         assert!(literals("GET /v1/a/{x}/c") < literals("GET /v1/a/b/{x}"));
+    }
+
+    #[tokio::test]
+    async fn a_handler_works_for_its_request_and_for_nobody_when_that_has_no_id() {
+        let routes = Routes::new().on("GET /v1/x", |(), _| {
+            Box::pin(async { Ok(Response::ok(&correlation::cause().as_deref().unwrap_or("nobody"))) })
+        });
+        let of = |id: &str| {
+            format!(r#"{{"routeKey":"GET /v1/x","requestContext":{{"requestId":"{id}","http":{{"method":"GET"}}}}}}"#)
+        };
+        for (id, named, cause) in
+            [("JKJaXmPLvHcESHA=", "JKJaXmPLvHcESHA=", "JKJaXmPLvHcESHA="), ("two words", "unknown", "nobody")]
+        {
+            let served = routes.serve(&(), Some(&of(id)), "", Duration::from_secs(1)).await;
+            assert_eq!(served.reply.headers.get("x-request-id").map(String::as_str), Some(named));
+            assert_eq!(served.reply.body, Some(format!("\"{cause}\"")));
+        }
+        assert_eq!(correlation::cause(), None);
     }
 }

@@ -12,7 +12,7 @@ use crate::key::{Index, IndexKey, Key, KeyError};
 
 /// Attribute names that belong to the schema. A business field with such a name does not compile (see
 /// [`assert_not_reserved`]).
-pub const RESERVED: [&str; 15] = [
+pub const RESERVED: [&str; 16] = [
     "PK",
     "SK",
     "GSI1PK",
@@ -28,7 +28,12 @@ pub const RESERVED: [&str; 15] = [
     "created_at",
     "updated_at",
     "ttl",
+    CAUSE,
 ];
+
+/// The id of the request that an item was last written for: from here the log of what followed is found. It says nothing about the item and belongs to no
+/// entity, so nobody who reads one sees it; it is written beside what a write changes, and never makes one.
+pub const CAUSE: &str = "req";
 
 /// Fails the build when an entity names a field like an attribute of the schema.
 // A constant evaluation has no iterators; the indices are below the lengths, and a panic here is a failed build.

@@ -119,6 +119,9 @@ impl Money {
 /// # Errors
 /// What is no number.
 pub fn saturating<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    /// 2 to the power of 63.
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+
     struct Amount;
 
     impl de::Visitor<'_> for Amount {
@@ -136,9 +139,13 @@ pub fn saturating<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
             Ok(i64::try_from(amount).unwrap_or(i64::MAX))
         }
 
-        // Whole numbers beyond 64 bits come as these. The conversion stops at the ends of the range.
+        // What is no whole number of 64 bits comes as one of these: its size says whether it is beyond them, and nothing is computed with it.
         fn visit_f64<E: de::Error>(self, amount: f64) -> Result<i64, E> {
-            if amount.fract() == 0.0 { Ok(amount as i64) } else { Err(E::custom("an amount is whole")) }
+            match amount {
+                _ if amount >= BEYOND => Ok(i64::MAX),
+                _ if amount <= -BEYOND => Ok(i64::MIN),
+                _ => Err(E::custom("an amount is whole")),
+            }
         }
     }
 

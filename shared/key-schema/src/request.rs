@@ -2,9 +2,11 @@
 
 use std::marker::PhantomData;
 
+use serde_dynamo::AttributeValue;
+
 use crate::change::Change;
-use crate::expression::{Condition, Expression, Placeholders, render_update};
-use crate::item::{EncodeError, Entity, Item, Stored};
+use crate::expression::{Condition, Expression, Placeholders, Step, render_update};
+use crate::item::{CAUSE, EncodeError, Entity, Item, MAX_ITEM_BYTES, Stored, size};
 use crate::key::{Index, Key, PartitionKey};
 use crate::pattern::{Consistency, Pattern};
 
@@ -236,7 +238,7 @@ pub enum Write {
         /// Of which item.
         key: Key,
         /// The update expression's steps.
-        steps: Vec<crate::expression::Step>,
+        steps: Vec<Step>,
     },
     /// A removal.
     Delete {
@@ -276,6 +278,25 @@ impl Guarded {
         Self { write: Write::Check { key }, condition: Some(condition) }
     }
 
+    /// The same write on behalf of a request, whose id the item then has ([`CAUSE`]). Without one it is nobody's: an update then takes away what an
+    /// earlier request has left, which did not cause it.
+    #[must_use]
+    pub fn caused_by(&self, request: Option<&str>) -> Self {
+        let mut caused = self.clone();
+        match (&mut caused.write, request) {
+            (Write::Put { item }, Some(id)) => {
+                // Better without the id than not at all.
+                if size(item) + CAUSE.len() + id.len() <= MAX_ITEM_BYTES {
+                    item.inner_mut().insert(CAUSE.to_owned(), AttributeValue::S(id.to_owned()));
+                }
+            }
+            (Write::Update { steps, .. }, Some(id)) => steps.push(Step::Set(CAUSE, AttributeValue::S(id.to_owned()))),
+            (Write::Update { steps, .. }, None) => steps.push(Step::Remove(CAUSE)),
+            (Write::Put { .. } | Write::Delete { .. } | Write::Check { .. }, _) => {}
+        }
+        caused
+    }
+
     /// The update and condition expressions with their shared placeholders.
     #[must_use]
     pub fn render(&self) -> Rendered {
@@ -300,7 +321,7 @@ pub struct Rendered {
     /// `#0` → attribute name.
     pub names: Vec<(String, String)>,
     /// `:0` → value.
-    pub values: Vec<(String, serde_dynamo::AttributeValue)>,
+    pub values: Vec<(String, AttributeValue)>,
 }
 
 /// One conditional write on its own. `R` is the item that comes back (see [`Single::returns`]).
@@ -372,7 +393,8 @@ impl<L> Transaction<L> {
     }
 }
 
-/// Unconditional puts and deletes, each on its own. Only for items that are the same whoever writes them.
+/// Unconditional puts and deletes, each on its own. Only for items that are the same whoever writes them, and therefore without the id of a request
+/// ([`crate::item::CAUSE`]): DynamoDB passes over a put that changes nothing, and a new id would make a record of the stream out of it.
 #[derive(Debug)]
 pub struct BatchWrite {
     pattern: &'static Pattern,

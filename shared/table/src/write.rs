@@ -14,6 +14,7 @@ use aws_sdk_dynamodb::types::{
 use key_schema::item::{FromItem, Item, size};
 use key_schema::pattern::Pattern;
 use key_schema::request::{Guarded, Rendered, Single, Transaction, Write};
+use telemetry::correlation;
 
 use crate::Table;
 use crate::error::{Refusal, TableError, TransactError, WriteError, classify};
@@ -49,6 +50,7 @@ impl Table {
         guarded: &Guarded,
         returns: bool,
     ) -> Result<Option<Item>, WriteError> {
+        let guarded = &caused(guarded);
         let mut backoff = Backoff::new();
         loop {
             match self.attempt(pattern, guarded, returns).await {
@@ -149,8 +151,8 @@ impl Table {
     /// [`TransactError::Refused`] names every action whose condition does not hold. [`TableError::TooManyActions`] before anything is sent.
     pub async fn transact<L: Clone>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
         transaction.check_size().map_err(TableError::from)?;
-        let actions =
-            transaction.actions().iter().map(|(_, guarded)| self.action(guarded)).collect::<Result<Vec<_>, _>>()?;
+        let actions = transaction.actions().iter().map(|(_, guarded)| self.action(&caused(guarded)));
+        let actions = actions.collect::<Result<Vec<_>, _>>()?;
         let mut backoff = Backoff::new();
         let mut token = token();
         loop {
@@ -246,6 +248,11 @@ impl Table {
         }
         .build())
     }
+}
+
+/// The write on behalf of the request that is being worked on.
+fn caused(guarded: &Guarded) -> Guarded {
+    guarded.caused_by(correlation::cause().as_deref())
 }
 
 /// Tells one attempt of a transaction from another; DynamoDB remembers it for ten minutes.

@@ -8,6 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::correlation::{self, Ids};
+
 /// The namespace of every metric of the product.
 pub const NAMESPACE: &str = "Bodega";
 
@@ -34,10 +36,10 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line with the dimension `Function`, taken from [`crate::init`].
+    /// A line with the dimensions `Function`, taken from [`crate::init`], and `Stage`, the deployment's name in the environment variable `STAGE`.
     #[must_use]
     pub fn new() -> Self {
-        Self::default().dimension("Function", crate::function())
+        Self::default().dimension("Function", crate::function()).dimension("Stage", crate::stage())
     }
 
     /// Groups the metrics of this line by a value. CloudWatch refuses empty values and more than 30 dimensions:
@@ -66,6 +68,21 @@ impl Line {
     pub fn property(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.members.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// Names the trace that the invocation belongs to, if there is one: the way from the line to X-Ray.
+    #[must_use]
+    pub fn trace(self, header: Option<&str>) -> Self {
+        match header.and_then(correlation::trace_id) {
+            Some(id) => self.property("xray_trace_id", id),
+            None => self,
+        }
+    }
+
+    /// Names the requests behind the work.
+    #[must_use]
+    pub fn causes(self, ids: &Ids) -> Self {
+        self.property("correlation_ids", ids.named()).property("correlation_id_count", ids.count())
     }
 
     /// The line as JSON, without a line break, for metrics measured at `at`.

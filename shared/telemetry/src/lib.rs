@@ -6,7 +6,9 @@
 //!
 //! Neither may hold bodies, tokens, query values, or anything about a person.
 
+pub mod correlation;
 pub mod crash;
+mod deadline;
 pub mod emf;
 
 use std::str::FromStr as _;
@@ -19,6 +21,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 pub use crash::{CRASH_POINTS, crash_point};
+pub use deadline::time_left;
 
 /// Crates of ours that log on behalf of every function.
 const SHARED: [&str; 3] = ["http_api", "table", "search_index"];
@@ -52,14 +55,11 @@ pub fn function() -> &'static str {
     FUNCTION.get().copied().unwrap_or("unknown")
 }
 
-/// One id for everything that one request caused, in whichever function: the root of the X-Ray trace header
-/// (`Root=1-…;Parent=…;Sampled=1`), or the request's own id where there is no trace.
+/// The name of the deployment, from the environment variable `STAGE`; empty without one.
 #[must_use]
-pub fn correlation_id<'a>(trace_header: Option<&'a str>, request_id: &'a str) -> &'a str {
-    trace_header
-        .and_then(|header| header.split(';').find_map(|part| part.trim().strip_prefix("Root=")))
-        .filter(|root| !root.is_empty())
-        .unwrap_or(request_id)
+pub fn stage() -> &'static str {
+    static STAGE: OnceLock<String> = OnceLock::new();
+    STAGE.get_or_init(|| std::env::var("STAGE").unwrap_or_default())
 }
 
 fn level(variable: impl Fn(&str) -> Option<String>) -> LevelFilter {
@@ -115,14 +115,6 @@ mod tests {
         let targets = targets("customers", LevelFilter::ERROR);
         assert!(!targets.would_enable("customers", &Level::WARN));
         assert!(!targets.would_enable("lambda_runtime", &Level::WARN));
-    }
-
-    #[test]
-    fn the_trace_root_correlates_and_the_request_id_stands_in_for_it() {
-        let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
-        assert_eq!(correlation_id(Some(header), "r1"), "1-5759e988-bd862e3fe1be46a994272793");
-        assert_eq!(correlation_id(Some("Sampled=1"), "r1"), "r1");
-        assert_eq!(correlation_id(None, "r1"), "r1");
     }
 
     #[test]

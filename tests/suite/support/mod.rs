@@ -1,6 +1,7 @@
 //! What the tests share: one running system, the repository's files, the API's description.
 
 pub mod client;
+pub mod emulator;
 pub mod openapi;
 pub mod schema;
 pub mod shop;
@@ -26,7 +27,12 @@ static SYSTEM: OnceCell<System> = OnceCell::const_new();
 ///
 /// The functions end by themselves when this program does, because their Runtime API is gone then.
 pub fn with_system<T>(test: impl AsyncFnOnce(&'static System) -> T) -> T {
-    RUNTIME.block_on(async { test(SYSTEM.get_or_init(start).await).await })
+    RUNTIME.block_on(async {
+        let system = SYSTEM.get_or_init(start).await;
+        let result = test(system).await;
+        all_was_granted(system).await;
+        result
+    })
 }
 
 /// Runs a test against a system of its own, for what nobody else may disturb.
@@ -34,6 +40,7 @@ pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = start().await;
         let result = test(&system).await;
+        all_was_granted(&system).await;
         system.shutdown().await;
         result
     })
@@ -43,6 +50,16 @@ pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
 pub fn with_slow_transactions<T>(time: Duration, test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = started(Options { transaction_time: Some(time), ..options() }).await;
+        let result = test(&system).await;
+        system.shutdown().await;
+        result
+    })
+}
+
+/// Runs a test against a system of its own that is built by this template, and whose functions may be refused what they do.
+pub fn with_template<T>(template: &Path, test: impl AsyncFnOnce(&System) -> T) -> T {
+    RUNTIME.block_on(async {
+        let system = started(Options { template: Some(template.to_owned()), ..options() }).await;
         let result = test(&system).await;
         system.shutdown().await;
         result
@@ -64,6 +81,14 @@ fn options() -> Options {
     }
 }
 
+/// No function has tried what the template does not allow it.
+async fn all_was_granted(system: &System) {
+    let report = client::Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
+    for function in report["functions"].as_array().unwrap() {
+        assert!(function["denied"].as_array().unwrap().is_empty(), "{}: {}", function["function"], function["denied"]);
+    }
+}
+
 async fn started(options: Options) -> System {
     System::start(options).await.unwrap_or_else(|error| panic!("the system does not start: {error}"))
 }
@@ -78,14 +103,19 @@ pub fn template() -> Template {
     Template::read(&template_path()).unwrap()
 }
 
-fn template_path() -> PathBuf {
+/// Where the template is.
+pub fn template_path() -> PathBuf {
     root().join("template.yaml")
+}
+
+/// A file of the repository.
+pub fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// A JSON file of the repository.
 pub fn read_json(path: &Path) -> Json {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    serde_json::from_str(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Waits until everything that was written so far has passed the stream's consumers and can be found.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use http_api::sample::Call;
-use key_schema::registry;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match, sign_up};
@@ -147,18 +146,4 @@ fn the_routes_are_those_that_the_template_gives_the_function_and_none_is_public(
     let keys: BTreeSet<String> = given.clone().map(template::Route::key).collect();
     assert_eq!(customers::routes().keys().map(str::to_owned).collect::<BTreeSet<_>>(), keys);
     assert!(given.into_iter().all(|route| route.authorizer.is_some()));
-}
-
-#[test]
-fn the_templates_policy_allows_what_the_access_patterns_of_the_routes_need() {
-    let template = fixture::template();
-    let function = template.function("Customers").unwrap();
-    let routes = customers::routes();
-    let keys: BTreeSet<&str> = routes.keys().collect();
-    for pattern in registry::all().filter(|pattern| pattern.routes.iter().any(|route| keys.contains(route))) {
-        let suffix = pattern.index.map_or(String::new(), |index| format!("/index/{}", index.name()));
-        for action in pattern.operation.actions() {
-            assert!(function.may(action, &suffix), "{}: {action} {suffix}", pattern.id);
-        }
-    }
 }

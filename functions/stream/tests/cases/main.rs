@@ -7,6 +7,7 @@ mod batches;
 mod bus;
 mod contention;
 mod copies;
+mod correlation;
 mod counters;
 mod derived;
 mod engine;

@@ -25,6 +25,9 @@ pub struct Published {
     pub resources: Vec<String>,
     /// The bus that took it, by name.
     pub bus: String,
+    /// The trace that it continues. No target is told here.
+    #[serde(default)]
+    pub trace_header: Option<String>,
 }
 
 impl Published {
@@ -55,9 +58,7 @@ pub(super) struct Entry {
     detail_type: Option<String>,
     detail: Option<String>,
     event_bus_name: Option<String>,
-    // Taken and ignored, as it only continues a trace.
-    #[serde(rename = "TraceHeader")]
-    _trace_header: Option<String>,
+    trace_header: Option<String>,
 }
 
 /// Why one entry is refused while others are taken.
@@ -119,7 +120,8 @@ impl Entry {
         let time = time.and_then(|time| time.replace_nanosecond(0).ok()?.format(&Rfc3339).ok());
         let time = time.ok_or_else(|| Refusal::argument("Time", "Time is out of range"))?;
         let (event_id, bus) = (event_id(), bus.clone());
-        Ok(Published { event_id, time, source, detail_type, detail, resources: self.resources, bus })
+        let (resources, trace_header) = (self.resources, self.trace_header);
+        Ok(Published { event_id, time, source, detail_type, detail, resources, bus, trace_header })
     }
 }
 

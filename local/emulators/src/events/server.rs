@@ -1,5 +1,6 @@
 //! The call, and what becomes of the events.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::entry::{Entry, Published, Refusal};
+use crate::access::{Access, Denied, Need};
 use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
@@ -69,6 +71,11 @@ impl EventBusServer {
         &self.bus.faults
     }
 
+    /// From now on functions are refused what they may not do.
+    pub fn enforce(&self, access: Arc<Access>) {
+        self.endpoint.enforce(access);
+    }
+
     /// The events that are put from now on. A publisher has its answer when every subscriber has its events queued, so that a queue of
     /// `capacity` (at least 1) events which nobody empties makes publishers wait, and their requests time out; nothing is lost.
     /// Dropping the receiver ends the subscription.
@@ -107,6 +114,19 @@ struct PutEvents {
     entries: Vec<Entry>,
 }
 
+/// What permissions are about: the buses that a request names.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Buses {
+    entries: Vec<OnBus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct OnBus {
+    event_bus_name: Option<String>,
+}
+
 impl Service for Bus {
     async fn answer(&self, request: Request<Bytes>) -> Answer {
         let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
@@ -131,6 +151,22 @@ impl Service for Bus {
             }
             _ => None,
         }
+    }
+
+    fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need> {
+        let entries = serde_json::from_slice::<Buses>(request.body()).map(|buses| buses.entries).unwrap_or_default();
+        let names = entries.into_iter().map(|entry| entry.event_bus_name.unwrap_or_else(|| "default".to_owned()));
+        let arn = |name: String| match name.starts_with("arn:") {
+            true => name,
+            false => access.arn("events", &format!("event-bus/{name}")),
+        };
+        // What names no bus is refused for that.
+        let arns: BTreeSet<String> = names.map(arn).collect();
+        arns.into_iter().map(|arn| Need::new("events:PutEvents", arn)).collect()
+    }
+
+    fn forbidden(&self, denied: &Denied) -> Answer {
+        error(StatusCode::BAD_REQUEST, "AccessDeniedException", &denied.to_string())
     }
 }
 

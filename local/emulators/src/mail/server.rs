@@ -7,11 +7,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::http::HeaderValue;
 use hyper::{Method, Request, StatusCode, header};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::message::{Mail, SendEmail};
+use crate::access::{Access, Denied, Need};
 use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
@@ -60,6 +62,11 @@ impl MailServer {
         &self.faults
     }
 
+    /// From now on functions are refused what they may not do.
+    pub fn enforce(&self, access: Arc<Access>) {
+        self.endpoint.enforce(access);
+    }
+
     /// At most `limit` of the messages that were taken, without the first `after`. The newest 50,000 are kept; of those from before the
     /// start, 20,000.
     #[must_use]
@@ -76,6 +83,13 @@ impl MailServer {
 
 struct Outbox {
     sent: Log<Mail>,
+}
+
+/// What the permission is about: whose message it is.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Sender {
+    from_email_address: Option<String>,
 }
 
 impl Service for Outbox {
@@ -106,6 +120,20 @@ impl Service for Outbox {
             )),
             _ => None,
         }
+    }
+
+    /// The identity is the sender's domain: addresses are not verified one by one here.
+    fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need> {
+        let sender = serde_json::from_slice::<Sender>(request.body()).ok().and_then(|sender| sender.from_email_address);
+        let sender = sender.unwrap_or_default();
+        let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain.trim_end_matches('>'));
+        vec![Need::new("ses:SendEmail", access.arn("ses", &format!("identity/{domain}")))]
+    }
+
+    fn forbidden(&self, denied: &Denied) -> Answer {
+        let mut answer = error(StatusCode::FORBIDDEN, "AccessDeniedException", "");
+        *answer.body_mut() = Bytes::from(json!({"Message": denied.to_string()}).to_string()).into();
+        answer
     }
 }
 

@@ -37,6 +37,10 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "ConditionalRequestConflict", message)
     }
 
+    pub(super) const fn denied() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "AccessDenied", "Access Denied")
+    }
+
     pub(super) const fn throttled() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "SlowDown", "Please reduce your request rate.")
     }

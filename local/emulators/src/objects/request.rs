@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 
 use super::problem::Problem;
 use super::store::{Kind, MAX_NAME_BYTES, is_name};
+use crate::access::Need;
 
 /// The classes that S3 has and Bodega's template may name.
 const CLASSES: [&str; 7] =
@@ -77,6 +78,22 @@ impl Asked {
         };
         Ok(Self { bucket, call })
     }
+}
+
+/// What a request needs to be allowed. What is not known here is something that nobody is granted.
+pub(super) fn need(request: &Request<Bytes>) -> Need {
+    let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
+    let path = path.strip_prefix('/').unwrap_or_default();
+    let is_object = path.split_once('/').is_some_and(|(_, name)| !name.is_empty());
+    let action = match (is_object, request.method()) {
+        (false, &Method::GET | &Method::HEAD) => "s3:ListBucket",
+        (true, &Method::GET | &Method::HEAD) => "s3:GetObject",
+        (true, &Method::PUT) => "s3:PutObject",
+        (true, &Method::DELETE) => "s3:DeleteObject",
+        _ => "s3:Unknown",
+    };
+    let resource = if is_object { path } else { path.trim_end_matches('/') };
+    Need::new(action, format!("arn:aws:s3:::{resource}"))
 }
 
 fn bucket_call(method: &Method, mut parameters: BTreeMap<String, String>) -> Result<Call, Problem> {
@@ -162,4 +179,26 @@ fn parameters(query: &str) -> Result<BTreeMap<String, String>, Problem> {
 
 fn decoded(text: &str) -> Result<String, Problem> {
     percent_decode_str(text).decode_utf8().map(Into::into).map_err(|_| Problem::uri())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_request_needs_its_action_on_the_object_or_the_bucket() {
+        for (method, uri, action, resource) in [
+            ("PUT", "/b/expired/a%20b.json?x-id=PutObject", "s3:PutObject", "b/expired/a b.json"),
+            ("GET", "/b/x", "s3:GetObject", "b/x"),
+            ("HEAD", "/b/x", "s3:GetObject", "b/x"),
+            ("DELETE", "/b/x", "s3:DeleteObject", "b/x"),
+            ("GET", "/b?list-type=2&prefix=x", "s3:ListBucket", "b"),
+            ("HEAD", "/b/", "s3:ListBucket", "b"),
+            ("POST", "/b?delete", "s3:Unknown", "b"),
+        ] {
+            let request = Request::builder().method(method).uri(uri).body(Bytes::new()).unwrap();
+            assert_eq!(need(&request), Need::new(action, format!("arn:aws:s3:::{resource}")), "{method} {uri}");
+        }
+    }
 }

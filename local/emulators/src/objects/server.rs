@@ -13,9 +13,10 @@ use tokio::task::spawn_blocking;
 
 use super::Error;
 use super::problem::Problem;
-use super::request::{Asked, Call, List, crc32, token};
+use super::request::{Asked, Call, List, crc32, need, token};
 use super::store::{Kind, ListPage, ObjectPage, Properties, Store};
 use super::xml::{Piece, element, xml_answer};
+use crate::access::{Access, Denied, Need};
 use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 
@@ -48,6 +49,11 @@ impl ObjectServer {
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// From now on functions are refused what they may not do.
+    pub fn enforce(&self, access: Arc<Access>) {
+        self.endpoint.enforce(access);
     }
 
     /// At most `limit` objects of a bucket whose names come after `after`.
@@ -97,6 +103,14 @@ impl Service for Handler {
             _ => return None,
         };
         Some(problem.answer())
+    }
+
+    fn needs(&self, request: &Request<Bytes>, _: &Access) -> Vec<Need> {
+        vec![need(request)]
+    }
+
+    fn forbidden(&self, _: &Denied) -> Answer {
+        Problem::denied().answer()
     }
 }
 

@@ -25,6 +25,7 @@ mod analysis;
 mod bulk;
 mod cluster;
 mod execute;
+mod gate;
 mod highlight;
 mod index;
 mod journal;
@@ -42,6 +43,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use crate::table::{Fault, FaultCount, FaultKind, Faults};
+pub use gate::SearchGate;
 pub use server::SearchServer;
 
 /// Why the search engine cannot run.

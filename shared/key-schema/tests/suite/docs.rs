@@ -86,7 +86,7 @@ fn entities(goldens: &[Golden]) -> String {
     let head = "## Entities
 
 One row an entity, its keys taken from a stored example. Every item also has `entity`, `version`, `rev`, `born`, `created_at` and `updated_at`; \
-what expires has `ttl` in seconds. An index key in *italics* is there only while the item qualifies: a retired product, an order that is still being placed, a reversed sale and \
+what expires has `ttl` in seconds, and what a request has written has its id in `req`. An index key in *italics* is there only while the item qualifies: a retired product, an order that is still being placed, a reversed sale and \
 an order that was not shipped are in no index.
 
 | Entity | PK | SK | In indexes | Own attributes | Expires |\n|---|---|---|---|---|---|";

@@ -21,6 +21,7 @@ mod requests;
 mod retirement;
 mod support;
 mod templates;
+mod upgrades;
 mod values;
 mod wallets;
 mod workbench;

@@ -10,6 +10,7 @@ use key_schema::order::{self, Placement};
 use key_schema::request::MAX_TRANSACTION_ACTIONS;
 use key_schema::{category, product};
 use table::{TableError, TransactError, WriteError};
+use telemetry::correlation;
 
 use crate::data::{self, at, customer_id, product_id};
 
@@ -190,4 +191,40 @@ async fn a_lost_answer_neither_doubles_a_write_nor_makes_its_author_the_loser_of
         assert_eq!(table.get(&product::stock(&product_id(1)).unwrap()).await.unwrap().unwrap().available, 10);
     };
     tokio::join!(single, transaction);
+}
+
+#[tokio::test]
+async fn what_is_written_for_a_request_has_its_id_and_loses_it_to_a_later_write_for_nobody() {
+    let test = TestTable::create().await;
+    let table = test.table();
+    let id = async |customer: &CustomerId| {
+        let key = [("PK", format!("CUSTOMER#{customer}")), ("SK", "PROFILE".to_owned())];
+        let get = key.into_iter().fold(test.client().get_item().table_name(test.name()), |get, (name, value)| {
+            get.key(name, aws_sdk_dynamodb::types::AttributeValue::S(value))
+        });
+        let item = get.consistent_read(true).send().await.unwrap().item.unwrap();
+        item.get("req").map(|id| id.as_s().unwrap().clone())
+    };
+    let rename = |version: u64| {
+        let change = Change::<Customer>::visible(at(60)).name(&format!("Ann {version}")).unwrap();
+        customer::update(&customer_id(1), change, version).unwrap()
+    };
+    let one = data::customer(1);
+    correlation::caused_by(Some("request-1"), table.transact(&customer::create(&one).unwrap())).await.unwrap();
+    assert_eq!(id(&customer_id(1)).await.as_deref(), Some("request-1"));
+    let read = correlation::caused_by(Some("request-2"), table.update(&rename(1))).await.unwrap();
+    assert_eq!((read.data.name.as_str(), read.meta.version), ("Ann 1", 2));
+    assert_eq!(id(&customer_id(1)).await.as_deref(), Some("request-2"));
+    table.update(&rename(2)).await.unwrap();
+    assert_eq!(id(&customer_id(1)).await, None);
+    // Without a request nothing is written; and a batch writes items that are the same whoever writes them.
+    table.transact(&customer::create(&data::customer(2)).unwrap()).await.unwrap();
+    assert_eq!(id(&customer_id(2)).await, None);
+    let path = product::CategoryPath::new(vec!["TOP".to_owned()]).unwrap();
+    let nodes = [Stored::new(category::CategoryNode { path }, data::born(1), at(0))];
+    correlation::caused_by(Some("request-3"), table.batch_write(&category::add(&nodes).unwrap())).await.unwrap();
+    let items = test.client().scan().table_name(test.name()).send().await.unwrap().items.unwrap_or_default();
+    let caused: Vec<_> = items.iter().filter_map(|item| item.get("req")?.as_s().ok()).collect();
+    // The claims of the first customer, which nobody has written since.
+    assert_eq!(caused, ["request-1", "request-1"]);
 }

@@ -5,6 +5,8 @@ use http_body_util::Full;
 use hyper::{Response, StatusCode, header};
 use serde_json::{Value, json};
 
+use crate::access::Denied;
+
 const ERROR_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
 /// What DynamoDB sends instead of `application/json`.
 const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
@@ -28,6 +30,11 @@ pub(super) fn unavailable() -> Response<Full<Bytes>> {
 
 pub(super) fn too_large() -> Response<Full<Bytes>> {
     error(StatusCode::PAYLOAD_TOO_LARGE, "SerializationException", "A request holds at most 16 MB.")
+}
+
+pub(super) fn forbidden(denied: &Denied) -> Response<Full<Bytes>> {
+    let body = json!({"__type": "com.amazon.coral.service#AccessDeniedException", "Message": denied.to_string()});
+    json_answer(StatusCode::BAD_REQUEST, &body)
 }
 
 pub(super) fn conflict() -> Response<Full<Bytes>> {

@@ -2,6 +2,7 @@
 
 mod answer;
 mod body;
+mod needs;
 mod operation;
 mod pages;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::Error;
+use crate::access::{self, Access, Guard};
 use crate::faults::{FaultKind, Faults, Strike};
 use body::Halves;
 use operation::Operation;
@@ -57,6 +59,7 @@ pub struct FaultProxy {
     url: String,
     faults: Faults,
     underway: Arc<Underway>,
+    guard: Guard,
     // Holds the task that accepts, which holds those of the connections: dropping ends them all.
     _tasks: JoinSet<()>,
 }
@@ -74,7 +77,7 @@ impl FaultProxy {
         let authority = authority(upstream)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = loopback_url(listener.local_addr()?.port());
-        let (faults, underway) = (Faults::default(), Arc::<Underway>::default());
+        let (faults, underway, guard) = (Faults::default(), Arc::<Underway>::default(), Guard::default());
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let gate = Arc::new(Gate {
@@ -85,12 +88,13 @@ impl FaultProxy {
             authority,
             faults: faults.clone(),
             underway: Arc::clone(&underway),
+            guard: guard.clone(),
             delays,
             pages: Pages::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, gate));
-        Ok(Self { url, faults, underway, _tasks: tasks })
+        Ok(Self { url, faults, underway, guard, _tasks: tasks })
     }
 
     /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
@@ -109,6 +113,11 @@ impl FaultProxy {
     /// refused as a conflict. The items of a `BatchWriteItem` are not looked at.
     pub fn let_transactions_take(&self, time: TransactionTime) {
         self.underway.set(time);
+    }
+
+    /// From now on functions are refused what they may not do.
+    pub fn enforce(&self, access: Arc<Access>) {
+        self.guard.set(access);
     }
 
     /// How many requests met a transaction that took its time.
@@ -168,6 +177,7 @@ struct Gate {
     authority: Authority,
     faults: Faults,
     underway: Arc<Underway>,
+    guard: Guard,
     delays: Delays,
     pages: Pages,
 }
@@ -179,6 +189,11 @@ impl Gate {
             return Ok(own(answer::too_large()));
         };
         let body = body.to_bytes();
+        let allowed =
+            self.guard.check(access::caller(&head.headers), |access| needs::needs(&head.headers, &body, access));
+        if let Err(denied) = allowed {
+            return Ok(own(answer::forbidden(&denied)));
+        }
         let operation = Operation::of(&head.headers);
         let mut halves = None;
         if operation.unprocessed().is_some() && self.faults.has(FaultKind::Partial) {
@@ -248,6 +263,8 @@ impl Gate {
         head.headers.remove(header::CONNECTION);
         head.headers.remove(header::CONTENT_LENGTH);
         head.headers.remove(header::TRANSFER_ENCODING);
+        // Meant for this proxy alone.
+        head.headers.remove(access::TOKEN);
         let request = Request::from_parts(head, Full::new(body));
         match tokio::time::timeout(PATIENCE, self.client.request(request)).await {
             Ok(Ok(response)) => response.map(Either::Left),

@@ -1,0 +1,186 @@
+//! The evaluation of statements, as AWS documents it for the policies of an identity.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+/// One action and one resource of a statement; a statement that lists several is as many rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// The statement's name, if it has one.
+    pub sid: Option<String>,
+    /// Whether it allows rather than denies.
+    pub allow: bool,
+    /// The action, e.g. `dynamodb:Query`; may have the wildcards `*` and `?`.
+    pub action: String,
+    /// The resource, an ARN; may have them, too.
+    pub resource: String,
+}
+
+/// Something that a call needs to be allowed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Need {
+    /// The action, e.g. `dynamodb:Query`.
+    pub action: Cow<'static, str>,
+    /// The ARN of what it is done to.
+    pub resource: String,
+}
+
+impl Need {
+    pub(crate) fn new(action: impl Into<Cow<'static, str>>, resource: String) -> Self {
+        Self { action: action.into(), resource }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// By this rule, the first that allows it; none denies it.
+    Allowed(usize),
+    /// A rule denies it.
+    Denied,
+    /// No rule speaks of it.
+    NotAllowed,
+}
+
+pub(super) fn evaluate(rules: &[Rule], need: &Need) -> Decision {
+    let mut decision = Decision::NotAllowed;
+    for (at, rule) in rules.iter().enumerate() {
+        if !is_action(&rule.action, &need.action) || !is_resource(&rule.resource, &need.resource) {
+            continue;
+        }
+        if !rule.allow {
+            return Decision::Denied;
+        }
+        if decision == Decision::NotAllowed {
+            decision = Decision::Allowed(at);
+        }
+    }
+    decision
+}
+
+/// Actions are the same in upper and lower case.
+fn is_action(pattern: &str, action: &str) -> bool {
+    let lower = |text: &str| text.to_ascii_lowercase().into_bytes();
+    pattern == action || matches(&lower(pattern), &lower(action), |_| true)
+}
+
+/// A wildcard stands for anything in its segment of the ARN, and `*` at the end of one for what follows, too.
+fn is_resource(pattern: &str, resource: &str) -> bool {
+    let ends_segment = |rest: &[u8]| matches!(rest.first(), None | Some(b':'));
+    pattern == resource || matches(pattern.as_bytes(), resource.as_bytes(), ends_segment)
+}
+
+/// Whether `text` is what `pattern` describes. `?` is any one byte but a colon, `*` any number of bytes: with colons if `crosses` says so of
+/// the rest of the pattern. ARNs and actions are ASCII, but for names of objects.
+fn matches(pattern: &[u8], text: &[u8], crosses: impl Fn(&[u8]) -> bool) -> bool {
+    // Where each prefix of the pattern can end in the text: a row for each of its bytes.
+    let mut ends = vec![false; text.len() + 1];
+    if let Some(first) = ends.first_mut() {
+        *first = true;
+    }
+    let mut rest = pattern;
+    while let Some((&byte, tail)) = rest.split_first() {
+        let mut next = vec![false; ends.len()];
+        let mut reached = false;
+        for (at, end) in next.iter_mut().enumerate() {
+            let before = at.checked_sub(1).and_then(|before| Some((*ends.get(before)?, *text.get(before)?)));
+            *end = match (byte, before) {
+                (b'*', before) => {
+                    let goes_on = before.is_some_and(|(_, passed)| passed != b':' || crosses(tail));
+                    ends.get(at).copied().unwrap_or_default() || (reached && goes_on)
+                }
+                (b'?', Some((was, passed))) => was && passed != b':',
+                (byte, Some((was, passed))) => was && passed == byte,
+                (_, None) => false,
+            };
+            reached = *end;
+        }
+        ends = next;
+        rest = tail;
+    }
+    ends.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/shop";
+
+    fn rule(allow: bool, action: &str, resource: &str) -> Rule {
+        Rule { sid: None, allow, action: action.to_owned(), resource: resource.to_owned() }
+    }
+
+    fn decided(rules: &[Rule], action: &'static str, resource: &str) -> Decision {
+        evaluate(rules, &Need::new(action, resource.to_owned()))
+    }
+
+    #[test]
+    fn what_nobody_allows_is_not_allowed() {
+        assert_eq!(decided(&[], "dynamodb:GetItem", TABLE), Decision::NotAllowed);
+        let rules = [rule(true, "dynamodb:GetItem", TABLE)];
+        assert_eq!(decided(&rules, "dynamodb:GetItem", TABLE), Decision::Allowed(0));
+        assert_eq!(decided(&rules, "dynamodb:PutItem", TABLE), Decision::NotAllowed);
+        assert_eq!(decided(&rules, "dynamodb:GetItem", &format!("{TABLE}2")), Decision::NotAllowed);
+        // A table's grant is none for its indexes, nor the other way round.
+        assert_eq!(decided(&rules, "dynamodb:GetItem", &format!("{TABLE}/index/GSI1")), Decision::NotAllowed);
+    }
+
+    #[test]
+    fn an_explicit_deny_wins_wherever_it_stands() {
+        let (allow, deny) = (rule(true, "dynamodb:*", "*"), rule(false, "dynamodb:DeleteItem", TABLE));
+        for rules in [[allow.clone(), deny.clone()], [deny, allow]] {
+            assert_eq!(decided(&rules, "dynamodb:DeleteItem", TABLE), Decision::Denied);
+            assert!(matches!(decided(&rules, "dynamodb:PutItem", TABLE), Decision::Allowed(_)));
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_allows_is_the_one_that_was_needed() {
+        let rules = [rule(true, "s3:PutObject", "x"), rule(true, "s3:GetObject", "*"), rule(true, "s3:GetObject", "x")];
+        assert_eq!(decided(&rules, "s3:GetObject", "x"), Decision::Allowed(1));
+    }
+
+    #[test]
+    fn actions_have_wildcards_and_no_case() {
+        for (pattern, action, expected) in [
+            ("*", "s3:GetObject", true),
+            ("s3:*", "s3:GetObject", true),
+            ("s3:Get*", "s3:GetObject", true),
+            ("S3:getobject", "s3:GetObject", true),
+            ("s3:?etObject", "s3:GetObject", true),
+            ("s3:*Object", "s3:GetObject", true),
+            ("es:ESHttp?et", "es:ESHttpGet", true),
+            ("s3:Get", "s3:GetObject", false),
+            ("s3:GetObject?", "s3:GetObject", false),
+            ("s3:*Bucket", "s3:GetObject", false),
+            ("", "s3:GetObject", false),
+        ] {
+            assert_eq!(is_action(pattern, action), expected, "{pattern} {action}");
+        }
+    }
+
+    #[test]
+    fn resources_have_wildcards_and_case() {
+        for (pattern, resource, expected) in [
+            ("*", TABLE, true),
+            ("arn:aws:dynamodb:*:*:table/shop", TABLE, true),
+            ("arn:aws:dynamodb:us-east-?:000000000000:table/*", TABLE, true),
+            ("arn:aws:dynamodb:*", TABLE, true),
+            ("arn:aws:dynamodb:us-east-1:000000000000:table/Shop", TABLE, false),
+            ("arn:aws:s3:::b/expired/*", "arn:aws:s3:::b/expired/a/b:c.json", true),
+            ("arn:aws:s3:::b/expired/*", "arn:aws:s3:::b/expired/", true),
+            ("arn:aws:s3:::b/expired/*", "arn:aws:s3:::b/expired", false),
+            ("arn:aws:s3:::b/*/*.json", "arn:aws:s3:::b/x/y/z.json", true),
+            ("arn:aws:s3:::b/*/*.json", "arn:aws:s3:::b/z.json", false),
+            // In the middle of a segment a wildcard stays in it.
+            ("arn:aws:s3:::b*d", "arn:aws:s3:::b:d", false),
+            ("arn:aws:s3:::b?d", "arn:aws:s3:::b:d", false),
+            ("arn:aws:s3*:b", "arn:aws:s3:::b", true),
+            // A dot is a dot.
+            ("arn:aws:s3:::b.d", "arn:aws:s3:::bxd", false),
+        ] {
+            assert_eq!(is_resource(pattern, resource), expected, "{pattern} {resource}");
+        }
+    }
+}

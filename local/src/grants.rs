@@ -1,0 +1,68 @@
+//! The permissions that the template gives its functions, enforced here as AWS would.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use emulators::access::{Access, Report, Rule};
+use emulators::search::SearchGate;
+use template::{Function, Statement, Template};
+
+use crate::backends::{ACCOUNT, Backends};
+use crate::dynamodb::REGION;
+use crate::system::StartError;
+
+/// The variable with which a function finds the search engine.
+const SEARCH_ENDPOINT: &str = "SEARCH_ENDPOINT";
+
+/// The permissions of every function, and the doors to the search engine of those that have one.
+pub(crate) struct Grants {
+    access: Arc<Access>,
+    gates: BTreeMap<String, SearchGate>,
+}
+
+impl Grants {
+    /// From now on every backend refuses a function what the template does not allow it.
+    pub(crate) async fn enforce(template: &Template, backends: &Backends) -> Result<Self, StartError> {
+        let functions = template.functions.iter().map(|function| (function.logical_id.clone(), rules(function)));
+        let access = Arc::new(Access::new(REGION, ACCOUNT, functions));
+        backends.enforce(&access);
+        let mut gates = BTreeMap::new();
+        for function in template.functions.iter().filter(|function| function.environment.contains_key(SEARCH_ENDPOINT))
+        {
+            let (url, name) = (&backends.search_url, &function.logical_id);
+            if url.starts_with("https:") {
+                tracing::warn!(function = name, "calls to a search engine that is encrypted are not checked");
+                continue;
+            }
+            let gate = SearchGate::start(url, &Backends::search_arn(), name, Arc::clone(&access)).await;
+            gates.insert(name.clone(), gate.map_err(StartError::Endpoint)?);
+        }
+        Ok(Self { access, gates })
+    }
+
+    /// The variables by which the backends know the function.
+    pub(crate) fn variables(&self, function: &str) -> impl Iterator<Item = (String, String)> {
+        let gate = self.gates.get(function).map(|gate| (SEARCH_ENDPOINT.to_owned(), gate.url().to_owned()));
+        [("AWS_SESSION_TOKEN".to_owned(), function.to_owned())].into_iter().chain(gate)
+    }
+
+    /// What every function may do, and what became of it.
+    pub(crate) fn report(&self) -> Vec<Report> {
+        self.access.report()
+    }
+}
+
+fn rules(function: &Function) -> Vec<Rule> {
+    let rules = |statement: &Statement| {
+        let pairs = statement.actions.iter().flat_map(|action| statement.resources.iter().map(move |on| (action, on)));
+        let (sid, allow) = (&statement.sid, statement.allow);
+        let rule = |(action, on): (&String, &String)| Rule {
+            sid: sid.clone(),
+            allow,
+            action: action.clone(),
+            resource: on.clone(),
+        };
+        pairs.map(rule).collect::<Vec<_>>()
+    };
+    function.statements.iter().flat_map(rules).collect()
+}

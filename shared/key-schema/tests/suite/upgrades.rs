@@ -1,0 +1,46 @@
+//! Releases side by side: while a deployment goes on, and after one went back, old code meets new items and new code old ones.
+//!
+//! The items in `released/` are what a release has written. They are never changed: an item of a new entity, or variant, is added with `UPDATE_DOCS=1`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use key_schema::entity::AnyEntity;
+use key_schema::item::FromItem as _;
+use serde_dynamo::AttributeValue;
+
+use crate::goldens::goldens;
+use crate::support::{item_json, parse_item};
+use crate::world::World;
+
+fn released(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/released").join(name)
+}
+
+#[test]
+fn items_of_earlier_releases_can_be_read() {
+    let mut kept = BTreeSet::new();
+    for entry in std::fs::read_dir(released("")).unwrap() {
+        let path = entry.unwrap().path();
+        let item = parse_item(&std::fs::read_to_string(&path).unwrap());
+        if let Err(error) = AnyEntity::from_item(item) {
+            panic!("{}: {error}: code that cannot read what is stored must not be deployed", path.display());
+        }
+        kept.insert(path.file_stem().unwrap().to_string_lossy().into_owned());
+    }
+    for golden in goldens(&World::plain()) {
+        if !kept.contains(golden.name) {
+            assert!(std::env::var_os("UPDATE_DOCS").is_some(), "{} is not kept for later releases yet", golden.name);
+            std::fs::write(released(&format!("{}.json", golden.name)), item_json(&golden.item)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_attribute_of_a_later_release_is_ignored() {
+    for golden in goldens(&World::plain()) {
+        let mut item = golden.item.clone();
+        item.inner_mut().insert("of_a_later_release".to_owned(), AttributeValue::S("?".to_owned()));
+        assert_eq!(AnyEntity::from_item(item).unwrap(), golden.entity, "{}", golden.name);
+    }
+}

@@ -1,0 +1,190 @@
+//! The permissions of the functions: what their code does, no more and no less.
+//!
+//! The local system refuses a function what the template does not allow it, in every test; here is seen that it does, and that no permission is
+//! one that nobody needs.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::events;
+use crate::support::client::{Call, http};
+use crate::support::{drain, put_item, read_json, root, shop, template_path, with_own_system, with_template};
+
+/// What is granted for a collection, where the local system has a domain.
+const OF_COLLECTIONS: &str = "aoss:";
+/// What every function may do and did.
+async fn functions(system: &System) -> Vec<Json> {
+    let report = Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
+    report["functions"].as_array().unwrap().clone()
+}
+
+/// What functions were refused: `Function: action on resource`.
+async fn denied(system: &System) -> BTreeSet<String> {
+    listed(&functions(system).await, "denied", |_| true)
+}
+
+fn listed(functions: &[Json], list: &str, is_wanted: impl Fn(&Json) -> bool) -> BTreeSet<String> {
+    let of = |function: &Json| {
+        let entries = function[list].as_array().unwrap().iter().filter(|entry| is_wanted(entry));
+        let text = |entry: &Json| {
+            let part = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+            format!(
+                "{}: {} on {} {}",
+                function["function"].as_str().unwrap(),
+                part("action"),
+                part("resource"),
+                part("sid")
+            )
+        };
+        entries.map(text).map(|text| text.trim_end().to_owned()).collect::<Vec<_>>()
+    };
+    functions.iter().flat_map(of).collect()
+}
+
+#[test]
+fn every_function_needs_what_it_may_do_and_may_do_what_it_needs() {
+    with_own_system(async |system| {
+        let failures = events::failures(system).await;
+        assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+        what_no_sample_does(system).await;
+        drain(system).await;
+
+        let functions = functions(system).await;
+        let unused = listed(&functions, "grants", |grant| {
+            grant["used"] == 0 && !grant["action"].as_str().unwrap().starts_with(OF_COLLECTIONS)
+        });
+        let unused: Vec<String> = unused.into_iter().collect();
+        assert!(unused.is_empty(), "granted and never used:\n{}", unused.join("\n"));
+    });
+}
+
+async fn what_no_sample_does(system: &System) {
+    Call::new("GET", "/v1/customers?tier=bronze").staff().send(system).await.expect(200);
+    shop::products(system, &["grants-tea"], 1).await;
+    let newest = shop::path(&["products", "grants-tea", "reviews"]) + "?sort=newest";
+    Call::new("GET", &newest).send(system).await.expect(200);
+    // A customer who is erased with her sessions.
+    shop::customer(system, "grants-ann").await;
+    let sessions = Call::new("POST", &shop::path(&["customers", "grants-ann", "sessions"])).customer("grants-ann");
+    sessions.json(&json!({ "device": "Phone" })).send(system).await.expect(201);
+    let erase = Call::new("DELETE", &shop::path(&["customers", "grants-ann"])).staff().header("if-match", "\"1\"");
+    erase.send(system).await.expect(204);
+    // An alias that was lost is put back with the next change.
+    drain(system).await;
+    let (index, alias) = (format!("{}-products-v1", system.table()), format!("{}-products-write-v1", system.table()));
+    let remove = json!({"actions": [{"remove": {"index": index, "alias": alias}}]});
+    let removed = http().post(format!("{}/_aliases", system.search_url())).json(&remove).send().await.unwrap();
+    assert!(removed.status().is_success(), "{}", removed.text().await.unwrap());
+    shop::products(system, &["grants-coffee"], 1).await;
+}
+
+/// A call of a service as a function would sign it; its status and what it says.
+async fn as_function(function: &str, method: &str, url: &str, target: &str, body: &Json) -> (u16, String) {
+    let call = http().request(method.parse().unwrap(), url).header("x-amz-security-token", function);
+    let call = call.header("x-amz-target", target).header("content-type", "application/x-amz-json-1.0");
+    let credential = "Credential=local/20260101/us-east-1/x/aws4_request, SignedHeaders=host, Signature=0";
+    let call =
+        call.header("x-amz-date", "20260101T000000Z").header("authorization", format!("AWS4-HMAC-SHA256 {credential}"));
+    let answer = call.body(body.to_string()).send().await.unwrap();
+    let kind = answer.headers().get("x-amzn-errortype").map(|kind| kind.to_str().unwrap().to_owned());
+    (answer.status().as_u16(), format!("{} {}", kind.unwrap_or_default(), answer.text().await.unwrap()))
+}
+
+#[test]
+fn a_denied_call_is_answered_in_the_words_of_its_service() {
+    with_template(&template_path(), async |system| {
+        let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
+        let url = |service: &str| environment[format!("AWS_ENDPOINT_URL_{service}")].as_str().unwrap().to_owned();
+        let scan = json!({ "TableName": system.table() });
+        let event = json!({"Entries": [{"EventBusName": environment["BUS_NAME"], "Source": "bodega", "DetailType": "X", "Detail": "{}"}]});
+        let mail = json!({"FromEmailAddress": "Shop <shop@example.com>"});
+        let object = format!("{}/{}/expired/x.json", url("S3"), environment["ARCHIVE_BUCKET"].as_str().unwrap());
+        let mails = format!("{}/v2/email/outbound-emails", url("SESV2"));
+        for (method, url, target, body, status, says) in [
+            ("POST", &url("DYNAMODB"), "DynamoDB_20120810.Scan", &scan, 400, "#AccessDeniedException"),
+            ("POST", &url("EVENTBRIDGE"), "AWSEvents.PutEvents", &event, 400, r#""AccessDeniedException""#),
+            ("PUT", &object, "", &json!({}), 403, "<Code>AccessDenied</Code>"),
+            ("POST", &mails, "", &mail, 403, "AccessDeniedException {"),
+        ] {
+            let (answered, said) = as_function("Customers", method, url, target, body).await;
+            assert!(answered == status && said.contains(says), "{url}: {answered} {said}");
+        }
+        let table = format!("arn:aws:dynamodb:us-east-1:000000000000:table/{}", system.table());
+        let expected = [
+            format!("Customers: dynamodb:Scan on {table}"),
+            "Customers: events:PutEvents on arn:aws:events:us-east-1:000000000000:event-bus/bodega-bus".to_owned(),
+            "Customers: s3:PutObject on arn:aws:s3:::bodega-archive/expired/x.json".to_owned(),
+            "Customers: ses:SendEmail on arn:aws:ses:us-east-1:000000000000:identity/example.com".to_owned(),
+        ];
+        assert_eq!(denied(system).await, expected.into());
+        // Whoever is no function of the template is not asked.
+        let (status, said) = as_function("Nobody", "PUT", &object, "", &json!({})).await;
+        assert_eq!(status, 200, "{said}");
+    });
+}
+
+/// The template with other texts in some functions' places, each the first of its kind there.
+fn template_with(name: &str, changes: &[(&str, &str, &str)]) -> PathBuf {
+    let mut text = std::fs::read_to_string(root().join("template.yaml")).unwrap();
+    for (function, from, to) in changes {
+        let start = text.find(&format!("\n  {function}:\n")).unwrap();
+        let at = start + text[start..].find(from).unwrap_or_else(|| panic!("{function} has no {from:?}"));
+        text.replace_range(at..at + from.len(), to);
+    }
+    let path = std::env::temp_dir().join(format!("bodega-{name}-{}.yaml", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Sends a sample event, over what it needs to be there.
+async fn invoke(system: &System, function: &str, event: &str) {
+    let sample = |name: String| read_json(&root().join("events").join(name));
+    for seed in sample(format!("{event}.expected.json"))["seed"].as_array().unwrap() {
+        put_item(system, &seed["item"]).await;
+    }
+    let call = Call::new("POST", &format!("/_local/invoke/{function}")).json(&sample(format!("{event}.json")));
+    // It may fail in its own way: what counts is what it is refused.
+    call.send(system).await;
+}
+
+#[test]
+fn code_that_does_what_the_template_does_not_allow_is_stopped_at_every_service() {
+    let changes = [
+        ("Customers", "dynamodb:GetItem", "dynamodb:Scan"),
+        ("Customers", "/index/GSI1", "/index/GSI0"),
+        ("Search", "es:ESHttpPost", "es:ESHttpPut"),
+        ("StreamSearch", "/quarantine/*", "/elsewhere/*"),
+        ("StreamEvents", "events:PutEvents", "events:PutRule"),
+        ("Notifier", "ses:SendEmail", "ses:SendBounce"),
+    ];
+    let template = template_with("grants", &changes);
+    with_template(&template, async |system| {
+        std::fs::remove_file(&template).unwrap();
+        for path in ["/v1/customers/ann", "/v1/customers/ann/sessions", "/v1/search/orders"] {
+            let answer = Call::new("GET", path).staff().send(system).await;
+            assert!(answer.status >= 500, "{path}: {} {}", answer.status, answer.body);
+        }
+        invoke(system, "StreamSearch", "stream-search-malformed-among-good").await;
+        invoke(system, "StreamEvents", "stream-events-order-placed").await;
+        invoke(system, "Notifier", "notifier-order-placed").await;
+
+        let table = format!("arn:aws:dynamodb:us-east-1:000000000000:table/{}", system.table());
+        let mut denied: Vec<String> = denied(system).await.into_iter().collect();
+        let expected = [
+            format!("Customers: dynamodb:GetItem on {table}"),
+            format!("Customers: dynamodb:Query on {table}/index/GSI1"),
+            "Notifier: ses:SendEmail on arn:aws:ses:us-east-1:000000000000:identity/example.com".to_owned(),
+            "Search: es:ESHttpPost on arn:aws:es:us-east-1:000000000000:domain/local/".to_owned(),
+            "StreamEvents: events:PutEvents on arn:aws:events:us-east-1:000000000000:event-bus/bodega-bus".to_owned(),
+            "StreamSearch: s3:PutObject on arn:aws:s3:::bodega-failed-records/quarantine/".to_owned(),
+        ];
+        denied.dedup_by(|b, a| a.starts_with("StreamSearch") && b.starts_with("StreamSearch"));
+        assert_eq!(denied.len(), expected.len(), "{denied:#?}");
+        for (denied, expected) in denied.iter().zip(&expected) {
+            assert!(denied.starts_with(expected), "{denied} is not {expected}");
+        }
+    });
+}

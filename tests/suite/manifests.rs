@@ -1,0 +1,108 @@
+//! The functions' manifests against `template.yaml`: what `cargo lambda deploy` sets is what the stack has set.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use ::template::Function;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::support::{root, template};
+
+/// `[package.metadata]` of a function's crate.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metadata {
+    lambda: Lambda,
+    stack: Stack,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lambda {
+    deploy: Deploy,
+}
+
+/// cargo-lambda ignores keys that it does not know, so a misspelt one must not get past here.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Deploy {
+    memory: u32,
+    timeout: u64,
+    tracing: String,
+    merge_env: bool,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stack {
+    function: String,
+    environment: BTreeSet<String>,
+}
+
+/// The metadata of every function's crate, by its name, as cargo-lambda reads it.
+fn manifests() -> BTreeMap<String, Metadata> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
+    let output = cargo.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let workspace: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = workspace["packages"].as_array().unwrap().iter();
+    let functions = packages.filter(|package| package["manifest_path"].as_str().unwrap().contains("/functions/"));
+    let read = |package: &Json| {
+        let name = package["name"].as_str().unwrap().to_owned();
+        let metadata = serde_json::from_value(package["metadata"].clone());
+        (name.clone(), metadata.unwrap_or_else(|error| panic!("functions/{name}/Cargo.toml: {error}")))
+    };
+    functions.map(read).collect()
+}
+
+/// Also the two that are one crate.
+#[test]
+fn a_manifest_has_the_memory_the_timeout_and_the_tracing_of_its_functions() {
+    let manifests = manifests();
+    let functions = template().functions;
+    let crates: BTreeSet<&str> = functions.iter().map(Function::crate_name).collect();
+    assert_eq!(manifests.keys().map(String::as_str).collect::<BTreeSet<_>>(), crates);
+    for function in functions {
+        let deploy = &manifests[function.crate_name()].lambda.deploy;
+        assert_eq!(
+            (deploy.memory, deploy.timeout, Some(deploy.tracing.as_str())),
+            (
+                function.memory_mb,
+                function.timeout.as_secs(),
+                function.tracing.as_deref().map(str::to_ascii_lowercase).as_deref()
+            ),
+            "{}",
+            function.logical_id
+        );
+    }
+}
+
+#[test]
+fn a_manifest_sets_the_variables_that_every_deployment_has_and_names_the_others() {
+    for (name, Metadata { lambda: Lambda { deploy }, stack }) in manifests() {
+        let template = template();
+        let function = template.function(&stack.function).unwrap_or_else(|| panic!("{name}: {}", stack.function));
+        assert_eq!(function.crate_name(), name);
+        let (literal, other): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            function.environment.clone().into_iter().partition(|(variable, _)| function.literals.contains(variable));
+        assert_eq!(deploy.env, literal, "{name}");
+        assert_eq!(stack.environment, other.into_keys().collect(), "{name}");
+        // Without it a deployment takes away what it does not set.
+        assert!(deploy.merge_env, "{name}");
+    }
+}
+
+/// So deploying its crate turns none of them into the other.
+#[test]
+fn a_crate_of_several_functions_sets_nothing_in_which_they_differ() {
+    let manifests = manifests();
+    for function in template().functions {
+        for (variable, value) in &manifests[function.crate_name()].lambda.deploy.env {
+            assert_eq!(function.environment.get(variable), Some(value), "{}: {variable}", function.logical_id);
+        }
+    }
+}
