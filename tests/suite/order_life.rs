@@ -283,3 +283,44 @@ fn of_two_clients_who_move_an_order_at_once_one_wins_and_one_gets_412() {
         }
     });
 }
+
+#[test]
+fn what_staff_notes_about_an_order_is_read_in_the_order_of_writing_and_by_nobody_else() {
+    with_system(async |system| {
+        let (buyer, product) = ("log-buyer", "log-product");
+        customer(system, buyer).await;
+        products(system, &[product], 10).await;
+        let one = order(system, buyer, &[(product, 1)], "log-1").await;
+        let other = order(system, buyer, &[(product, 1)], "log-2").await;
+        let log = |order: &Json| path(&["orders", order["id"].as_str().unwrap(), "log"]);
+        let mut written = Vec::new();
+        for number in 0..25 {
+            let text = json!({ "text": format!("note {number}") });
+            written.push(Call::new("POST", &log(&one)).json(&text).staff().send(system).await.expect(201).body);
+        }
+        for limit in [7, 100] {
+            assert_eq!(listed(system, &log(&one), limit, staff).await, written, "{limit} a page");
+        }
+        assert!(listed(system, &log(&other), 100, staff).await.is_empty());
+        for call in [Call::new("GET", &log(&one)), Call::new("POST", &log(&one)).json(&json!({ "text": "mine" }))] {
+            call.customer(buyer).send(system).await.expect(403);
+        }
+    });
+}
+
+#[test]
+fn an_order_keeps_the_name_and_the_price_at_which_it_was_placed() {
+    with_system(async |system| {
+        let (buyer, product) = ("kept-buyer", "kept-product");
+        customer(system, buyer).await;
+        products(system, &[product], 10).await;
+        let placed = order(system, buyer, &[(product, 2)], "kept").await;
+        let change = json!({ "name": "Renamed", "price": { "amount": 999, "currency": "USD" } });
+        let changed = Call::new("PATCH", &path(&["products", product])).json(&change).header("if-match", "\"1\"");
+        assert_eq!(changed.staff().send(system).await.expect(200).body["name"], "Renamed");
+        let kept = read(system, &placed).await;
+        assert_eq!(kept, placed);
+        let line = &kept["lines"][0];
+        assert_eq!((&line["name"], &line["unit_price"]["amount"]), (&json!("Thing kept-product"), &json!(129)));
+    });
+}

@@ -5,3 +5,4 @@
 mod cost;
 mod data;
 mod executor;
+mod techniques;

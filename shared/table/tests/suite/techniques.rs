@@ -1,0 +1,161 @@
+//! `docs/patterns.md`: every technique of single-table design that Bodega carries, with where it lives, the tests that fail without it, and what it costs.
+//!
+//! The techniques and their numbers are those that five articles on DynamoDB teach. Patterns, entities and tests are looked up, so that a row cannot name
+//! what is not there; routes and costs are taken from the registry and from `docs/cost.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use key_schema::entity::AnyEntity;
+use key_schema::pattern::Pattern;
+use key_schema::registry;
+
+mod rows;
+
+use rows::{OPEN, TECHNIQUES};
+
+/// How many techniques each chapter has.
+const CHAPTERS: [(&str, &str, u32); 5] = [
+    ("F", "Foundations", 11),
+    ("R", "Entities, relationships and indexes", 23),
+    ("W", "Writes under rules", 18),
+    ("T", "Time, scale and cost", 11),
+    ("S", "Change data capture", 9),
+];
+
+/// A technique and where it is.
+struct Technique {
+    /// Chapter and number.
+    id: &'static str,
+    /// What it is, and what carries it here.
+    what: &'static str,
+    /// The entities that it concerns; none when it concerns all.
+    entities: &'static [&'static str],
+    /// The access patterns that use it; none when it is no matter of a request.
+    patterns: &'static [&'static str],
+    /// Names of tests that fail without it.
+    tests: &'static [&'static str],
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every test of the repository by name, with its file.
+fn tests() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders: Vec<PathBuf> =
+        ["shared", "functions", "local", "ops", "bench", "tests"].map(|name| root().join(name)).into();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let file = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.extend(tests_in(&text).into_iter().map(|name| (name, file.clone())));
+            }
+        }
+    }
+    found
+}
+
+/// The names behind `#[test]` and `#[tokio::test]`, other attributes between them passed over.
+fn tests_in(text: &str) -> Vec<String> {
+    let (mut names, mut is_test) = (Vec::new(), false);
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
+            is_test = true;
+        } else if is_test && !line.starts_with('#') && !line.starts_with("//") {
+            let name = line.split_once("fn ").and_then(|(_, rest)| rest.split('(').next());
+            names.extend(name.map(str::to_owned));
+            is_test = false;
+        }
+    }
+    names
+}
+
+/// The first measurement of each pattern: requests, read units, write units.
+fn costs() -> BTreeMap<String, [String; 3]> {
+    let pinned = std::fs::read_to_string(root().join("docs/cost.md")).unwrap();
+    let mut costs = BTreeMap::new();
+    for line in pinned.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let (id, figures) = (cells[1].trim_matches('`'), [cells[3], cells[4], cells[5]]);
+        costs.entry(id.to_owned()).or_insert(figures.map(str::to_owned));
+    }
+    costs
+}
+
+fn pattern(id: &str) -> &'static Pattern {
+    registry::all().find(|pattern| pattern.id == id).unwrap_or_else(|| panic!("there is no pattern {id}"))
+}
+
+fn cost_of(id: &str, costs: &BTreeMap<String, [String; 3]>) -> String {
+    let [requests, read, write] = costs.get(id).unwrap_or_else(|| panic!("{id} has no cost"));
+    let many = if requests == "1" { String::new() } else { format!("{requests} requests, ") };
+    match (read.as_str(), write.as_str()) {
+        (read, "0") => format!("{many}{read} RCU"),
+        ("0", write) => format!("{many}{write} WCU"),
+        (read, write) => format!("{many}{read} RCU, {write} WCU"),
+    }
+}
+
+#[test]
+fn every_technique_is_a_row_with_a_test_or_named_as_open() {
+    let ids: BTreeSet<String> = CHAPTERS
+        .iter()
+        .flat_map(|(letter, _, last)| (1..=*last).map(move |number| format!("{letter}{number}")))
+        .collect();
+    let rows: BTreeSet<String> = TECHNIQUES.iter().map(|technique| technique.id.to_owned()).collect();
+    let open: BTreeSet<String> = OPEN.iter().map(|(id, _)| (*id).to_owned()).collect();
+    assert_eq!(rows.len(), TECHNIQUES.len(), "a technique has two rows");
+    assert!(rows.is_disjoint(&open), "open, and yet there is a row");
+    assert_eq!(rows.union(&open).cloned().collect::<BTreeSet<_>>(), ids);
+    let tests = tests();
+    for technique in TECHNIQUES {
+        assert!(!technique.tests.is_empty(), "{} has no test", technique.id);
+        for name in technique.tests {
+            assert!(tests.contains_key(*name), "{}: there is no test {name}", technique.id);
+        }
+        for name in technique.entities {
+            assert!(AnyEntity::NAMES.contains(name), "{}: there is no entity {name}", technique.id);
+        }
+    }
+}
+
+#[test]
+fn the_page_of_techniques_is_fresh() {
+    let (tests, costs) = (tests(), costs());
+    let mut text = "# Techniques\n\nGenerated by `UPDATE_DOCS=1 cargo test -p table`, which also compares it. The techniques of DynamoDB design that Bodega carries: the entities that show each \
+        one, its access patterns with what one use costs (measured in [cost.md](cost.md)), the routes that use them, and tests that fail without it.\n"
+        .to_owned();
+    for (letter, title, _) in CHAPTERS {
+        writeln!(text, "\n## {title}\n\n| # | technique | entities | access patterns and cost | routes and functions | tests |\n|---|---|---|---|---|---|").unwrap();
+        for technique in TECHNIQUES.iter().filter(|technique| technique.id.starts_with(letter)) {
+            let patterns = technique.patterns.iter().map(|id| format!("`{id}` {}", cost_of(id, &costs)));
+            let routes: BTreeSet<&str> =
+                technique.patterns.iter().flat_map(|id| pattern(id).routes.iter().copied()).collect();
+            let tests = technique.tests.iter().map(|name| format!("[{}](../{})", name.replace('_', " "), tests[*name]));
+            let cells = [
+                technique.entities.join(", "),
+                patterns.collect::<Vec<_>>().join("<br>"),
+                routes.into_iter().map(|route| format!("`{route}`")).collect::<Vec<_>>().join("<br>"),
+                tests.collect::<Vec<_>>().join("<br>"),
+            ];
+            let cells = cells.map(|cell| if cell.is_empty() { "–".to_owned() } else { cell });
+            writeln!(text, "| {} | {} | {} |", technique.id, technique.what, cells.join(" | ")).unwrap();
+        }
+        for (id, what) in OPEN.iter().filter(|(id, _)| id.starts_with(letter)) {
+            writeln!(text, "| {id} | {what} | – | – | – | not yet |").unwrap();
+        }
+    }
+    let path = root().join("docs/patterns.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "docs/patterns.md is stale: UPDATE_DOCS=1 cargo test -p table rewrites it");
+}
