@@ -69,6 +69,9 @@ struct RunArgs {
     /// Use this template [default: template.yaml here or above].
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
+    /// Give a parameter of the template another value than its default, as `sam deploy` does. May be given more than once.
+    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, String)>,
     /// Most processes of one function at once.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     environments: u16,
@@ -88,6 +91,13 @@ enum LogArg {
     Problems,
     /// Every line.
     All,
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) =
+        pair.ok_or_else(|| "it has a name and a value, as in CorsOrigins=http://localhost:5173".to_owned())?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 #[derive(Debug, Args)]
@@ -204,6 +214,7 @@ fn run(args: RunArgs) -> ExitCode {
         port: args.port,
         data: args.data.clone(),
         template: args.template.clone(),
+        parameters: args.parameters.clone(),
         table_endpoint: args.table_endpoint.clone().or(from_environment.table_endpoint.clone()),
         table: args.table.clone(),
         log: match args.log {

@@ -9,6 +9,7 @@ use template::{Function, Statement, Template};
 
 use crate::backends::{ACCOUNT, Backends};
 use crate::dynamodb::REGION;
+use crate::mappings::MappingRole;
 use crate::system::StartError;
 
 /// The variable with which a function finds the search engine.
@@ -25,6 +26,12 @@ impl Grants {
     pub(crate) async fn enforce(template: &Template, backends: &Backends) -> Result<Self, StartError> {
         let functions = template.functions.iter().map(|function| (function.logical_id.clone(), rules(function)));
         let access = Arc::new(Access::new(REGION, ACCOUNT, functions));
+        for stream in &template.streams {
+            MappingRole::of_stream(stream, &access).create()?;
+        }
+        for queue in &template.queue_mappings {
+            MappingRole::of_queue(queue, &access).create()?;
+        }
         backends.enforce(&access);
         let mut gates = BTreeMap::new();
         for function in template.functions.iter().filter(|function| function.environment.contains_key(SEARCH_ENDPOINT))
@@ -44,6 +51,11 @@ impl Grants {
     pub(crate) fn variables(&self, function: &str) -> impl Iterator<Item = (String, String)> {
         let gate = self.gates.get(function).map(|gate| (SEARCH_ENDPOINT.to_owned(), gate.url().to_owned()));
         [("AWS_SESSION_TOKEN".to_owned(), function.to_owned())].into_iter().chain(gate)
+    }
+
+    /// What the functions are allowed, for who acts in their name.
+    pub(crate) const fn access(&self) -> &Arc<Access> {
+        &self.access
     }
 
     /// What every function may do, and what became of it.

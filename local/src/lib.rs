@@ -4,7 +4,8 @@
 //! Runtime API, feeds them from the table's stream and from the event bus, invokes them on schedule, and
 //! serves the routes of the template. The functions are the deployed code; only the addresses that they find in their environment differ.
 //! A function may do here what its policies in the template allow, and nothing else: every call of one to the table, the bus, the buckets, the mail
-//! service or the search engine is checked and counted (`GET /_local/grants`), and refused as AWS refuses it.
+//! service or the search engine, and every read of the stream or a queue in its name, is checked and counted (`GET /_local/grants`), and refused as AWS
+//! refuses it. Pages of other origins may call the gateway as the template's `CorsConfiguration` says.
 //! `bodega`, the program of this crate, is a thin command line around it ([`cli`]), and starts itself
 //! again as each function ([`functions`]).
 //!
@@ -27,6 +28,7 @@ pub mod functions;
 mod gateway;
 mod grants;
 pub mod import;
+mod mappings;
 mod options;
 mod schedules;
 mod streams;

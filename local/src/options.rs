@@ -18,6 +18,8 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// The template; without one it is looked for.
     pub template: Option<PathBuf>,
+    /// Parameters of the template that do not have their default, by name.
+    pub parameters: Vec<(String, String)>,
     /// A DynamoDB to use instead of the embedded one.
     pub table_endpoint: Option<String>,
     /// Where that DynamoDB has its streams, when it is not the same address.
@@ -48,6 +50,7 @@ impl Options {
             port: 0,
             data: None,
             template: None,
+            parameters: Vec::new(),
             table_endpoint: variable("AWS_ENDPOINT_URL_DYNAMODB"),
             streams_endpoint: variable("AWS_ENDPOINT_URL_DYNAMODB_STREAMS"),
             table: None,

@@ -15,7 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::backends::ACCOUNT;
 use crate::dynamodb::REGION;
-use crate::streams::uuid;
+use crate::mappings::uuid;
 use crate::subscribers;
 
 /// Invokes what the template has schedules for, each first when its interval has passed once, until `stop` says so or its sender is gone.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use emulators::access::Access;
 use emulators::table::EmbeddedTable;
 use futures::future::{BoxFuture, FutureExt as _};
 use runtime_api::{Functions, InvokeError};
@@ -18,6 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::backends::Backends;
+use crate::mappings::{MappingRole, uuid};
 
 /// Bound of one invocation with its wait for a free environment; the function's own timeout is less.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
@@ -30,18 +32,18 @@ pub fn mappings(
     template: &Template,
     functions: &Arc<Functions>,
     backends: &Arc<Backends>,
+    access: &Arc<Access>,
 ) -> Result<Vec<Mapping>, SettingsError> {
     let mapping = |stream: &StreamMapping| {
         let function = Arc::new(Function { functions: Arc::clone(functions), name: stream.function.clone() });
-        let destination = stream.on_failure.as_ref().and_then(|target| {
-            let is_target = |bucket: &&Bucket| bucket.arn == target.arn;
-            let bucket = template.buckets.iter().find(is_target)?.name.clone();
-            let mapping = mapping_id(&stream.function);
-            let kept: Arc<dyn Destination> =
-                Arc::new(FailedRecords { backends: Arc::clone(backends), bucket, mapping });
+        let role = Arc::new(MappingRole::of_stream(stream, access));
+        let destination = stream.on_failure.as_ref().and_then(|arn| {
+            let bucket = template.buckets.iter().find(|bucket| bucket.arn == *arn)?.clone();
+            let (backends, role) = (Arc::clone(backends), Arc::clone(&role));
+            let kept: Arc<dyn Destination> = Arc::new(FailedRecords { backends, bucket, role });
             Some(kept)
         });
-        Mapping::new(settings(stream), function, destination)
+        Mapping::new(settings(stream), function, destination).map(|mapping| mapping.with_role(role))
     };
     template.streams.iter().map(mapping).collect()
 }
@@ -112,41 +114,33 @@ impl Invoke for Function {
 /// them, `aws/lambda/<mapping>/<shard>/<day>/<instant>-<id>`.
 struct FailedRecords {
     backends: Arc<Backends>,
-    bucket: String,
-    mapping: String,
+    bucket: Bucket,
+    role: Arc<MappingRole>,
 }
 
 impl Destination for FailedRecords {
     fn discard(&self, batch: DiscardedBatch) -> BoxFuture<'_, Result<(), DestinationError>> {
-        let id = uuid(fastrand::u128(..));
-        let name = object_name(&self.mapping, &batch.shard_id, batch.at.into(), &id);
-        let body = batch.to_json().to_string().into();
-        let put = self.backends.objects.put(&self.bucket, &name, body);
-        futures::future::ready(put.map_err(|error| DestinationError(error.to_string()))).boxed()
+        futures::future::ready(self.keep(&batch)).boxed()
     }
 }
 
-fn object_name(mapping: &str, shard: &str, at: OffsetDateTime, id: &str) -> String {
+impl FailedRecords {
+    fn keep(&self, batch: &DiscardedBatch) -> Result<(), DestinationError> {
+        let id = uuid(fastrand::u128(..));
+        let name = self.role.object_prefix() + &object_name(&batch.shard_id, batch.at.into(), &id);
+        self.role.put(&self.bucket.arn, &name).map_err(|denied| DestinationError(denied.to_string()))?;
+        let put = self.backends.objects.put(&self.bucket.name, &name, batch.to_json().to_string().into());
+        put.map_err(|error| DestinationError(error.to_string()))
+    }
+}
+
+fn object_name(shard: &str, at: OffsetDateTime, id: &str) -> String {
     let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
     let (hour, minute, second) = (at.hour(), at.minute(), at.second());
     format!(
-        "aws/lambda/{mapping}/{shard}/{year:04}/{month:02}/{day:02}/\
+        "{shard}/{year:04}/{month:02}/{day:02}/\
          {year:04}-{month:02}-{day:02}T{hour:02}.{minute:02}.{second:02}-{id}"
     )
-}
-
-/// An id for the mapping of a function, the same at every start.
-fn mapping_id(function: &str) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, function.as_bytes());
-    let bytes = digest.as_ref().iter().take(16);
-    uuid(bytes.fold(0, |number, byte| (number << 8) | u128::from(*byte)))
-}
-
-pub(crate) fn uuid(bits: u128) -> String {
-    // Version 4, as Lambda's are.
-    let hex = format!("{:032x}", (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62));
-    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
-    parts.map(|part| hex.get(part).unwrap_or_default().to_owned()).join("-")
 }
 
 #[cfg(test)]
@@ -160,14 +154,6 @@ mod tests {
     #[test]
     fn what_a_mapping_gives_up_is_named_as_lambda_names_it() {
         let at = OffsetDateTime::from_unix_timestamp(1_700_000_060).unwrap();
-        assert_eq!(object_name("m", "shard-1", at, "i"), "aws/lambda/m/shard-1/2023/11/14/2023-11-14T22.14.20-i");
-    }
-
-    #[test]
-    fn a_mapping_keeps_its_id_and_no_two_share_one() {
-        let id = mapping_id("StreamEvents");
-        assert_eq!(id, mapping_id("StreamEvents"));
-        assert_ne!(id, mapping_id("StreamSearch"));
-        assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12], "{id}");
+        assert_eq!(object_name("shard-1", at, "i"), "shard-1/2023/11/14/2023-11-14T22.14.20-i");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use emulators::access::Access;
 use emulators::events::{EventBusServer, Published};
 use event_bus::{
     Accepted, AsyncFunction, AsyncSettings, CallError, EventBus, GivenUp, Invoke, Journal, Pace, Pending, Queue,
@@ -17,6 +18,8 @@ use template::Template;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+
+use crate::mappings::MappingRole;
 
 /// Events that the bus has taken and no rule has looked at yet. Beyond it, publishers wait.
 const WAITING: usize = 1024;
@@ -48,6 +51,7 @@ impl Subscribers {
         template: &Template,
         server: &EventBusServer,
         functions: &Arc<Functions>,
+        access: &Arc<Access>,
         journal: Option<&Arc<Journal>>,
     ) -> Result<Self, PatternError> {
         let pace = Pace::default();
@@ -94,7 +98,8 @@ impl Subscribers {
                 // Lambda begins with five pollers.
                 maximum_concurrency: usize::try_from(mapping.maximum_concurrency.unwrap_or(5)).unwrap_or(5),
             };
-            Some(QueueMapping::start(settings, Arc::clone(queue), invoke(&mapping.function), pace))
+            let role = Arc::new(MappingRole::of_queue(mapping, access));
+            Some(QueueMapping::start(settings, Arc::clone(queue), invoke(&mapping.function), role, pace))
         });
         let mappings = mappings.collect();
         let pending = Pending::default();

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use emulators::access::Denied;
 use emulators::table::EmbeddedTable;
 use event_pattern::PatternError;
 use runtime_api::{FunctionSpec, Functions};
 use search_index::{ConfigError, SearchClient, SearchConfig, SearchError};
 use stream_poller::{HttpStream, Pace, Poller, SettingsError, SourceError};
-use template::{Template, TemplateError};
+use template::{Deployment, Template, TemplateError};
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -57,6 +58,9 @@ pub enum StartError {
     /// The template is broken.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// A parameter of the template that cannot be given, because it names a part of the system itself; or that was given already.
+    #[error("the parameter {0} is the local system's own, or given twice")]
+    Parameter(String),
     /// The port is taken, or may not be used.
     #[error("cannot listen on 127.0.0.1:{port}: {source}")]
     Port {
@@ -95,6 +99,14 @@ pub enum StartError {
     /// A stream mapping has a setting that AWS would refuse.
     #[error(transparent)]
     Mapping(#[from] SettingsError),
+    /// A function's role lacks what an event source mapping does in its name; AWS does not create the mapping then.
+    #[error("the mapping {mapping} cannot be created: {denied}")]
+    Role {
+        /// The mapping in the template.
+        mapping: String,
+        /// What is missing.
+        denied: Box<Denied>,
+    },
     /// The table's stream cannot be read.
     #[error(transparent)]
     Stream(#[from] SourceError),
@@ -128,18 +140,20 @@ impl System {
         let key = SigningKey::open(data)?;
 
         let backends = Arc::new(Backends::start(&options, &template).await?);
-        let template = Template::read_for(&template_path, &backends.deployment(&key))?;
+        let template = Template::read_for(&template_path, &deployment(&options, &backends, &key)?)?;
+        // Before there is a table that a refusal would leave behind.
+        let grants = Grants::enforce(&template, &backends).await?;
         let dynamodb = DynamoDb::new(&backends.upstream, &backends.access_key)?;
         dynamodb.ensure_table(&template.table, &backends.table).await?;
         let index = SearchClient::new(&SearchConfig::new(&backends.search_url, &backends.index_prefix())?);
         index.ensure_indices().await?;
 
-        let grants = Grants::enforce(&template, &backends).await?;
         let crash_points = CrashPoints::new();
         let specs = specs(&template, &options, &backends, &grants, &crash_points);
         let functions = Arc::new(Functions::start(specs, options.log).await);
-        let subscribers = Subscribers::start(&template, &backends.events, &functions, backends.journal.as_ref())?;
-        let mappings = streams::mappings(&template, &functions, &backends)?;
+        let (access, journal) = (grants.access(), backends.journal.as_ref());
+        let subscribers = Subscribers::start(&template, &backends.events, &functions, access, journal)?;
+        let mappings = streams::mappings(&template, &functions, &backends, access)?;
         let stream = HttpStream::of_table(backends.stream_endpoint(), &backends.table).await?;
         let poller = Poller::start(stream, mappings, Pace::default()).await?;
 
@@ -167,7 +181,8 @@ impl System {
             grants,
             backends,
         });
-        let gateway = Arc::new(Gateway::new(template.routes, Arc::clone(&functions), key.clone(), address));
+        let gateway =
+            Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), key.clone(), address));
         let router = control::router(Arc::clone(&control))
             .merge(docs::router(&template_path))
             .fallback(Gateway::handle)
@@ -273,6 +288,17 @@ impl Drop for System {
             task.abort();
         }
     }
+}
+
+/// The deployment that the system is, with the parameters that it was given.
+fn deployment(options: &Options, backends: &Backends, key: &SigningKey) -> Result<Deployment, StartError> {
+    let mut deployment = backends.deployment(key);
+    for (name, value) in &options.parameters {
+        if deployment.parameters.insert(name.clone(), value.clone()).is_some() {
+            return Err(StartError::Parameter(name.clone()));
+        }
+    }
+    Ok(deployment)
 }
 
 fn specs(

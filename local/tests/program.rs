@@ -49,6 +49,8 @@ fn what_cannot_be_started_is_refused_in_one_line_with_exit_2() {
 
     assert!(refusal(&["--prt", "1"]).contains("'--prt'"));
     assert!(refusal(&["--port", "x"]).contains("'x'"));
+    assert!(refusal(&["--parameter", "CorsOrigins"]).contains("it has a name and a value"));
+    assert!(refusal(&["--port", "0", "--parameter", "Speling=x"]).contains("there is no parameter Speling"));
     assert!(refusal(&["token"]).contains("--sub"));
     assert!(refusal(&["function", "Moon"]).contains("there is no function Moon"));
     assert!(refusal(&["--port", "0", "--table-endpoint", "http://127.0.0.1:1"]).contains("http://127.0.0.1:1"));

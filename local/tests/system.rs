@@ -1,19 +1,26 @@
 //! A whole system in this process, and what it answers itself: the gateway's own refusals and `/_local`.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
-use local::{Log, Options, System};
+use local::{Log, Options, StartError, System};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 async fn start() -> System {
-    let options = Options {
+    System::start(options()).await.unwrap()
+}
+
+fn options() -> Options {
+    Options {
         log: Log::Off,
         table_endpoint: None,
         search_endpoint: None,
         ..Options::from_environment(env!("CARGO_BIN_EXE_bodega").into())
-    };
-    System::start(options).await.unwrap()
+    }
+}
+
+async fn with_parameter(name: &str, value: &str) -> Result<System, StartError> {
+    System::start(Options { parameters: vec![(name.to_owned(), value.to_owned())], ..options() }).await
 }
 
 async fn call(system: &System, method: Method, path: &str) -> Response {
@@ -70,6 +77,109 @@ async fn the_gateway_refuses_by_itself_as_aws_does() {
     let expected = json!({"message": "Request Entity Too Large"});
     assert_eq!(json_of(too_large.send().await.unwrap()).await, (StatusCode::PAYLOAD_TOO_LARGE, expected));
     system.shutdown().await;
+}
+
+/// A page's request, or what its browser asks first; status and the headers about other origins.
+async fn from_page(
+    system: &System,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> (u16, Vec<(String, String)>) {
+    let request = Client::new().request(method, format!("{}{path}", system.url()));
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    let answer = request.send().await.unwrap();
+    let text = |value: &reqwest::header::HeaderValue| value.to_str().unwrap().to_owned();
+    let headers = answer.headers().iter().filter(|(name, _)| name.as_str().starts_with("access-control-"));
+    let mut headers: Vec<_> =
+        headers.map(|(name, value)| (name.as_str()["access-control-".len()..].to_owned(), text(value))).collect();
+    headers.sort();
+    assert!(answer.headers().contains_key("apigw-requestid"));
+    (answer.status().as_u16(), headers)
+}
+
+#[tokio::test]
+async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_others() {
+    const PAGE: &str = "http://localhost:5173";
+    let system = with_parameter("CorsOrigins", PAGE).await.unwrap();
+    let question = |origin, method| {
+        [
+            ("origin", origin),
+            ("access-control-request-method", method),
+            ("access-control-request-headers", "authorization,content-type,if-none-match"),
+        ]
+    };
+    // Answered without a token, by no route.
+    for path in ["/v1/orders/1", "/v1/nowhere"] {
+        let (status, told) = from_page(&system, Method::OPTIONS, path, &question(PAGE, "PUT")).await;
+        let told: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((status, told), (204, vec!["allow-headers", "allow-methods", "allow-origin", "max-age"]), "{path}");
+    }
+    for refused in [question("http://localhost:5174", "PUT"), question(PAGE, "TRACE")] {
+        let answer = from_page(&system, Method::OPTIONS, "/v1/orders/1", &refused).await;
+        assert_eq!(answer, (204, Vec::new()), "{refused:?}");
+    }
+    // The function's answer, and the gateway's own.
+    for (method, path, status) in [
+        (Method::GET, "/v1/products/none", 404),
+        (Method::GET, "/v1/customers/c", 401),
+        (Method::GET, "/v1/nowhere", 404),
+        (Method::OPTIONS, "/v1/products/none", 404),
+    ] {
+        let (answered, told) = from_page(&system, method.clone(), path, &[("origin", PAGE)]).await;
+        assert_eq!(answered, status, "{method} {path}");
+        let [(allow, origin), (expose, exposed)] = &told[..] else { panic!("{method} {path}: {told:?}") };
+        assert_eq!((allow.as_str(), origin.as_str(), expose.as_str()), ("allow-origin", PAGE, "expose-headers"));
+        assert!(exposed.split(',').any(|name| name == "etag"), "{exposed}");
+        let other = from_page(&system, method, path, &[("origin", "https://localhost")]).await;
+        assert_eq!(other, (status, Vec::new()));
+    }
+    system.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_parameter_that_cannot_be_given_is_named() {
+    for (name, value, expected) in [
+        ("CorsOrigins", "localhost", "localhost is no origin such as https://shop.example.com"),
+        ("FoldStreamConsumers", "yes", "true or false belongs here, not yes"),
+        ("Speling", "x", "there is no parameter Speling"),
+        ("SearchEndpoint", "http://127.0.0.1:1", "the parameter SearchEndpoint is the local system's own"),
+    ] {
+        let error = with_parameter(name, value).await.err().unwrap().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_mapping_is_not_created_for_a_function_that_lacks_what_lambda_does_in_its_name() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml")).unwrap();
+    for (function, permission, mapping, action) in [
+        ("StreamSearch", "- dynamodb:DescribeStream", "StreamSearchTable", "dynamodb:DescribeStream"),
+        ("StreamSearch", "- dynamodb:GetShardIterator", "StreamSearchTable", "dynamodb:GetShardIterator"),
+        ("StreamSearch", "dynamodb:ListStreams", "StreamSearchTable", "dynamodb:ListStreams"),
+        ("StreamEvents", "- dynamodb:GetRecords", "StreamEventsTable", "dynamodb:GetRecords"),
+        ("StreamEvents", "/aws/lambda/*", "StreamEventsTable", "s3:PutObject"),
+        ("StreamEvents", "s3:ListBucket", "StreamEventsTable", "s3:ListBucket"),
+        ("Fulfilment", "- sqs:ReceiveMessage", "FulfilmentJobs", "sqs:ReceiveMessage"),
+        ("Fulfilment", "- sqs:DeleteMessage", "FulfilmentJobs", "sqs:DeleteMessage"),
+        ("Fulfilment", "- sqs:GetQueueAttributes", "FulfilmentJobs", "sqs:GetQueueAttributes"),
+    ] {
+        let start = text.find(&format!("\n  {function}:\n")).unwrap();
+        let at = start + text[start..].find(permission).unwrap();
+        // Another action, or another place.
+        let mut lacking = text.clone();
+        lacking.insert(at + permission.len() - 1, 'x');
+        let path = std::env::temp_dir().join(format!("bodega-lacking-{}.yaml", std::process::id()));
+        std::fs::write(&path, lacking).unwrap();
+        let error =
+            System::start(Options { template: Some(path.clone()), ..options() }).await.err().unwrap().to_string();
+        std::fs::remove_file(&path).unwrap();
+        let expected = format!(
+            "the mapping {mapping} cannot be created: User: arn:aws:sts::000000000000:assumed-role/{function}/"
+        );
+        assert!(error.starts_with(&expected) && error.contains(&format!("perform: {action} on resource: ")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
 }
 
 #[tokio::test]

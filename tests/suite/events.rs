@@ -3,7 +3,7 @@
 //! Beside `X.json` lies `X.expected.json`: the function by its logical id; `seed`, calls of the API and items of the
 //! table that come before; and what must come back: `status`, `headers` and `body` of an answer (given members must be
 //! equal, `"<any>"` is anything), `batch_item_failures` of a batch, the `mail` that was sent, the `answer` of a function that tells what it did, or
-//! an `error` of the function. `then` are calls that show what the event has done.
+//! the `error` of one that fails: a part of its message. `then` are calls that show what the event has done.
 //!
 //! `X-generated-Y.json` is as `sam local generate-event` gives it: nothing of the shop's, which a function must refuse, or leave, without harm.
 //!
@@ -27,6 +27,8 @@ use crate::support::emulator::Emulators;
 use crate::support::openapi::api;
 use crate::support::{drain, put_item, read_json, root, schema, subset, template, with_system};
 
+/// Any message: that of a payload which the runtime cannot read is its own.
+const ANY: &str = "<any>";
 /// Cases that run at once.
 const CONCURRENCY: usize = 4;
 
@@ -49,7 +51,7 @@ struct Expected {
     batch_item_failures: Option<Vec<String>>,
     /// What a function answers that nobody asked.
     answer: Option<Json>,
-    /// The `errorType` of a function that fails.
+    /// What a function that fails says, among other words. What its runtime calls the error is not ours to expect.
     error: Option<String>,
     /// What somebody was sent; the function itself answers nothing.
     mail: Option<Mail>,
@@ -100,14 +102,14 @@ struct Check {
 
 #[test]
 fn every_sample_event_gives_what_its_expectation_says() {
-    let failures = with_system(async |system| failures(system).await);
+    let failures = with_system(async |system| failures(system, |_| true).await);
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// Sends every sample event, and says what is not as expected.
-pub async fn failures(system: &System) -> Vec<String> {
+/// Sends every sample event of the functions that are wanted, and says what is not as expected.
+pub async fn failures(system: &System, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let emulators = &Emulators::from_environment();
-    let runs = cases().into_iter().map(|case| async move {
+    let runs = cases().into_iter().filter(|case| is_wanted(&case.expected.function)).map(|case| async move {
         let differences = run(system, emulators.as_ref(), &case).await;
         differences.into_iter().map(|difference| format!("{}: {difference}", case.name)).collect::<Vec<_>>()
     });
@@ -139,8 +141,11 @@ async fn run(system: &System, emulators: Option<&Emulators>, case: &Case) -> Vec
         None => functions.invoke(&expected.function, payload.into(), deadline).await,
     };
     let mut differences = match (invoked, &expected.error) {
-        (Err(runtime_api::InvokeError::Function(error)), Some(kind)) => {
-            subset::differences(&json!(kind), &json!(error.error_type))
+        (Err(runtime_api::InvokeError::Function(error)), Some(part)) => {
+            match error.message.contains(part) || part == ANY {
+                true => Vec::new(),
+                false => vec![format!("{:?} has no {part:?} in it", error.message)],
+            }
         }
         (Err(error), _) => vec![format!("the invocation fails: {error}")],
         (Ok(answer), Some(_)) => vec![format!("the invocation does not fail: {}", String::from_utf8_lossy(&answer))],

@@ -17,6 +17,7 @@ mod control;
 mod correlation;
 mod crash_points;
 mod events;
+mod folded;
 mod fulfilment;
 mod grants;
 mod import;

@@ -8,9 +8,10 @@ use key_schema::item::RESERVED;
 use key_schema::key::Index;
 use key_schema::pattern::{Operation, Pattern};
 use key_schema::registry;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use stream_poller::Filter;
 
+use crate::support::openapi::api;
 use crate::support::{read, root, template};
 
 #[test]
@@ -94,7 +95,8 @@ fn granted(function: &Function) -> BTreeSet<(&str, String)> {
     for statement in function.statements.iter().filter(|statement| statement.allow) {
         let on_items = |action: &&String| action.starts_with("dynamodb:") && *action != DESCRIBE;
         for action in statement.actions.iter().filter(on_items) {
-            for resource in &statement.resources {
+            // The stream is read by the mapping, and no access pattern.
+            for resource in statement.resources.iter().filter(|resource| !resource.contains("/stream/")) {
                 let place = match resource.split_once("/index/") {
                     Some((_, index)) => format!("index/{index}"),
                     None => "table".to_owned(),
@@ -203,6 +205,27 @@ fn resources(kind: &str) -> BTreeMap<String, String> {
     found.retain(|_, lines| lines.contains(&format!("\n    Type: {kind}\n")));
     assert!(!found.is_empty(), "there is no {kind}");
     found
+}
+
+#[test]
+fn a_page_may_send_and_read_every_header_that_the_api_describes_and_call_every_method() {
+    let cors = template().cors.unwrap();
+    let (mut sent, mut read) =
+        (BTreeSet::from(["authorization".to_owned(), "content-type".to_owned()]), BTreeSet::new());
+    let named = |parameter: &Json| {
+        (parameter["in"] == "header").then(|| parameter["name"].as_str().unwrap().to_ascii_lowercase())
+    };
+    let mut methods = BTreeSet::new();
+    for operation in api().operations() {
+        methods.insert(operation.method.to_owned());
+        sent.extend(operation.parameters().filter_map(named));
+        for (_, response) in operation.responses() {
+            let headers = api().follow(response)["headers"].as_object();
+            read.extend(headers.into_iter().flat_map(|headers| headers.keys().map(|name| name.to_ascii_lowercase())));
+        }
+    }
+    let set = |list: Vec<String>| list.into_iter().collect::<BTreeSet<_>>();
+    assert_eq!((set(cors.headers), set(cors.exposed), set(cors.methods)), (sent, read, methods));
 }
 
 #[test]

@@ -28,7 +28,7 @@ use futures::future::BoxFuture;
 
 pub use function::{AsyncFunction, AsyncSettings};
 pub use journal::{Accepted, Journal, Unsettled};
-pub use mapping::{QueueMapping, QueueMappingSettings};
+pub use mapping::{QueueCall, QueueMapping, QueueMappingSettings, Role};
 pub use pace::Pace;
 pub use pending::{Pending, Work};
 pub use queue::{GivenUp, Message, Queue, QueueFull, QueueSettings};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{Invoke, Message, Pace, Queue};
 
@@ -23,10 +23,29 @@ pub struct QueueMappingSettings {
     pub maximum_concurrency: usize,
 }
 
+/// The role of a function, which Lambda assumes to take messages for it.
+pub trait Role: Send + Sync + 'static {
+    /// Whether it may make this call of the queue.
+    ///
+    /// # Errors
+    /// Why not, in the words of the service.
+    fn ask(&self, call: QueueCall) -> Result<(), String>;
+}
+
+/// A call of the SQS API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueCall {
+    /// Takes messages.
+    ReceiveMessage,
+    /// Removes one that is done.
+    DeleteMessage,
+}
+
 /// Empties a queue into a function until it is dropped. Messages under way then stay in the queue.
 ///
 /// A message that failed is shown again soon ([`Pace`]) instead of after the visibility timeout, because
 /// the mapping knows that its call is over. It counts as received all the same.
+/// What the function's [`Role`] may not take stays in the queue, and what it may not delete comes again.
 pub struct QueueMapping {
     _tasks: JoinSet<()>,
 }
@@ -35,15 +54,22 @@ struct Poller {
     settings: QueueMappingSettings,
     queue: Arc<Queue>,
     function: Arc<dyn Invoke>,
+    role: Arc<dyn Role>,
     pace: Pace,
 }
 
 impl QueueMapping {
     /// Has to run inside a Tokio runtime.
     #[must_use]
-    pub fn start(settings: QueueMappingSettings, queue: Arc<Queue>, function: Arc<dyn Invoke>, pace: Pace) -> Self {
+    pub fn start(
+        settings: QueueMappingSettings,
+        queue: Arc<Queue>,
+        function: Arc<dyn Invoke>,
+        role: Arc<dyn Role>,
+        pace: Pace,
+    ) -> Self {
         let pollers = settings.maximum_concurrency.max(1);
-        let poller = Arc::new(Poller { settings, queue, function, pace });
+        let poller = Arc::new(Poller { settings, queue, function, role, pace });
         let mut tasks = JoinSet::new();
         for _ in 0..pollers {
             let poller = Arc::clone(&poller);
@@ -55,7 +81,16 @@ impl QueueMapping {
 
 impl Poller {
     async fn run(&self) {
+        let mut refusals = 0;
         loop {
+            self.queue.ready().await;
+            if let Err(reason) = self.role.ask(QueueCall::ReceiveMessage) {
+                tracing::warn!(reason, queue = self.queue.arn(), "messages may not be received");
+                refusals += 1;
+                sleep(self.pace.after(refusals)).await;
+                continue;
+            }
+            refusals = 0;
             let batch = self.next_batch().await;
             if !batch.is_empty() {
                 self.hand_over(&batch).await;
@@ -65,7 +100,6 @@ impl Poller {
 
     async fn next_batch(&self) -> Vec<Message> {
         let size = self.settings.batch_size.max(1);
-        self.queue.ready().await;
         let mut batch = self.queue.receive(size);
         let deadline = Instant::now() + self.settings.batching_window;
         while !batch.is_empty()
@@ -92,6 +126,9 @@ impl Poller {
         for message in batch {
             if failed.contains(&message.id) {
                 self.queue.show_after(&message.receipt, self.pace.after(message.receive_count));
+            } else if let Err(reason) = self.role.ask(QueueCall::DeleteMessage) {
+                // It is shown again when its visibility timeout is over.
+                tracing::warn!(reason, queue = self.queue.arn(), "a message may not be deleted");
             } else {
                 self.queue.delete(&message.receipt);
             }

@@ -61,6 +61,20 @@ impl Invoke for Function {
     }
 }
 
+/// A role that may do everything but this call, so many times.
+#[derive(Clone, Default)]
+struct Refusing(Arc<Mutex<Vec<QueueCall>>>);
+
+impl Role for Refusing {
+    fn ask(&self, call: QueueCall) -> Result<(), String> {
+        let mut refusals = self.0.lock().unwrap();
+        match refusals.iter().position(|refused| *refused == call) {
+            Some(at) => Err(format!("{:?} is not allowed", refusals.remove(at))),
+            None => Ok(()),
+        }
+    }
+}
+
 fn failed() -> CallError {
     CallError::Failed("scripted".to_owned())
 }
@@ -86,13 +100,17 @@ fn asynchronous(function: &Function, dead: &Arc<Queue>) -> Arc<AsyncFunction> {
 }
 
 fn mapping(function: &Function, queue: &Arc<Queue>) -> QueueMapping {
+    mapping_as(Refusing::default(), function, queue)
+}
+
+fn mapping_as(refuses: Refusing, function: &Function, queue: &Arc<Queue>) -> QueueMapping {
     let settings = QueueMappingSettings {
         batch_size: 10,
         batching_window: Duration::ZERO,
         report_batch_item_failures: true,
         maximum_concurrency: 1,
     };
-    QueueMapping::start(settings, Arc::clone(queue), Arc::new(function.clone()), Pace::default())
+    QueueMapping::start(settings, Arc::clone(queue), Arc::new(function.clone()), Arc::new(refuses), Pace::default())
 }
 
 /// Waits until nothing is under way, in the test's own time.
@@ -184,6 +202,25 @@ async fn a_throttled_function_is_asked_until_the_event_is_too_old() {
             assert_eq!(record["requestContext"]["approximateInvokeCount"], 0);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_role_may_not_take_waits_and_what_it_may_not_delete_comes_again() {
+    let (pending, jobs) = (Pending::default(), queue(None));
+    let function = Function::new(|_, _| Ok(json!({"batchItemFailures": []})));
+    jobs.send("a".to_owned(), pending.begin()).unwrap();
+    let refusing = Refusing::default();
+    refusing.0.lock().unwrap().extend([QueueCall::ReceiveMessage; 1000]);
+    let _mapping = mapping_as(refusing.clone(), &function, &jobs);
+    timeout(Duration::from_secs(600), pending.settled()).await.unwrap_err();
+    assert!(function.events().is_empty());
+    assert!(refusing.0.lock().unwrap().len() < 1000);
+
+    *refusing.0.lock().unwrap() = vec![QueueCall::DeleteMessage];
+    let began = Instant::now();
+    settle(&pending).await;
+    assert_eq!(function.batches(), [["a"], ["a"]]);
+    assert!(began.elapsed() >= Duration::from_secs(180), "after the visibility timeout");
 }
 
 #[tokio::test(start_paused = true)]

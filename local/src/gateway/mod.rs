@@ -1,7 +1,8 @@
 //! API Gateway's HTTP API on one machine: routes and authorizer of the template in front of the
-//! functions, with the answers that the service makes itself.
+//! functions, with the answers that the service makes itself and what it tells browsers.
 
 mod answer;
+mod cors;
 mod event;
 mod routes;
 
@@ -20,7 +21,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, StatusCode};
 use runtime_api::{Functions, InvokeError};
 use serde_json::json;
-use template::Route;
+use template::{Cors, Route};
 use time::OffsetDateTime;
 use tokio::time::Instant;
 
@@ -39,6 +40,7 @@ pub struct Gateway {
     routes: RouteTable,
     functions: Arc<Functions>,
     key: SigningKey,
+    cors: Option<Cors>,
     /// Host and port of the listener.
     host: String,
 }
@@ -55,10 +57,16 @@ enum Refusal {
 }
 
 impl Gateway {
-    /// A gateway for `routes`, at `address`, that takes tokens signed with `key`.
+    /// A gateway for `routes`, at `address`, that takes tokens signed with `key` and lets pages in as `cors` says.
     #[must_use]
-    pub fn new(routes: Vec<Route>, functions: Arc<Functions>, key: SigningKey, address: SocketAddr) -> Self {
-        Self { routes: RouteTable::new(routes), functions, key, host: address.to_string() }
+    pub fn new(
+        routes: Vec<Route>,
+        cors: Option<Cors>,
+        functions: Arc<Functions>,
+        key: SigningKey,
+        address: SocketAddr,
+    ) -> Self {
+        Self { routes: RouteTable::new(routes), functions, key, cors, host: address.to_string() }
     }
 
     /// Answers any request; to be used as the fallback of a router.
@@ -68,10 +76,23 @@ impl Gateway {
         request: Request,
     ) -> Response {
         let request_id = STANDARD.encode(random_bytes());
-        let mut response = gateway.answer(client, request, &request_id).await.unwrap_or_else(Refusal::response);
+        let mut response = match &gateway.cors {
+            Some(cors) => gateway.answer_to_pages(cors, client, request, &request_id).await,
+            None => gateway.answer(client, request, &request_id).await.unwrap_or_else(Refusal::response),
+        };
         if let Ok(value) = HeaderValue::from_str(&request_id) {
             response.headers_mut().insert(REQUEST_ID, value);
         }
+        response
+    }
+
+    async fn answer_to_pages(&self, cors: &Cors, client: SocketAddr, request: Request, request_id: &str) -> Response {
+        if let Some(answer) = cors::preflight(cors, request.method(), request.headers()) {
+            return answer;
+        }
+        let asked = request.headers().clone();
+        let mut response = self.answer(client, request, request_id).await.unwrap_or_else(Refusal::response);
+        cors::share(cors, &asked, response.headers_mut());
         response
     }
 

@@ -176,9 +176,10 @@ impl Rig {
             // The one that has the bus to itself has the search beside it here, as in a deployment with one consumer.
             let sinks = if stream.function == "StreamEvents" { vec![search, bus] } else { vec![search] };
             let consumer = Consumer::new(sinks, Box::new(ports.clone()), stream::Settings::default());
-            let bucket = backends.bucket("FailedRecords").to_owned();
-            let mapping = mapping_id(&stream.function);
-            let destination = FailedRecords { backends: Arc::clone(&backends), bucket, mapping };
+            let (name, access) = (backends.bucket("FailedRecords").to_owned(), Arc::new(Access::new("r", "a", [])));
+            let bucket = Bucket { logical_id: "FailedRecords".to_owned(), name, arn: "arn:aws:s3:::failed".to_owned() };
+            let role = Arc::new(MappingRole::of_stream(stream, &access));
+            let destination = FailedRecords { backends: Arc::clone(&backends), bucket, role };
             let mut settings = settings(stream);
             change(&mut settings);
             Mapping::new(settings, Arc::new(Called(consumer)), Some(Arc::new(destination))).unwrap()

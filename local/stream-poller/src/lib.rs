@@ -15,6 +15,8 @@
 //!                         └──── ledger: position ◀┘ settled
 //! ```
 //!
+//! A mapping reads in the name of its function: every call for it may be refused by that function's [`Role`].
+//!
 //! Delivery is at least once, as on AWS: a record is settled when a function took it, a filter left
 //! it out, or the destination got it, and the position is the last record before which all are.
 
@@ -30,6 +32,7 @@ mod poller;
 mod progress;
 mod reader;
 mod record;
+mod role;
 mod settings;
 mod source;
 
@@ -40,5 +43,6 @@ pub use mapping::Mapping;
 pub use poller::{Pace, Poller};
 pub use progress::{MappingProgress, Progress, ShardProgress};
 pub use record::{Record, SequenceNumber};
+pub use role::{Role, StreamCall};
 pub use settings::{MappingSettings, SettingsError, StartingPosition};
 pub use source::{Page, Shard, SourceError, Start, StreamSource};

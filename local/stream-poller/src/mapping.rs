@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use crate::ledger::Ledger;
 use crate::{
-    Destination, Filter, Invoke, MappingProgress, MappingSettings, Pace, Record, SettingsError, ShardProgress,
-    SourceError, Start,
+    Destination, Filter, Invoke, MappingProgress, MappingSettings, Pace, Record, Role, SettingsError, ShardProgress,
+    SourceError, Start, StreamCall,
 };
 
 /// A function to be fed from the stream.
@@ -18,6 +18,7 @@ pub struct Mapping {
     pub(crate) filter: Filter,
     pub(crate) function: Arc<dyn Invoke>,
     pub(crate) on_failure: Option<Arc<dyn Destination>>,
+    role: Option<Arc<dyn Role>>,
 }
 
 impl Mapping {
@@ -34,7 +35,19 @@ impl Mapping {
         settings.check()?;
         let filter = Filter::new(&settings.filters)
             .map_err(|source| SettingsError::Filter { function: settings.function.clone(), source })?;
-        Ok(Self { settings, filter, function, on_failure })
+        Ok(Self { settings, filter, function, on_failure, role: None })
+    }
+
+    /// The same, reading the stream as this role; without one nobody is asked.
+    #[must_use]
+    pub fn with_role(mut self, role: Arc<dyn Role>) -> Self {
+        self.role = Some(role);
+        self
+    }
+
+    /// Whether the stream may be called so for it.
+    pub(crate) fn may(&self, call: StreamCall) -> Result<(), SourceError> {
+        self.role.as_ref().map_or(Ok(()), |role| role.ask(call)).map_err(SourceError::Denied)
     }
 }
 

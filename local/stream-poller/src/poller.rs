@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::mapping::{Attention, Mapping, MappingState, ShardState};
 use crate::source::SharedSource;
-use crate::{Progress, SequenceNumber, SourceError, Start, StartingPosition, StreamSource};
+use crate::{Progress, SequenceNumber, SourceError, Start, StartingPosition, StreamCall, StreamSource};
 
 mod follow;
 
@@ -51,10 +51,13 @@ impl Poller {
     /// now on reaches it.
     ///
     /// # Errors
-    /// [`SourceError`] when the stream cannot be reached at all; later troubles are waited out.
+    /// [`SourceError`] when the stream cannot be reached at all, or a mapping's function may not see its shards; later troubles are waited out.
     pub async fn start(source: impl StreamSource, mappings: Vec<Mapping>, pace: Pace) -> Result<Self, SourceError> {
         let attention = watch::Sender::new(Attention::default());
         let changed = watch::Sender::new(());
+        for mapping in &mappings {
+            mapping.may(StreamCall::DescribeStream)?;
+        }
         let shards = source.shards().await?;
         let stream_arn = source.stream_arn().to_owned();
         let source = Arc::new(SharedSource::new(source));
@@ -65,6 +68,7 @@ impl Poller {
             let mut list = Vec::new();
             for shard in &shards {
                 let (start, iterator) = if latest {
+                    mapping.may(StreamCall::GetShardIterator)?;
                     let place = source.get().iterator(&shard.id, Start::Latest).await?;
                     (Start::Latest, Some(place))
                 } else {

@@ -10,7 +10,7 @@ use crate::backoff::Backoff;
 use crate::lane::{Entry, Lane};
 use crate::mapping::{Attention, MappingState, ShardState, count};
 use crate::source::SharedSource;
-use crate::{Page, Record, SourceError, Start};
+use crate::{Page, Record, SourceError, Start, StreamCall};
 
 /// Deals that can wait in front of a lane, each at most one page: what a reader may be ahead.
 const DEALS: usize = 2;
@@ -98,10 +98,13 @@ impl Reader {
         let iterator = match iterator {
             Some(iterator) => iterator,
             None => {
+                self.mapping.mapping.may(StreamCall::GetShardIterator)?;
                 let source = self.source.get();
                 source.iterator(&self.shard.id, start.clone()).await?
             }
         };
+        // Also of a page that was read for another mapping: on AWS each reads its own.
+        self.mapping.mapping.may(StreamCall::GetRecords)?;
         self.source.records(&iterator).await
     }
 

@@ -63,6 +63,9 @@ pub enum SourceError {
     /// There is no such table, or it has no stream.
     #[error("there is no stream: {0}")]
     NoStream(String),
+    /// The function that it is read for may not.
+    #[error("the stream may not be read: {0}")]
+    Denied(String),
     /// The endpoint is away, overloaded, or refuses.
     #[error("the stream cannot be read: {0}")]
     Unavailable(String),

@@ -1,14 +1,10 @@
-//! What invokes a function: routes of the HTTP API, mappings of the table's stream and of queues, schedules.
+//! What invokes a function: routes of the HTTP API and schedules. Mappings of streams and queues are resources of their own.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::time::Duration;
-
-use event_pattern::{Dialect, Pattern};
-use serde_json::Value as Json;
 
 use crate::section::Section;
-use crate::{Template, TemplateError, schedule, storage};
+use crate::{Template, TemplateError, schedule};
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
@@ -31,54 +27,6 @@ impl Route {
     pub fn key(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
-}
-
-/// A Lambda event source mapping from the table's stream to a function, with Lambda's defaults where
-/// the template is silent.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StreamMapping {
-    /// Logical id of the function.
-    pub function: String,
-    /// Name of the event in the function's `Events`.
-    pub event: String,
-    /// Where a mapping that has no checkpoint begins.
-    pub starting_position: StartingPosition,
-    /// Most records of one invocation.
-    pub batch_size: u32,
-    /// Longest wait for a batch to fill.
-    pub batching_window: Duration,
-    /// Most invocations at once for one shard, in order within an item's key.
-    pub parallelization_factor: u32,
-    /// Whether a failed batch is halved before it is tried again.
-    pub bisect_on_error: bool,
-    /// Age from which a record is given up on; `None` for never.
-    pub maximum_record_age: Option<Duration>,
-    /// How often a failed batch is tried again; `None` for as long as its records live.
-    pub maximum_retries: Option<u32>,
-    /// Whether the function's answer names the record from which on to try again.
-    pub report_batch_item_failures: bool,
-    /// A record is passed on when one of these patterns takes it; all are when there is none.
-    pub filters: Vec<Json>,
-    /// Where records go that are given up on.
-    pub on_failure: Option<Destination>,
-}
-
-/// Where a new mapping begins to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartingPosition {
-    /// With the oldest record that the stream still has.
-    TrimHorizon,
-    /// With what is written from now on.
-    Latest,
-}
-
-/// Where records or events go that are given up on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Destination {
-    /// `S3`, `SQS` or `SNS`.
-    pub kind: String,
-    /// ARN of the bucket, queue or topic.
-    pub arn: String,
 }
 
 impl fmt::Display for Route {
@@ -105,8 +53,12 @@ pub(crate) fn read(
             "HttpApi" => {
                 routes.push((read_route(function, &settings, root)?, settings.line()));
             }
-            "DynamoDB" => template.streams.push(read_stream(function, &name, &settings)?),
-            "SQS" => template.queue_mappings.push(storage::read_mapping(function, &name, &settings)?),
+            refused @ ("DynamoDB" | "SQS") => {
+                return Err(kind.error(format!(
+                    "an event of type {refused} lets the function's role reach every stream or queue of the account; \
+                     write an AWS::Lambda::EventSourceMapping and a statement for what it reads"
+                )));
+            }
             "Schedule" => template.schedules.push(schedule::read(function, &name, &settings)?),
             other => return Err(kind.error(format!("events of type {other} are not known here"))),
         }
@@ -191,103 +143,4 @@ fn authorizer(settings: &Section, api: &Section) -> Result<Option<String>, Templ
         None => false,
     };
     if exists { Ok(Some(name)) } else { Err(chosen.error(format!("the API has no authorizer {name}"))) }
-}
-
-/// The limits are those of the `CreateEventSourceMapping` call.
-fn read_stream(function: &str, event: &str, settings: &Section) -> Result<StreamMapping, TemplateError> {
-    settings.only(&[
-        "Stream",
-        "StartingPosition",
-        "BatchSize",
-        "MaximumBatchingWindowInSeconds",
-        "ParallelizationFactor",
-        "BisectBatchOnFunctionError",
-        "MaximumRecordAgeInSeconds",
-        "MaximumRetryAttempts",
-        "FunctionResponseTypes",
-        "FilterCriteria",
-        "DestinationConfig",
-    ])?;
-    settings.require("Stream")?.text()?;
-    let position = settings.require("StartingPosition")?;
-    let starting_position = match position.text()?.as_str() {
-        "TRIM_HORIZON" => StartingPosition::TrimHorizon,
-        "LATEST" => StartingPosition::Latest,
-        other => return Err(position.error(format!("{other} is no position of a table's stream"))),
-    };
-    let number = |key: &str, range, default: i64| match settings.get(key)? {
-        Some(section) => section.number::<i64>(range),
-        None => Ok(default),
-    };
-    let age = number("MaximumRecordAgeInSeconds", -1..=604_800, -1)?;
-    let retries = number("MaximumRetryAttempts", -1..=10_000, -1)?;
-    let window = number("MaximumBatchingWindowInSeconds", 0..=300, 0)?;
-    let bisect = settings.get("BisectBatchOnFunctionError")?;
-    Ok(StreamMapping {
-        function: function.to_owned(),
-        event: event.to_owned(),
-        starting_position,
-        batch_size: narrow(number("BatchSize", 1..=10_000, 100)?),
-        batching_window: Duration::from_secs(window.unsigned_abs()),
-        parallelization_factor: narrow(number("ParallelizationFactor", 1..=10, 1)?),
-        bisect_on_error: bisect.map(|flag| flag.flag()).transpose()?.unwrap_or(false),
-        maximum_record_age: u64::try_from(age).ok().map(Duration::from_secs),
-        maximum_retries: u32::try_from(retries).ok(),
-        report_batch_item_failures: read_response_types(settings)?,
-        filters: read_filters(settings)?,
-        on_failure: read_destination(settings)?,
-    })
-}
-
-/// The range that the number was checked against fits.
-fn narrow(number: i64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-fn read_filters(settings: &Section) -> Result<Vec<Json>, TemplateError> {
-    let Some(criteria) = settings.get("FilterCriteria")? else {
-        return Ok(Vec::new());
-    };
-    let mut filters = Vec::new();
-    for filter in criteria.require("Filters")?.items()? {
-        let pattern = filter.require("Pattern")?;
-        let json = match serde_json::from_str::<Json>(&pattern.text()?) {
-            Ok(json) if json.is_object() => json,
-            Ok(_) => return Err(pattern.error("a pattern must be a JSON object")),
-            Err(error) => return Err(pattern.error(format!("the pattern is not JSON: {error}"))),
-        };
-        Pattern::new(&json, Dialect::Lambda).map_err(|error| pattern.error(format!("no filter pattern: {error}")))?;
-        filters.push(json);
-    }
-    Ok(filters)
-}
-
-/// Whether the function's answers name what failed.
-pub(crate) fn read_response_types(settings: &Section) -> Result<bool, TemplateError> {
-    let Some(types) = settings.get("FunctionResponseTypes")? else {
-        return Ok(false);
-    };
-    let types = types.items()?;
-    match types.iter().find_map(|kind| match kind.text() {
-        Ok(name) if name == "ReportBatchItemFailures" => None,
-        Ok(_) => Some(kind.error("only ReportBatchItemFailures is known")),
-        Err(error) => Some(error),
-    }) {
-        Some(error) => Err(error),
-        None => Ok(!types.is_empty()),
-    }
-}
-
-/// The destination of what is given up, of a stream mapping or an asynchronous invocation.
-pub(crate) fn read_destination(settings: &Section) -> Result<Option<Destination>, TemplateError> {
-    let Some(config) = settings.get("DestinationConfig")? else {
-        return Ok(None);
-    };
-    let target = config.require("OnFailure")?;
-    let kind = target.require("Type")?;
-    let name = kind.text()?;
-    if !["S3", "SQS", "SNS"].contains(&name.as_str()) {
-        return Err(kind.error(format!("{name} is no destination of failed records")));
-    }
-    Ok(Some(Destination { kind: name, arn: target.require("Destination")?.text()? }))
 }

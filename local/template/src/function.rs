@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::TemplateError;
-use crate::events::{Destination, read_destination};
 use crate::section::Section;
 
 /// An `AWS::Serverless::Function`, with the template's globals applied.
@@ -32,8 +31,7 @@ pub struct Function {
     pub log_level: Option<String>,
     /// What becomes of an event that it is invoked with and nobody waits for.
     pub asynchronous: Asynchronous,
-    /// What its role allows, beside what SAM adds by itself (logs, the stream it reads, the
-    /// destination of failed records).
+    /// What its role allows, beside what SAM adds by itself (logs, traces, the destination of its failed events).
     pub statements: Vec<Statement>,
 }
 
@@ -47,6 +45,15 @@ pub struct Asynchronous {
     pub maximum_age: Duration,
     /// Where events go that are given up on.
     pub on_failure: Option<Destination>,
+}
+
+/// Where events go that are given up on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// `S3`, `SQS` or `SNS`.
+    pub kind: String,
+    /// ARN of the bucket, queue or topic.
+    pub arn: String,
 }
 
 /// One statement of an IAM policy.
@@ -180,4 +187,17 @@ fn read_asynchronous(properties: &Section) -> Result<Asynchronous, TemplateError
     }
     settings.on_failure = read_destination(&config)?;
     Ok(settings)
+}
+
+fn read_destination(settings: &Section) -> Result<Option<Destination>, TemplateError> {
+    let Some(config) = settings.get("DestinationConfig")? else {
+        return Ok(None);
+    };
+    let target = config.require("OnFailure")?;
+    let kind = target.require("Type")?;
+    let name = kind.text()?;
+    if !["S3", "SQS", "SNS"].contains(&name.as_str()) {
+        return Err(kind.error(format!("{name} is no destination of failed events")));
+    }
+    Ok(Some(Destination { kind: name, arn: target.require("Destination")?.text()? }))
 }

@@ -34,6 +34,15 @@ impl<'a> Resolver<'a> {
             let message = format!("there is no parameter {unknown}");
             return Err(TemplateError::at(document.line, "Parameters", message));
         }
+        for (name, parameter) in entries(document.child("Parameters")) {
+            if let (Some(given), Some(allowed)) = (deployment.parameters.get(name), parameter.child("AllowedValues")) {
+                let allowed = list(allowed)?.iter().map(scalar).collect::<Result<Vec<_>, _>>()?;
+                if !allowed.contains(&given.as_str()) {
+                    let message = format!("{} belongs here, not {given}", allowed.join(" or "));
+                    return Err(TemplateError::at(parameter.line, name, message));
+                }
+            }
+        }
         let mut resources = BTreeMap::new();
         for (id, resource) in entries(document.child("Resources")) {
             if let Some(Value::Scalar { text, .. }) = resource.child("Type").map(|node| &node.value) {

@@ -16,11 +16,13 @@
 //! ```
 
 mod bus;
+mod cors;
 mod deployment;
 mod error;
 mod events;
 mod function;
 mod intrinsics;
+mod mapping;
 mod schedule;
 mod section;
 mod storage;
@@ -30,12 +32,14 @@ mod yaml;
 use std::path::Path;
 
 pub use bus::{Bus, Rule, Target};
+pub use cors::{Cors, Origins};
 pub use deployment::Deployment;
 pub use error::TemplateError;
-pub use events::{Destination, Route, StartingPosition, StreamMapping};
-pub use function::{Asynchronous, Function, Statement};
+pub use events::Route;
+pub use function::{Asynchronous, Destination, Function, Statement};
+pub use mapping::{QueueMapping, StartingPosition, StreamMapping};
 pub use schedule::Schedule;
-pub use storage::{Bucket, Queue, QueueMapping, Redrive};
+pub use storage::{Bucket, Queue, Redrive};
 pub use table::{Index, KeyAttributes, Projection, TableDefinition};
 pub use yaml::parse as parse_yaml;
 
@@ -51,6 +55,8 @@ pub struct Template {
     pub functions: Vec<Function>,
     /// Every route of the HTTP API, in the order of the template.
     pub routes: Vec<Route>,
+    /// Which pages of other origins may call the HTTP API, if any may.
+    pub cors: Option<Cors>,
     /// Every mapping of the table's stream to a function, in the order of the template.
     pub streams: Vec<StreamMapping>,
     /// Every event bus, in the order of the template.
@@ -107,11 +113,13 @@ impl Template {
             None => None,
         };
 
-        let mut routes = Vec::new();
+        let (mut routes, mut mappings) = (Vec::new(), Vec::new());
+        let (table_id, table) = the_table(&resources, &resolver)?;
         let mut template = Self {
-            table: the_table(&resources, &resolver)?,
+            table,
             functions: Vec::new(),
             routes: Vec::new(),
+            cors: None,
             streams: Vec::new(),
             buses: Vec::new(),
             rules: Vec::new(),
@@ -132,6 +140,8 @@ impl Template {
                     template.functions.push(function::read(&id, arn()?, &properties, globals.as_ref())?);
                     events::read(&id, &properties, &root, &mut routes, &mut template)?;
                 }
+                "AWS::Serverless::HttpApi" => template.cors = cors::read(&resource.require("Properties")?)?,
+                "AWS::Lambda::EventSourceMapping" => mappings.push((id, resource.require("Properties")?)),
                 "AWS::Events::EventBus" => {
                     template.buses.push(bus::read_bus(&id, name, &resource.require("Properties")?)?);
                 }
@@ -146,13 +156,17 @@ impl Template {
                 _ => {}
             }
         }
+        for (id, settings) in mappings {
+            let stream = resolver.attribute(&table_id, "StreamArn", settings.line())?;
+            mapping::read(&id, &settings, &stream, &mut template)?;
+        }
         events::refuse_ambiguous(&routes)?;
         template.routes = routes.into_iter().map(|(route, _)| route).collect();
         template.refuse_loose_ends(&resources)?;
         Ok(template)
     }
 
-    /// Refuses a rule, queue or mapping that leads to what this template does not have.
+    /// Refuses a rule or queue that leads to what this template does not have.
     fn refuse_loose_ends(&self, resources: &Section) -> Result<(), TemplateError> {
         let is_queue = |arn: &str| self.queues.iter().any(|queue| queue.arn == arn);
         let is_function = |arn: &str| self.functions.iter().any(|function| function.arn == arn);
@@ -174,12 +188,11 @@ impl Template {
             rule.targets.iter().filter_map(move |target| Some((&rule.logical_id, target.dead_letter.as_ref()?)))
         });
         let redrives = self.queues.iter().filter_map(|queue| Some((&queue.logical_id, &queue.redrive.as_ref()?.arn)));
-        let mapped = self.queue_mappings.iter().map(|mapping| (&mapping.function, &mapping.queue));
         let failures = self.functions.iter().filter_map(|function| {
             let destination = function.asynchronous.on_failure.as_ref()?;
             (destination.kind == "SQS").then_some((&function.logical_id, &destination.arn))
         });
-        for (id, arn) in dead_letters.chain(redrives).chain(mapped).chain(failures) {
+        for (id, arn) in dead_letters.chain(redrives).chain(failures) {
             if !is_queue(arn) {
                 return at(id, format!("{arn} is no queue of this template"));
             }
@@ -196,11 +209,13 @@ fn is_wanted(resource: &Section, resolver: &Resolver) -> Result<bool, TemplateEr
     }
 }
 
-fn the_table(resources: &Section, resolver: &Resolver) -> Result<TableDefinition, TemplateError> {
+/// Its logical id and its definition.
+fn the_table(resources: &Section, resolver: &Resolver) -> Result<(String, TableDefinition), TemplateError> {
     let mut tables = Vec::new();
     for (id, resource) in resources.entries()? {
         if is_wanted(&resource, resolver)? && resource.require("Type")?.text()? == "AWS::DynamoDB::Table" {
-            tables.push(table::read(&id, &resource.require("Properties")?)?);
+            let table = table::read(&id, &resource.require("Properties")?)?;
+            tables.push((id, table));
         }
     }
     let mut tables = tables.into_iter();

@@ -1,4 +1,4 @@
-//! Queues and buckets, and the mapping of a queue to a function.
+//! Queues and buckets.
 
 use std::time::Duration;
 
@@ -27,26 +27,6 @@ pub struct Redrive {
     pub arn: String,
     /// Receptions after which a message goes there.
     pub maximum_receive_count: u32,
-}
-
-/// A Lambda event source mapping from a queue to a function, with Lambda's defaults where the template
-/// is silent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueueMapping {
-    /// Logical id of the function.
-    pub function: String,
-    /// Name of the event in the function's `Events`.
-    pub event: String,
-    /// ARN of the queue.
-    pub queue: String,
-    /// Most messages of one invocation.
-    pub batch_size: u32,
-    /// Longest wait for a batch to fill.
-    pub batching_window: Duration,
-    /// Whether the function's answer names the messages that failed.
-    pub report_batch_item_failures: bool,
-    /// Most invocations at once.
-    pub maximum_concurrency: Option<u32>,
 }
 
 /// An `AWS::S3::Bucket`.
@@ -93,45 +73,4 @@ pub(crate) fn read_queue(id: &str, arn: String, properties: Option<&Section>) ->
         });
     }
     Ok(queue)
-}
-
-/// The limits are those of the `CreateEventSourceMapping` call.
-pub(crate) fn read_mapping(function: &str, event: &str, settings: &Section) -> Result<QueueMapping, TemplateError> {
-    settings.only(&[
-        "Queue",
-        "BatchSize",
-        "MaximumBatchingWindowInSeconds",
-        "FunctionResponseTypes",
-        "ScalingConfig",
-    ])?;
-    let window = match settings.get("MaximumBatchingWindowInSeconds")? {
-        Some(window) => window.number::<u64>(0..=300)?,
-        None => 0,
-    };
-    let batch_size = match settings.get("BatchSize")? {
-        Some(size) => {
-            let number = size.number::<u32>(1..=10_000)?;
-            if number > 10 && window == 0 {
-                return Err(size.error("a batch of more than 10 needs a MaximumBatchingWindowInSeconds"));
-            }
-            number
-        }
-        None => 10,
-    };
-    let maximum_concurrency = match settings.get("ScalingConfig")? {
-        Some(scaling) => {
-            scaling.only(&["MaximumConcurrency"])?;
-            Some(scaling.require("MaximumConcurrency")?.number::<u32>(2..=1000)?)
-        }
-        None => None,
-    };
-    Ok(QueueMapping {
-        function: function.to_owned(),
-        event: event.to_owned(),
-        queue: settings.require("Queue")?.text()?,
-        batch_size,
-        batching_window: Duration::from_secs(window),
-        report_batch_item_failures: crate::events::read_response_types(settings)?,
-        maximum_concurrency,
-    })
 }

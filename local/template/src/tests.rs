@@ -29,6 +29,8 @@ fn local() -> Deployment {
 }
 
 mod bus;
+mod cors;
+mod mappings;
 mod schedules;
 
 /// A complete small template whose lines a test replaces.
@@ -181,24 +183,6 @@ fn only_reading_the_shop_window_is_public() {
 }
 
 #[test]
-fn the_real_stream_mappings_report_failures_and_keep_what_they_give_up() {
-    let template = real();
-    let functions: Vec<&str> = template.streams.iter().map(|mapping| mapping.function.as_str()).collect();
-    assert_eq!(functions, ["StreamSearch", "StreamEvents"]);
-    for mapping in &template.streams {
-        assert_eq!(mapping.starting_position, StartingPosition::TrimHorizon);
-        assert_eq!(mapping.batch_size, 100);
-        assert!(mapping.report_batch_item_failures && mapping.bisect_on_error);
-        assert!(mapping.maximum_retries.is_some() && mapping.maximum_record_age.is_some());
-        assert_eq!(mapping.on_failure.as_ref().unwrap().kind, "S3");
-        assert_eq!(mapping.filters.len(), 2);
-    }
-    let images = |index: usize| &template.streams[index].filters[0]["dynamodb"]["NewImage"]["entity"]["S"];
-    assert_eq!(images(0), &json!(["Product", "Order"]));
-    assert_eq!(images(1).as_array().unwrap().len(), 6);
-}
-
-#[test]
 fn one_parameter_folds_the_stream_consumers_into_one() {
     let deployment = local().parameter("FoldStreamConsumers", "true");
     let template = Template::read_for(&real_path(), &deployment).unwrap();
@@ -226,6 +210,13 @@ fn a_parameter_that_is_not_there_cannot_be_given() {
     let deployment = Deployment::new("r", "a").parameter("Speling", "x");
     let error = Template::read_for(&real_path(), &deployment).unwrap_err();
     assert!(error.to_string().contains("no parameter Speling"));
+}
+
+#[test]
+fn a_parameter_is_given_one_of_its_values() {
+    let deployment = Deployment::new("r", "a").parameter("FoldStreamConsumers", "yes");
+    let error = Template::read_for(&real_path(), &deployment).unwrap_err();
+    assert!(error.to_string().contains("FoldStreamConsumers: true or false belongs here, not yes"), "{error}");
 }
 
 #[test]
@@ -311,34 +302,6 @@ fn two_routes_that_cannot_be_told_apart_are_refused() {
         Again: {Type: HttpApi, Properties: {ApiId: !Ref Api, Method: GET, Path: '/v1/things/{other}'}}";
     let message = refusal("'/v1/things/{id}'}}", twice);
     assert!(message.contains("GET /v1/things/{other} is also a route of One"), "{message}");
-}
-
-#[test]
-fn a_stream_mapping_is_checked_against_lambdas_limits() {
-    let stream = |settings: &str| {
-        let event = format!(
-            "Stream: {{Type: DynamoDB, Properties: {{Stream: x, StartingPosition: TRIM_HORIZON{settings}}}}}\n        Read:"
-        );
-        small("Read:", &event)
-    };
-    let plain = stream("").unwrap().streams.remove(0);
-    assert_eq!((plain.batch_size, plain.parallelization_factor), (100, 1));
-    assert_eq!((plain.maximum_retries, plain.maximum_record_age), (None, None));
-    assert!(!plain.report_batch_item_failures && !plain.bisect_on_error);
-    for (settings, expected) in [
-        (", BatchSize: 0", "a number from 1 to 10000"),
-        (", ParallelizationFactor: 11", "a number from 1 to 10"),
-        (", FunctionResponseTypes: [Other]", "only ReportBatchItemFailures is known"),
-        (", FilterCriteria: {Filters: [{Pattern: '{'}]}", "the pattern is not JSON"),
-        (", FilterCriteria: {Filters: [{Pattern: '[]'}]}", "must be a JSON object"),
-        (", FilterCriteria: {Filters: [{Pattern: '{\"a\": [{\"wildcard\": \"x*\"}]}'}]}", "`wildcard` is no operator"),
-        (", BisectBatchOnFunctionError: maybe", "true or false belongs here, not maybe"),
-        (", DestinationConfig: {OnFailure: {Type: Mail, Destination: x}}", "Mail is no destination"),
-        (", Enabled: false", "this property is not known here"),
-    ] {
-        let message = stream(settings).unwrap_err().to_string();
-        assert!(message.contains(expected), "{settings} gave {message}");
-    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod archive;
 mod bucket;
 mod events;
+mod policy;
 mod rebuild;
 mod reconcile;
 mod redrive;

@@ -16,7 +16,7 @@ use crate::things::{order, with_meta};
 
 const LINES: u64 = 250;
 
-async fn large(shop: &Shop, id: &str) -> Stored<Order> {
+pub async fn large(shop: &Shop, id: &str) -> Stored<Order> {
     let mut head = order(id, OrderStatus::Delivered, 5);
     head.data.line_count = LINES;
     shop.put(&head).await;

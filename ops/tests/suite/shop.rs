@@ -6,7 +6,7 @@ use std::time::Duration;
 use emulators::search::SearchServer;
 use fixture::TestTable;
 use futures::future::BoxFuture;
-use key_schema::item::{Entity, Stored};
+use key_schema::item::{Entity, Item, Stored};
 use key_schema::product::Product;
 use ops::Items;
 use reqwest::Method;
@@ -79,6 +79,13 @@ impl Shop {
         things::modify(self.sequence.fetch_add(1, Ordering::Relaxed), item)
     }
 
+    /// Writes an item as a stream shows it.
+    pub async fn put_image(&self, image: &Value) {
+        let item: Item = serde_json::from_value(image.clone()).unwrap();
+        let put = self.table.client().put_item().table_name(self.table.name());
+        put.set_item(Some(item.into())).send().await.unwrap();
+    }
+
     /// Removes an item, and gives the record of that.
     pub async fn remove<T: Entity>(&self, item: &Stored<T>) -> Value {
         let key = item.data.key().unwrap();
@@ -141,6 +148,13 @@ impl Shop {
     /// Makes an index by hand.
     pub async fn make_index(&self, name: &str, definition: &Value) {
         call(&self.endpoint, Method::PUT, &format!("{}-{name}", self.prefix), Some(definition)).await;
+    }
+
+    /// Takes the alias away through which products are written.
+    pub async fn lose_write_alias(&self) {
+        let (index, alias) = (format!("{}-products-v1", self.prefix), format!("{}-products-write-v1", self.prefix));
+        let remove = json!({"actions": [{"remove": {"index": index, "alias": alias}}]});
+        call(&self.endpoint, Method::POST, "_aliases", Some(&remove)).await;
     }
 
     /// A question to the engine itself.

@@ -66,6 +66,18 @@ pub fn with_template<T>(template: &Path, test: impl AsyncFnOnce(&System) -> T) -
     })
 }
 
+/// Runs a test against a system of its own, in which a parameter of the template has another value than its default.
+pub fn with_parameter<T>(name: &str, value: &str, test: impl AsyncFnOnce(&System) -> T) -> T {
+    RUNTIME.block_on(async {
+        let parameters = vec![(name.to_owned(), value.to_owned())];
+        let system = started(Options { parameters, ..options() }).await;
+        let result = test(&system).await;
+        all_was_granted(&system).await;
+        system.shutdown().await;
+        result
+    })
+}
+
 async fn start() -> System {
     started(options()).await
 }

@@ -80,7 +80,7 @@ pub struct Refused {
     "User: arn:aws:sts::{account}:assumed-role/{caller}/{caller} is not authorized to perform: {} on resource: {} {reason}",
     need.action, need.resource
 )]
-pub(crate) struct Denied {
+pub struct Denied {
     account: String,
     caller: String,
     need: Need,
@@ -117,6 +117,27 @@ impl Access {
         reports.collect()
     }
 
+    /// Whether a function may do this, without counting it.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub fn may(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
+        let Some(caller) = self.callers.get(function) else { return Ok(()) };
+        let need = Need::new(action, resource.to_owned());
+        match evaluate(&caller.rules, &need).reason() {
+            None => Ok(()),
+            Some(reason) => Err(self.denied(function, &need, reason)),
+        }
+    }
+
+    /// As an endpoint asks it: for what is done in a function's name on this machine, and comes by no endpoint.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub fn ask(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
+        self.check(function, &[Need::new(action, resource.to_owned())])
+    }
+
     /// The ARN of what a service has under a name here.
     pub(crate) fn arn(&self, service: &str, resource: &str) -> String {
         format!("arn:aws:{service}:{}:{}:{resource}", self.region, self.account)
@@ -127,23 +148,36 @@ impl Access {
         let Some(caller) = self.callers.get(name) else { return Ok(()) };
         let mut needed = Vec::with_capacity(needs.len());
         for need in needs {
-            let reason = match evaluate(&caller.rules, need) {
-                Decision::Allowed(rule) => {
-                    needed.push(rule);
-                    continue;
-                }
-                Decision::Denied => "with an explicit deny in an identity-based policy",
-                Decision::NotAllowed => "because no identity-based policy allows it",
-            };
-            tracing::error!(function = name, action = &*need.action, resource = need.resource, "not allowed {reason}");
-            caller.refuse(need);
-            let (account, caller) = (self.account.clone(), name.to_owned());
-            return Err(Denied { account, caller, need: need.clone(), reason });
+            let decision = evaluate(&caller.rules, need);
+            if let Some(reason) = decision.reason() {
+                let action = &*need.action;
+                tracing::error!(function = name, action, resource = need.resource, "not allowed {reason}");
+                caller.refuse(need);
+                return Err(self.denied(name, need, reason));
+            }
+            if let Decision::Allowed(rule) = decision {
+                needed.push(rule);
+            }
         }
         for used in needed.into_iter().filter_map(|rule| caller.used.get(rule)) {
             used.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn denied(&self, name: &str, need: &Need, reason: &'static str) -> Denied {
+        Denied { account: self.account.clone(), caller: name.to_owned(), need: need.clone(), reason }
+    }
+}
+
+impl Decision {
+    /// Why not, as AWS says it; `None` where it is allowed.
+    const fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::Allowed(_) => None,
+            Self::Denied => Some("with an explicit deny in an identity-based policy"),
+            Self::NotAllowed => Some("because no identity-based policy allows it"),
+        }
     }
 }
 
@@ -187,7 +221,7 @@ pub(crate) fn caller(headers: &HeaderMap) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     fn rule(allow: bool, action: &str, resource: &str) -> Rule {
@@ -221,6 +255,18 @@ mod tests {
         let used: Vec<u64> = report.grants.iter().map(|grant| grant.used).collect();
         assert_eq!(used, [2, 1]);
         assert_eq!(report.denied, [Refused { need: Need::new("s:Put", "x".to_owned()), count: 1 }]);
+    }
+
+    #[test]
+    fn what_is_done_in_a_functions_name_counts_and_looking_whether_it_may_does_not() {
+        let (_, access) = guard(vec![rule(true, "s:Get", "x")]);
+        assert!(access.may("F", "s:Get", "x").is_ok() && access.ask("F", "s:Get", "x").is_ok());
+        let refused = access.may("F", "s:Put", "x").unwrap_err();
+        let report = access.report().remove(0);
+        assert_eq!((report.grants[0].used, report.denied.len()), (1, 0));
+        assert_eq!(access.ask("F", "s:Put", "x").unwrap_err(), refused);
+        assert_eq!(access.report().remove(0).denied.len(), 1);
+        assert!(access.may("G", "s:Put", "x").is_ok() && access.ask("G", "s:Put", "x").is_ok());
     }
 
     #[test]

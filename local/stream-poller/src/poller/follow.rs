@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::backoff::Backoff;
 use crate::mapping::{Attention, MappingState, ShardState};
 use crate::source::SharedSource;
-use crate::{Start, reader};
+use crate::{Start, StreamCall, reader};
 
 /// How often to look for new shards. A shard that continues one that ended is found at once.
 const LOOK: Duration = Duration::from_secs(10);
@@ -59,6 +59,7 @@ pub(crate) async fn run(
 /// forgotten.
 async fn look(source: &SharedSource, mapping: &MappingState) -> Result<(), crate::SourceError> {
     let nudge = mapping.attention.borrow().nudges;
+    mapping.mapping.may(StreamCall::DescribeStream)?;
     let listed = source.get().shards().await?;
     let mut list = mapping.shards();
     list.retain(|known| {

@@ -23,13 +23,19 @@ const BUS: &str = "  Bus: {Type: AWS::Events::EventBus, Properties: {Name: thing
       RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 4}
   Dead: {Type: AWS::SQS::Queue}
   Kept2: {Type: AWS::S3::Bucket}
+  Mapped:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties:
+      FunctionName: !GetAtt One.Arn
+      EventSourceArn: !GetAtt Jobs.Arn
+      FunctionResponseTypes: [ReportBatchItemFailures]
+      ScalingConfig: {MaximumConcurrency: 3}
   One:
 ";
 
 fn with_bus(from: &str, to: &str) -> Result<Template, TemplateError> {
     let events = "      EventInvokeConfig: {MaximumRetryAttempts: 1, DestinationConfig: {OnFailure: {Type: SQS, Destination: !GetAtt Dead.Arn}}}
       Events:
-        Jobs: {Type: SQS, Properties: {Queue: !GetAtt Jobs.Arn, FunctionResponseTypes: [ReportBatchItemFailures], ScalingConfig: {MaximumConcurrency: 3}}}
 ";
     let text = SMALL.replace("  One:\n", BUS).replace("      Events:\n", events);
     assert!(text.contains(from), "the template has no {from:?}");
@@ -54,7 +60,7 @@ fn the_bus_its_rules_and_queues_are_read_with_the_services_defaults() {
     assert_eq!(jobs.redrive, Some(Redrive { arn: dead.arn.clone(), maximum_receive_count: 4 }));
     assert_eq!((dead.visibility_timeout, dead.retention), (Duration::from_secs(30), Duration::from_secs(345_600)));
     let mapping = &template.queue_mappings[0];
-    assert_eq!((mapping.function.as_str(), &mapping.queue), ("One", &jobs.arn));
+    assert_eq!((mapping.logical_id.as_str(), mapping.function.as_str(), &mapping.queue), ("Mapped", "One", &jobs.arn));
     assert_eq!((mapping.batch_size, mapping.maximum_concurrency), (10, Some(3)));
     assert!(mapping.report_batch_item_failures && mapping.batching_window.is_zero());
     assert_eq!((template.buckets[0].name.as_str(), template.buckets[0].arn.as_str()), ("kept", "arn:aws:s3:::kept"));
@@ -88,8 +94,17 @@ fn what_is_not_known_of_the_bus_is_refused_with_its_place() {
         ("VisibilityTimeout: 18", "FifoQueue: true", "FifoQueue: this property is not known here"),
         ("maxReceiveCount: 4", "maxReceiveCount: 0", "a number from 1 to 1000"),
         ("MaximumConcurrency: 3", "MaximumConcurrency: 1", "a number from 2 to 1000"),
-        ("Queue: !GetAtt Jobs.Arn", "Queue: !GetAtt Jobs.Arn, BatchSize: 11", "needs a MaximumBatchingWindowInSeconds"),
-        ("Queue: !GetAtt Jobs.Arn", "Queue: y", "y is no queue of this template"),
+        (
+            "EventSourceArn: !GetAtt Jobs.Arn",
+            "EventSourceArn: !GetAtt Jobs.Arn\n      BatchSize: 11",
+            "needs a MaximumBatchingWindowInSeconds",
+        ),
+        ("EventSourceArn: !GetAtt Jobs.Arn", "EventSourceArn: y", "y is no queue and not the table's stream"),
+        (
+            "EventSourceArn: !GetAtt Jobs.Arn",
+            "EventSourceArn: !GetAtt Jobs.Arn\n      StartingPosition: LATEST",
+            "StartingPosition: this property is not known here",
+        ),
         (
             "EventInvokeConfig: {MaximumRetryAttempts: 1",
             "EventInvokeConfig: {MaximumRetryAttempts: 3",

@@ -1,0 +1,68 @@
+//! Which pages of other origins may call the API.
+
+use super::*;
+
+fn with_cors(settings: &str) -> Result<Template, TemplateError> {
+    small("Properties: {Auth:", &format!("Properties: {{CorsConfiguration: {{{settings}}}, Auth:"))
+}
+
+#[test]
+fn an_api_without_a_configuration_lets_no_page_in() {
+    assert_eq!(small("3", "3").unwrap().cors, None);
+}
+
+#[test]
+fn the_configuration_is_read_as_browsers_compare_it() {
+    let settings = "AllowOrigins: ['https://a.example', 'http://localhost:5173'], AllowMethods: [get, PUT], \
+                    AllowHeaders: [Authorization], ExposeHeaders: [ETag], MaxAge: 5";
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        with_cors(settings).unwrap().cors.unwrap(),
+        Cors {
+            origins: Origins::These(texts(&["https://a.example", "http://localhost:5173"])),
+            methods: texts(&["GET", "PUT"]),
+            headers: texts(&["authorization"]),
+            exposed: texts(&["etag"]),
+            max_age: Some(5),
+        }
+    );
+    // A parameter of type CommaDelimitedList.
+    for (value, expected) in [
+        (
+            "'https://a.example, http://b.example:1'",
+            Origins::These(texts(&["https://a.example", "http://b.example:1"])),
+        ),
+        ("'*'", Origins::Any),
+    ] {
+        let cors = with_cors(&format!("AllowOrigins: {value}")).unwrap().cors.unwrap();
+        assert_eq!(cors.origins, expected);
+        assert_eq!((cors.methods.len(), cors.headers.len(), cors.exposed.len(), cors.max_age), (0, 0, 0, None));
+    }
+}
+
+#[test]
+fn what_would_let_nobody_in_or_is_not_done_here_is_refused_with_its_place() {
+    for (settings, expected) in [
+        ("AllowOrigins: [shop.example]", "shop.example is no origin such as https://"),
+        ("AllowOrigins: ['https://shop.example/']", "https://shop.example/ is no origin"),
+        ("AllowOrigins: ['https://*']", "https://* is no origin"),
+        ("AllowOrigins: ['https://a.example', '*']", "* is no origin"),
+        ("AllowMethods: [GET]", "AllowOrigins is missing"),
+        ("AllowOrigins: ['*'], AllowHeaders: ['*']", "*: name each one"),
+        ("AllowOrigins: ['*'], AllowCredentials: true", "AllowCredentials: this property is not known here"),
+        ("AllowOrigins: ['*'], MaxAge: 86401", "a number from 0 to 86400"),
+    ] {
+        let error = with_cors(settings).unwrap_err();
+        assert!(error.to_string().contains(expected), "{settings} gave {error}");
+        assert!(error.line().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn the_real_api_lets_in_the_origins_of_its_parameter_and_no_deployed_site_by_default() {
+    assert_eq!(real().cors.unwrap().origins, Origins::These(vec!["https://localhost".to_owned()]));
+    let deployment = local().parameter("CorsOrigins", "https://shop.example,https://admin.example");
+    let cors = Template::read_for(&real_path(), &deployment).unwrap().cors.unwrap();
+    let expected = ["https://shop.example", "https://admin.example"].map(str::to_owned).to_vec();
+    assert_eq!(cors.origins, Origins::These(expected));
+}

@@ -1,0 +1,210 @@
+//! The policies of docs/operations.md: `ops` runs under them, and needs all that they allow.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use emulators::access::{Access, Report, Rule};
+use emulators::events::EventBusServer;
+use emulators::objects::ObjectServer;
+use emulators::search::SearchGate;
+use emulators::table::FaultProxy;
+use serde_json::Value;
+
+use crate::archive::{ID, delivered, expire};
+use crate::bucket::Bucket;
+use crate::redrive::{aside, given_up};
+use crate::retire::large;
+use crate::shop::Shop;
+use crate::things::product;
+
+const REGION: &str = "us-east-1";
+const ACCOUNT: &str = "000000000000";
+const SEARCH: &str = "arn:aws:es:us-east-1:000000000000:domain/shop";
+const BUS: &str = "shop";
+const FAILED: &str = "failed-records";
+const ARCHIVE: &str = "archive";
+
+/// The policy of a group of commands, as the document has it: behind the group's name, which begins a line.
+fn policy(group: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let section = text.split_once("### What it may do").unwrap().1.split_once("\n## ").unwrap().0;
+    let after = section.split_once(&format!("\n`ops {group}`")).unwrap().1;
+    after.split_once("```json\n").unwrap().1.split_once("```").unwrap().0.to_owned()
+}
+
+/// A shop, and `ops` as somebody who has the policy of one group of commands.
+struct Operator {
+    shop: Shop,
+    failed: Bucket,
+    archive: Bucket,
+    access: Arc<Access>,
+    environment: BTreeMap<&'static str, String>,
+    _proxy: FaultProxy,
+    _bus: EventBusServer,
+    _gate: SearchGate,
+}
+
+impl Operator {
+    async fn of(group: &str) -> Self {
+        let shop = Shop::open().await;
+        let access = Arc::new(Access::new(REGION, ACCOUNT, [(group.to_owned(), rules(&shop, group))]));
+        let proxy = FaultProxy::start(shop.table.endpoint()).await.unwrap();
+        proxy.enforce(Arc::clone(&access));
+        let bus = EventBusServer::start(&[BUS.to_owned()]).await.unwrap();
+        bus.enforce(Arc::clone(&access));
+        let objects = Arc::new(ObjectServer::start(None, &[FAILED.to_owned(), ARCHIVE.to_owned()]).await.unwrap());
+        objects.enforce(Arc::clone(&access));
+        let gate = SearchGate::start(&shop.endpoint, SEARCH, group, Arc::clone(&access)).await.unwrap();
+        let environment = [
+            ("AWS_ENDPOINT_URL_DYNAMODB", proxy.url()),
+            ("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.url()),
+            ("AWS_ENDPOINT_URL_S3", objects.url()),
+            ("AWS_ACCESS_KEY_ID", shop.table.access_key()),
+            ("AWS_SECRET_ACCESS_KEY", "local"),
+            // By which the endpoints know whose call it is.
+            ("AWS_SESSION_TOKEN", group),
+            ("AWS_REGION", REGION),
+            ("TABLE_NAME", shop.table.name()),
+            ("SEARCH_ENDPOINT", gate.url()),
+            ("SEARCH_INDEX_PREFIX", &shop.prefix),
+            ("BUS_NAME", BUS),
+            ("FAILED_RECORDS_BUCKET", FAILED),
+            ("ARCHIVE_BUCKET", ARCHIVE),
+        ];
+        let environment = environment.map(|(name, value)| (name, value.to_owned())).into();
+        let (failed, archive) = (Bucket::of(&objects, FAILED), Bucket::of(&objects, ARCHIVE));
+        Self { shop, failed, archive, access, environment, _proxy: proxy, _bus: bus, _gate: gate }
+    }
+
+    /// Gives a command, which ends with this status.
+    async fn gives(&self, command: &str, status: i32) {
+        let environment = self.environment.clone();
+        let arguments: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let given =
+            move || Command::new(env!("CARGO_BIN_EXE_ops")).args(arguments).env_clear().envs(environment).output();
+        let output = tokio::task::spawn_blocking(given).await.unwrap().unwrap();
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        assert_eq!(output.status.code(), Some(status), "ops {command}: {said}\n{:?}", self.report().denied);
+    }
+
+    fn report(&self) -> Report {
+        self.access.report().remove(0)
+    }
+
+    /// Nothing was refused, and every grant was needed.
+    fn was_given_what_is_needed(&self) {
+        let Report { grants, denied, .. } = self.report();
+        assert!(denied.is_empty(), "{denied:?}");
+        let unused: Vec<String> = grants
+            .into_iter()
+            .filter(|grant| grant.used == 0)
+            .map(|grant| format!("{} on {}", grant.action, grant.resource))
+            .collect();
+        assert!(unused.is_empty(), "granted and never used:\n{}", unused.join("\n"));
+    }
+}
+
+fn rules(shop: &Shop, group: &str) -> Vec<Rule> {
+    let names = [
+        ("<Region>", REGION),
+        ("<Account>", ACCOUNT),
+        ("<TableName>", shop.table.name()),
+        ("<SearchArn>", SEARCH),
+        ("<SearchIndexPrefix>", &shop.prefix),
+        ("<FailedRecordsBucket>", FAILED),
+        ("<ArchiveBucket>", ARCHIVE),
+        ("<BusName>", BUS),
+    ];
+    let text = names.iter().fold(policy(group), |text, (name, value)| text.replace(name, value));
+    assert!(!text.contains('<'), "{text}");
+    let policy: Value = serde_json::from_str(&text).unwrap();
+    let texts = |value: &Value| match value {
+        Value::Array(texts) => texts.iter().map(|text| text.as_str().unwrap().to_owned()).collect(),
+        text => vec![text.as_str().unwrap().to_owned()],
+    };
+    let mut rules = Vec::new();
+    for statement in policy["Statement"].as_array().unwrap() {
+        assert_eq!(statement["Effect"], "Allow", "{statement}");
+        for action in texts(&statement["Action"]) {
+            for resource in texts(&statement["Resource"]) {
+                let sid = statement["Sid"].as_str().map(str::to_owned);
+                rules.push(Rule { sid, allow: true, action: action.clone(), resource });
+            }
+        }
+    }
+    rules
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn search_is_kept_under_its_policy() {
+    let operator = Operator::of("search").await;
+    let shop = &operator.shop;
+    shop.put_and_deliver(&product("tea", 1)).await;
+    operator.gives("search status", 0).await;
+    operator.gives("search probe", 0).await;
+    // The index has not heard of it.
+    shop.put(&product("ice", 1)).await;
+    operator.gives("search reconcile --dry-run --settle 0", 1).await;
+    operator.gives("search reconcile --settle 0", 0).await;
+    operator.gives("search rebuild --collection products", 0).await;
+    operator.gives("search rebuild --collection orders --restored", 0).await;
+    operator.gives("search prune", 0).await;
+    operator.gives("search purge", 0).await;
+    operator.was_given_what_is_needed();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_set_aside_is_replayed_under_its_policy() {
+    let operator = Operator::of("redrive").await;
+    let shop = &operator.shop;
+    // Everything that a consumer of the stream may be given up with.
+    let mut records = Vec::new();
+    for sample in ["order-placed", "order-cancelled", "product", "product-renamed", "session-expired", "stock"] {
+        let read = |name: String| -> Value {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../events").join(name);
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+        };
+        for seed in read(format!("stream-events-{sample}.expected.json"))["seed"].as_array().unwrap() {
+            if let Some(item) = seed.get("item") {
+                shop.put_image(item).await;
+            }
+        }
+        records.append(read(format!("stream-events-{sample}.json"))["Records"].as_array_mut().unwrap());
+    }
+    let record = shop.put(&product("tea", 1)).await;
+    operator.failed.put("quarantine/2017-01-01/e1-search.json", &aside("search", &record));
+    operator.failed.put("aws/lambda/mapping/batch", &given_up("shop-StreamEvents-1", &records));
+    operator.gives("redrive list", 0).await;
+    operator.gives("redrive show aws/lambda/mapping/batch", 0).await;
+    // An alias that is lost is put back.
+    shop.lose_write_alias().await;
+    operator.gives("redrive replay --all", 0).await;
+    operator.failed.put("quarantine/2017-01-01/e1-search.json", &aside("search", &record));
+    operator.gives("redrive discard --yes --all", 0).await;
+    operator.was_given_what_is_needed();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_are_retired_and_come_back_under_their_policies() {
+    let operator = Operator::of("orders").await;
+    delivered(&operator.shop).await;
+    // Of more lines than one transaction takes.
+    large(&operator.shop, "large").await;
+    operator.gives("orders retire --older-than 31 --grace 0 --dry-run", 0).await;
+    operator.gives("orders retire --older-than 31 --grace 0", 0).await;
+    operator.was_given_what_is_needed();
+
+    let operator = Operator::of("archive").await;
+    delivered(&operator.shop).await;
+    ops::orders::retire(&operator.shop.table.table(), &crate::archive::options(false)).await.unwrap();
+    expire(&operator.shop, &operator.archive).await;
+    operator.gives("archive list --day 2017-01-01", 0).await;
+    let name = operator.archive.names().await.remove(0);
+    operator.gives(&format!("archive show {name}"), 0).await;
+    operator.gives(&format!("archive restore --order {ID}"), 0).await;
+    operator.gives(&format!("archive restore {name}"), 0).await;
+    operator.was_given_what_is_needed();
+}
