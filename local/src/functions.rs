@@ -12,6 +12,7 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
         "Catalog" => catalog::run().await,
         "Orders" => orders::run().await,
         "Wallet" => wallet::run().await,
+        "Community" => community::run().await,
         "Insights" => insights::run().await,
         "Search" => search::run().await,
         "Notifier" => notifier::run().await,

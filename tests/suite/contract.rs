@@ -15,6 +15,7 @@ fn keys_of_functions() -> BTreeMap<String, &'static str> {
         ("Catalog", catalog::routes().keys().collect()),
         ("Orders", orders::routes().keys().collect()),
         ("Wallet", wallet::routes().keys().collect()),
+        ("Community", community::routes().keys().collect()),
         ("Insights", insights::routes().keys().collect()),
         ("Search", search::routes().keys().collect()),
     ];
@@ -46,7 +47,7 @@ fn a_route_needs_a_token_exactly_where_the_template_asks_for_one() {
         let (who, tags) = (operation.own["x-who"].as_str().unwrap(), &operation.own["tags"]);
         assert_eq!(operation.is_secured(), route.authorizer.is_some(), "{route}");
         assert_eq!(operation.is_secured(), who != "any", "{route}");
-        assert!(["any", "owner", "staff"].contains(&who), "{route}");
+        assert!(["any", "signed in", "owner", "staff"].contains(&who), "{route}");
         assert_eq!(tags, &json!([route.function.to_lowercase()]), "{route}");
     }
 }
@@ -191,13 +192,14 @@ fn every_body_has_an_example_and_every_example_keeps_its_schema() {
 
 #[test]
 fn the_bounds_that_the_code_names_are_the_described_ones() {
-    use key_schema::{cart, cursor, customer, id, order, product, wallet};
+    use key_schema::{cart, cursor, customer, graph, id, order, product, wallet};
 
     let schema =
         |pointer: &str| api().0["components"]["schemas"].pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
     let limit = &api().0["components"]["parameters"]["Limit"]["schema"];
     let status: Vec<&str> = order::OrderStatus::VISIBLE.iter().map(|status| status.as_str()).collect();
     let tiers: Vec<&str> = customer::Tier::ALL.iter().map(|tier| tier.as_str()).collect();
+    let edges: Vec<&str> = graph::EdgeKind::ALL.iter().map(|kind| kind.as_str()).collect();
     let kinds: Vec<&str> = wallet::EntryKind::ALL.iter().map(|kind| kind.as_str()).collect();
     for (described, named) in [
         (&limit["maximum"], json!(http_api::MAX_LIMIT)),
@@ -218,6 +220,7 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/MovedMoney/properties/amount/maximum"), json!(http_api::read::MAX_AMOUNT)),
         (schema("/Balance/properties/amount/maximum"), json!(wallet::MAX_BALANCE)),
         (schema("/EntryKind/enum"), json!(kinds)),
+        (schema("/EdgeKind/enum"), json!(edges)),
     ] {
         assert_eq!(*described, named);
     }

@@ -103,6 +103,9 @@ pub async fn what_no_sample_does(system: &System) {
     shop::customer(system, "grants-ann").await;
     let sessions = Call::new("POST", &shop::path(&["customers", "grants-ann", "sessions"])).customer("grants-ann");
     sessions.json(&json!({ "device": "Phone" })).send(system).await.expect(201);
+    let follows = Call::new("PUT", &shop::path(&["customers", "grants-ann", "following", "grants-bob"]));
+    shop::customer(system, "grants-bob").await;
+    follows.staff().send(system).await.expect(201);
     let erase = Call::new("DELETE", &shop::path(&["customers", "grants-ann"])).staff().header("if-match", "\"1\"");
     erase.send(system).await.expect(204);
     // An alias that was lost is put back with the next change.

@@ -12,6 +12,7 @@ use key_schema::change::Change as Update;
 use key_schema::customer::{self, Customer, Place, Tier, TierPlace};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::residence;
 use key_schema::text::{Email, Username};
 use table::{TransactError, WriteError};
 
@@ -62,8 +63,9 @@ fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Res
     if after.name != before.name {
         update = update.name(&after.name)?;
     }
-    if after.place != before.place {
-        update = update.place(&after.place)?;
+    // Also where it stays as it is: the profile of an earlier release is in no list of its place yet.
+    if after.place != before.place || after.place.is_some() {
+        update = residence::settle(update, &before.id, after.place.as_ref())?;
     }
     if after.tier != before.tier {
         update = update.enter(&TierPlace { tier: after.tier, created_at: before.meta.created_at, id: &before.id })?;

@@ -7,8 +7,8 @@ use key_schema::instant::Instant;
 use key_schema::{cart, session};
 use table::{TransactError, WriteError};
 
-use crate::owner;
 use crate::profile::{no_customer, refused};
+use crate::{edges, owner};
 
 /// Sessions that are ended with one page of the list.
 const PAGE: usize = 100;
@@ -17,13 +17,17 @@ const MAX_PAGES: usize = 50;
 
 /// DELETE /v1/customers/{id}
 ///
-/// Sessions and cart go first and the profile last: while there is a profile, a request that broke off can be repeated, and each step
-/// done twice does no harm. Profile and claims go together, so that both names are free as soon as the profile is gone. Orders stay,
-/// because the books need them.
+/// Sessions, cart, follows and likes go first and the profile last: while there is a profile, a request that broke off can be repeated, and each
+/// step done twice does no harm. Profile and claims go together, so that both names are free as soon as the profile is gone. What was followed or
+/// liked between the two goes after the profile, without which nothing of it can be written; a request that broke off there is repeated,
+/// too, though the answer is 404 then. Orders stay, because the books need them.
 pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
-    let customer = store.table.get(&customer::edit(owner.customer())?).await?.ok_or_else(no_customer)?;
+    let Some(customer) = store.table.get(&customer::edit(owner.customer())?).await? else {
+        edges::erase(store, owner.customer()).await?;
+        return Err(no_customer());
+    };
     if customer.meta.version != version {
         return Err(Problem::version_mismatch());
     }
@@ -32,11 +36,14 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
         WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
         WriteError::Table(error) => error.into(),
     })?;
+    edges::erase(store, owner.customer()).await?;
     match store.table.transact(&customer::delete(&customer)?).await {
-        Ok(()) => Ok(Response::no_content()),
-        Err(TransactError::Refused(refusals)) => Err(refused(&refusals)),
-        Err(TransactError::Table(error)) => Err(error.into()),
+        Ok(()) => {}
+        Err(TransactError::Refused(refusals)) => return Err(refused(&refusals)),
+        Err(TransactError::Table(error)) => return Err(error.into()),
     }
+    edges::erase(store, owner.customer()).await?;
+    Ok(Response::no_content())
 }
 
 /// Ends the sessions that have not expired; the others are hidden already and go by their time to live.

@@ -6,6 +6,7 @@
 mod addresses;
 mod cart;
 mod change;
+mod edges;
 mod erase;
 mod list;
 mod profile;

@@ -97,6 +97,8 @@ codes! {
     TooManyCategories = "too_many_categories", UNPROCESSABLE_ENTITY, "Too many categories";
     /// A line names a product that does not exist.
     UnknownProduct = "unknown_product", UNPROCESSABLE_ENTITY, "Unknown product";
+    /// A customer would follow themselves.
+    FollowsSelf = "follows_self", UNPROCESSABLE_ENTITY, "Following oneself";
     /// There is nothing in the cart to order.
     CartEmpty = "cart_empty", UNPROCESSABLE_ENTITY, "Empty cart";
     /// The change needs If-Match, or If-None-Match where it may create.

@@ -21,6 +21,7 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+use crate::residence::Residence;
 use crate::shard::Shards;
 use crate::text::{Email, Username, fold};
 
@@ -116,13 +117,14 @@ entity! {
             username: Username,
             /// Part of the tier list's key.
             tier: Tier,
+            /// Where the customer lives; part of the key of the list of a place. Changes with
+            /// [`crate::residence::settle`].
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            place: Option<Place>,
         }
         free {
             /// How to address the customer.
             name: String,
-            /// Where the customer lives.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            place: Option<Place>,
             /// Addresses by name.
             addresses: BTreeMap<AddressName, Address>,
         }
@@ -174,7 +176,9 @@ impl Entity for Customer {
     }
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        Ok(vec![TierPlace { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?])
+        let tier = TierPlace { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?;
+        let place = self.place.as_ref().map(|place| Residence { place, id: &self.id }.key()).transpose()?;
+        Ok([tier].into_iter().chain(place).collect())
     }
 }
 

@@ -4,9 +4,11 @@ use crate::cart::Cart;
 use crate::category::{CategoryAbout, CategoryNode};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
 use crate::expiration::Expiration;
+use crate::follow::Follow;
 use crate::idempotency::IdempotencyRecord;
 use crate::invoice::{Invoice, InvoiceCounter};
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Stored, entity_name};
+use crate::like::{Like, LikeCount};
 use crate::mail::Mail;
 use crate::mark::Mark;
 use crate::membership::{Membership, ProductCategories};
@@ -64,7 +66,8 @@ macro_rules! entities {
 }
 
 entities! {
-    Cart CategoryAbout CategoryNode Customer CustomerOrder EmailClaim Expiration IdempotencyRecord Invoice InvoiceCounter Mail Mark
+    Cart CategoryAbout CategoryNode Customer CustomerOrder EmailClaim Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount
+    Mail Mark
     Membership Order OrderLine OrderLog OrderStatusEvent PickingStations PlaceSales Product ProductCategories ProductContent ProductSales
     ReferenceClaim Review ReviewStats Sale SalePlace Session Stock Store UsernameClaim WaitingJob Wallet
     WalletEntry

@@ -171,6 +171,13 @@ pub enum DecodeError {
     },
 }
 
+impl DecodeError {
+    /// An item whose key is not what its view is read from.
+    pub(crate) fn malformed(entity: &str, why: &str) -> Self {
+        Self::Malformed { entity: entity.to_owned(), source: serde_dynamo::Error::custom(why) }
+    }
+}
+
 /// An item that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {

@@ -6,6 +6,7 @@ use crate::pattern::Pattern;
 pub fn all() -> impl Iterator<Item = &'static Pattern> {
     [
         crate::customer::PATTERNS,
+        crate::residence::PATTERNS,
         crate::session::PATTERNS,
         crate::cart::PATTERNS,
         crate::product::PATTERNS,
@@ -19,6 +20,9 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::sales::PATTERNS,
         crate::place::PATTERNS,
         crate::wallet::PATTERNS,
+        crate::follow::PATTERNS,
+        crate::like::PATTERNS,
+        crate::graph::PATTERNS,
         crate::idempotency::PATTERNS,
         crate::expiration::PATTERNS,
         crate::archive::PATTERNS,

@@ -156,7 +156,7 @@ patterns! {
     STATS = "reviews.stats": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and PRODUCT#STATS" => "the product, which may be retired; count and sum", Consistency::Eventual, "any", "Read a product's average and count", ["GET /v1/products/{id}/reviews"];
     NEWEST = "reviews.newest": Query on Gsi3, "GSI3PK = REVIEWS#<product>, GSI3SK = <created_at>#<customer>, backward" => "reviews, newest first", Consistency::Eventual, "any", "List a product's reviews, newest first", ["GET /v1/products/{id}/reviews"];
     BEST = "reviews.best": Query on Gsi2, "GSI2PK = BEST#<product>, GSI2SK = <rating>#<created_at>#<customer>, backward" => "reviews, best first, then newest", Consistency::Eventual, "any", "List a product's reviews, best first", ["GET /v1/products/{id}/reviews"];
-    BY_CUSTOMER = "reviews.by-customer": Query on Gsi1, "GSI1PK = REVIEWER#<customer>, GSI1SK = <created_at>#<product>, backward" => "reviews, newest first", Consistency::Eventual, "owner", "List a customer's reviews", ["GET /v1/customers/{id}/reviews"];
+    BY_CUSTOMER = "reviews.by-customer": Query on Gsi1, "GSI1PK = REVIEWER#<customer>, GSI1SK = <created_at>#<product>, backward" => "reviews, newest first", Consistency::Eventual, "owner", "List a customer's reviews", ["GET /v1/customers/{id}/reviews", "GET /v1/graph/{node}/edges"];
 }
 
 fn count(product: &ProductId, reviews: i64, sum: i64, born: &Born, at: Instant) -> Result<Guarded, EncodeError> {

@@ -14,14 +14,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, entity};
 use crate::encoding::join;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
-use crate::id::{OrderId, ProductId, StoreId};
+use crate::id::{CustomerId, OrderId, ProductId, StoreId};
 use crate::instant::{Instant, InstantError};
-use crate::item::{EncodeError, Entity, Meta, Stored};
+use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, Stored, decode, entity_name};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::money::Money;
 use crate::order::{Order, OrderLine};
@@ -49,6 +50,9 @@ entity! {
             /// Where, if it was in a shop.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
+            /// Who bought it. Rows of the first release do not say; they do as soon as they are written again.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            customer_id: Option<CustomerId>,
             /// Whether the order was cancelled or returned; such a row is in no list.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             reversed: bool,
@@ -68,11 +72,21 @@ impl Entity for Sale {
         if self.reversed {
             return Ok(Vec::new());
         }
-        Ok(vec![IndexKey {
+        let of_product = IndexKey {
             index: Index::Gsi3,
             partition: partition(&self.product_id, self.placed_at.year())?,
             sort: SortKey::new(join(&self.placed_at.to_string(), &[&self.order_id]))?,
-        }])
+        };
+        let bought = |customer| -> Result<IndexKey, KeyError> {
+            Ok(IndexKey {
+                index: Index::Gsi1,
+                partition: bought_partition(customer)?,
+                // An order has each product once.
+                sort: SortKey::new(join(&self.placed_at.to_string(), &[&self.order_id, &self.product_id]))?,
+            })
+        };
+        let bought = self.customer_id.as_ref().map(bought).transpose()?;
+        Ok([of_product].into_iter().chain(bought).collect())
     }
 }
 
@@ -81,7 +95,44 @@ fn partition(product: &ProductId, year: i32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("PRODUCTSALES", &[product, &i64::from(year).to_string()])
 }
 
-/// A sale as the index shows it.
+fn bought_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("BOUGHT", &[customer])
+}
+
+/// A sale as the index of its customer shows it: an edge from the customer to the product.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bought {
+    /// What.
+    pub product_id: ProductId,
+    /// In which order.
+    pub order_id: OrderId,
+    /// When, as the key in the index says it.
+    pub placed_at: Instant,
+}
+
+#[derive(Deserialize)]
+struct Ids {
+    product_id: ProductId,
+    order_id: OrderId,
+}
+
+impl FromItem for Bought {
+    fn from_item(item: Item) -> Result<Self, DecodeError> {
+        let found = entity_name(&item)?;
+        if found != Sale::NAME {
+            return Err(DecodeError::OtherEntity { expected: Sale::NAME, found: found.to_owned() });
+        }
+        let placed_at = match item.get(Index::Gsi1.sort_attribute()) {
+            Some(AttributeValue::S(sort)) => placed_at_of(sort).ok(),
+            _ => None,
+        };
+        let placed_at = placed_at.ok_or_else(|| DecodeError::malformed(Sale::NAME, "its key has no instant"))?;
+        let Ids { product_id, order_id } = decode(Sale::NAME, item)?;
+        Ok(Self { product_id, order_id, placed_at })
+    }
+}
+
+/// A sale as the index of its product shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// The order.
@@ -98,6 +149,7 @@ crate::item::view!(Listed of Sale);
 
 patterns! {
     OF_PRODUCT = "sales.of-product": Query on Gsi3, "GSI3PK = PRODUCTSALES#<product>#<year>, GSI3SK between <from> and <to>$, backward" => "sales of a product, newest first", Consistency::Eventual, "staff", "List a product's sales by date", ["GET /v1/products/{id}/sales"];
+    BOUGHT = "sales.bought": Query on Gsi1, "GSI1PK = BOUGHT#<customer>, GSI1SK = <placed_at>#<order>#<product>, backward" => "what a customer bought, newest first", Consistency::Eventual, "staff", "List what a customer bought", ["GET /v1/graph/{node}/edges"];
     DERIVED = "sales.derived": Query, "PK = SALES#<order>" => "the rows of its lines, and its place", Consistency::Strong("each is written on the condition that it is what was read"), "system", "Read what was derived from an order", ["stream"];
     APPLY = "sales.apply": TransactWriteItems, "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, SK = <city>#<store>#<date>#<currency>" => "each row and the place are what was read; ADD the difference to the counters", Consistency::Write, "system", "Derive an order's sales and count them", ["stream"];
 }
@@ -113,6 +165,7 @@ pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
         quantity: line.quantity,
         total: line.total,
         store_id: order.store_id.clone(),
+        customer_id: Some(order.customer_id.clone()),
         reversed: !order.status.is_sale(),
     };
     Stored { meta: order.meta.clone(), data: sale }
@@ -165,7 +218,11 @@ pub fn apply(
     seen: &Derived,
     place: SalePlace,
 ) -> Result<Vec<Transaction<()>>, EncodeError> {
-    let is_old = |row: &Stored<Sale>| seen.rows.get(&row.line).is_none_or(|seen| seen.meta.rev < head.meta.rev);
+    // A row of the first release, which names no customer, is completed whenever its order is derived again.
+    let is_old = |seen: &Stored<Sale>| {
+        seen.meta.rev < head.meta.rev || (seen.meta.rev == head.meta.rev && seen.customer_id.is_none())
+    };
+    let is_old = |row: &Stored<Sale>| seen.rows.get(&row.line).is_none_or(is_old);
     let rows: Vec<Stored<Sale>> = lines.iter().map(|line| derive(head, line)).filter(is_old).collect();
     let mut transactions = Vec::new();
     for rows in rows.chunks(ROWS_A_TRANSACTION) {
@@ -241,6 +298,14 @@ fn signed(quantity: u64) -> Result<i64, EncodeError> {
 pub fn of_product(product: &ProductId, year: i32, from: Instant, to: Instant) -> Result<Query<Listed>, KeyError> {
     let range = Range::Between(from.to_string(), format!("{to}$"));
     Ok(Query::new(&OF_PRODUCT, partition(product, year)?, range).descending())
+}
+
+/// What a customer bought, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn bought(customer: &CustomerId) -> Result<Query<Bought>, KeyError> {
+    Ok(Query::new(&BOUGHT, bought_partition(customer)?, Range::All).descending())
 }
 
 impl Listed {

@@ -148,7 +148,28 @@ async fn live(system: &System, id: &str, n: usize) {
     checkout.send(system).await.expect(201);
     assert_eq!(stock(system, id).await, 5);
 
+    let fan = format!("fan/{n} #");
+    let body =
+        json!({ "id": fan, "email": format!("fan-{n}@example.com"), "username": format!("fan {n}"), "name": "N" });
+    Call::new("POST", "/v1/customers").staff().json(&body).send(system).await.expect(201);
+    for (one, other) in [(id, fan.as_str()), (fan.as_str(), id)] {
+        let edge = path(&["customers", one, "following", other]);
+        let made = Call::new("PUT", &edge).staff().send(system).await.expect(201);
+        assert_eq!((&made.headers["location"], &read(system, &edge).await), (&edge, &made.body));
+    }
+    assert!(is_listed(system, &path(&["customers", id, "following"]), "followed_id", &fan).await);
+    assert!(is_listed(system, &path(&["customers", id, "followers"]), "customer_id", &fan).await);
+    let liked = path(&["customers", id, "likes", id]);
+    Call::new("PUT", &liked).staff().send(system).await.expect(201);
+    assert_eq!(read(system, &liked).await["product_id"], id);
+    assert_eq!(read(system, &path(&["products", id, "likes"])).await["count"], 1);
+    assert!(is_listed(system, &path(&["customers", id, "likes"]), "product_id", id).await);
+    assert!(is_listed(system, &path(&["products", id, "likers"]), "customer_id", id).await);
+
     drain(system).await;
+    let bought = path(&["graph", id, "edges"]) + "?kind=bought";
+    let bought = listed(system, &bought, 100, staff).await;
+    assert!(bought.len() == 2 && bought.iter().all(|edge| edge["target"] == id));
     let sold = listed(system, &path(&["products", id, "sales"]), 100, staff).await;
     assert_eq!(sold.len(), 2);
     assert!(is_listed(system, "/v1/search/products?category=ids&sort=newest", "id", id).await);

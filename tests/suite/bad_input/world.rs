@@ -59,8 +59,11 @@ impl Good {
 impl World {
     /// Creates it. Every list has at least two entries.
     pub async fn create(system: &System) -> Self {
-        for id in ["bad-ann", "bad-bob"] {
+        let customers = ["bad-ann", "bad-bob", "bad-cat"];
+        for id in customers {
             customer(system, id).await;
+            let moved = Call::new("PATCH", &path(&["customers", id])).staff().header("if-match", "\"1\"");
+            moved.json(&json!({ "place": { "country": "bad", "city": "x" } })).send(system).await.expect(200);
         }
         let categories = [["bad", "x"], ["bad", "y"]];
         let products = ["bad-1", "bad-2"];
@@ -85,6 +88,8 @@ impl World {
         let post = |path: String, body: Json| Call::new("POST", &path).staff().json(&body);
         let review = json!({ "rating": 4, "title": "T", "text": "T" });
         let new = |call: Call| call.header("if-none-match", "*");
+        let follow = |id: &str, other: &str| Call::new("PUT", &path(&["customers", id, "following", other])).staff();
+        let like = |id: &str, product: &str| Call::new("PUT", &path(&["customers", id, "likes", product])).staff();
         let log = path(&["orders", &order, "log"]);
         let sold = |store: &str| {
             let line = json!({ "product_id": "bad-1", "quantity": 1 });
@@ -109,6 +114,13 @@ impl World {
             post(log, json!({ "text": "two" })),
             post(own(&["sessions"]), json!({ "device": "one" })),
             new(put(path(&["stores", "bad-shop"]), shop())),
+            follow("bad-ann", "bad-bob"),
+            follow("bad-ann", "bad-cat"),
+            follow("bad-bob", "bad-ann"),
+            follow("bad-cat", "bad-ann"),
+            like("bad-ann", "bad-1"),
+            like("bad-ann", "bad-2"),
+            like("bad-bob", "bad-1"),
             paid_in("1"),
             paid_in("2"),
             sold("330"),
@@ -140,7 +152,8 @@ impl World {
         let parameters = operation.parameters().filter(|parameter| parameter["in"] == "path").map(|parameter| {
             let name = parameter["name"].as_str().unwrap();
             let value = match (owner, name) {
-                ("customers", "id") | (_, "customer") => "bad-ann",
+                ("customers", "id") | (_, "customer" | "node") => "bad-ann",
+                (_, "other") => "bad-bob",
                 ("products", "id") | (_, "product") => "bad-1",
                 ("orders", "id") => &self.order,
                 ("invoices", "number") => &self.invoice,
@@ -159,6 +172,7 @@ impl World {
             "listOrders" => &[("status", "pending")],
             "listExpirations" => &[("day", "2017-03-06")],
             "listPlaceSales" => &[("month", "2017-01")],
+            "listEdges" => &[("kind", "follows")],
             _ => &[],
         };
         let mut good = Good {

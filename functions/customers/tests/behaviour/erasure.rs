@@ -1,8 +1,8 @@
 //! DELETE of a customer.
 
 use http_api::sample::{Answered, Call};
-use key_schema::id::CustomerId;
-use key_schema::order;
+use key_schema::id::{CustomerId, ProductId};
+use key_schema::{customer, follow, graph, like, order};
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match};
@@ -92,4 +92,73 @@ async fn who_was_erased_may_sign_up_again() {
     assert_eq!(erase(&shop, 1).await.status, 204);
     shop.customer("ann").await;
     assert_eq!(shop.read("ann").await.version(), Some(1));
+}
+
+/// How often something is liked, by the likes themselves and by the count.
+async fn likes(shop: &Shop, product: &str) -> (usize, u64) {
+    let product = ProductId::new(product).unwrap();
+    let likers = shop.store.table.query(&like::likers(&product).unwrap()).await.unwrap().items;
+    let counted = shop.store.table.query(&like::of_product(&product).unwrap()).await.unwrap().items;
+    (likers.len(), like::total(&counted).unwrap())
+}
+
+async fn edges(shop: &Shop, id: &str) -> usize {
+    let id = CustomerId::new(id).unwrap();
+    let own = shop.store.table.query(&graph::own(&id).unwrap().limit(1000)).await.unwrap().items;
+    let followers = shop.store.table.query(&follow::followers(&id).unwrap().limit(1000)).await.unwrap().items;
+    own.len() + followers.len()
+}
+
+#[tokio::test]
+async fn erasure_takes_the_edges_from_and_to_the_customer_and_leaves_the_counts_right() {
+    let shop = Shop::open().await;
+    let products: Vec<String> = (0..23).map(|n| format!("p{n}")).collect();
+    for product in &products {
+        shop.product(product).await;
+    }
+    let everybody: Vec<String> =
+        ["ann".to_owned(), "bob".to_owned()].into_iter().chain((0..118).map(|n| format!("c{n}"))).collect();
+    for id in &everybody {
+        shop.customer(id).await;
+    }
+    for product in &products {
+        shop.like("ann", product).await;
+    }
+    shop.like("bob", "p0").await;
+    shop.retire("p1").await;
+    // More than one page of each.
+    for id in &everybody[1..] {
+        shop.follow("ann", id).await;
+        shop.follow(id, "ann").await;
+    }
+    shop.follow("bob", "c1").await;
+    assert_eq!(likes(&shop, "p0").await, (2, 2));
+    assert_eq!(edges(&shop, "ann").await, 23 + 2 * 119);
+
+    assert_eq!(erase(&shop, 1).await.status, 204);
+    assert_eq!(edges(&shop, "ann").await, 0);
+    assert_eq!(edges(&shop, "bob").await, 2, "one like, one follow");
+    assert_eq!(likes(&shop, "p0").await, (1, 1));
+    for product in &products[2..] {
+        assert_eq!(likes(&shop, product).await, (0, 0), "{product}");
+    }
+}
+
+#[tokio::test]
+async fn an_erasure_that_broke_off_goes_on_when_it_is_repeated() {
+    let shop = Shop::open().await;
+    shop.product("p0").await;
+    for id in ["ann", "bob"] {
+        shop.customer(id).await;
+    }
+    shop.like("ann", "p0").await;
+    shop.follow("ann", "bob").await;
+    shop.follow("bob", "ann").await;
+    // After the profile, before the rest.
+    let ann = CustomerId::new("ann").unwrap();
+    let profile = shop.store.table.get(&customer::edit(&ann).unwrap()).await.unwrap().unwrap();
+    shop.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+    assert_eq!(erase(&shop, 1).await.status, 404);
+    assert_eq!((edges(&shop, "ann").await, edges(&shop, "bob").await), (0, 0));
+    assert_eq!(likes(&shop, "p0").await, (0, 0));
 }

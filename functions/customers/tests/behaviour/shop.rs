@@ -7,9 +7,11 @@ use http_api::sample::{Answered, Call};
 use http_api::{Routes, Store};
 use key_schema::cart::{self, Cart, CartLine};
 use key_schema::customer::Tier;
+use key_schema::follow::{self, Follow};
 use key_schema::id::{Born, CustomerId, OrderId, ProductId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::like::{self, Like};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement};
 use key_schema::product::{self, CategoryPath, Copied, Product};
@@ -70,6 +72,20 @@ impl Shop {
         };
         let product = Stored::new(product, born(), Instant::now());
         self.store.table.transact(&product::create(&product, 1_000_000, &[]).unwrap()).await.unwrap();
+    }
+
+    /// Makes a customer like a product.
+    pub async fn like(&self, customer: &str, product: &str) {
+        let like = Like { customer_id: customer.parse().unwrap(), product_id: product.parse().unwrap() };
+        let like = Stored::new(like, born(), Instant::now());
+        self.store.table.transact(&like::put(&like).unwrap()).await.unwrap();
+    }
+
+    /// Makes a customer follow another.
+    pub async fn follow(&self, customer: &str, other: &str) {
+        let edge = Follow { customer_id: customer.parse().unwrap(), followed_id: other.parse().unwrap() };
+        let edge = Stored::new(edge, born(), Instant::now());
+        self.store.table.transact(&follow::put(&edge).unwrap()).await.unwrap();
     }
 
     pub async fn retire(&self, product: &str) {

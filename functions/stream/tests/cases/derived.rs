@@ -80,6 +80,13 @@ impl Shop {
         self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items
     }
 
+    /// What a customer bought, as the list shows it: product and order.
+    pub async fn bought(&self, customer: &str) -> Vec<String> {
+        let query = sales::bought(&customer.parse().unwrap()).unwrap();
+        let found = self.table.query(&query).await.unwrap().items;
+        found.into_iter().map(|bought| format!("{} in {}", bought.product_id, bought.order_id)).collect()
+    }
+
     /// What was sold of a product: pieces, orders.
     pub async fn sold(&self, product: &str) -> (u64, u64) {
         let page = self.table.query(&product::page(&product.parse().unwrap()).unwrap()).await.unwrap();

@@ -20,6 +20,38 @@ async fn the_lines_of_a_placed_order_are_sales_of_their_products() {
 }
 
 #[tokio::test]
+async fn the_lines_of_a_placed_order_are_what_its_customer_bought_until_it_is_cancelled() {
+    let shop = Shop::open().await;
+    let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 2), order("o1", OrderStatus::Cancelled, 2, 2));
+    let other = order("o2", OrderStatus::Pending, 1, 1);
+    shop.place(&pending).await;
+    shop.place(&other).await;
+    let placed = [insert("1", &pending), insert("2", &other)];
+    shop.deliver(&[&placed]).await;
+    assert_eq!(shop.bought("c1").await, ["p1 in o2", "p2 in o1", "p1 in o1"]);
+    assert!(shop.bought("c2").await.is_empty());
+    shop.put(&cancelled).await;
+    // The old record once more brings nothing back.
+    shop.deliver(&[&[modify("3", &pending, &cancelled)], &placed]).await;
+    assert_eq!(shop.bought("c1").await, ["p1 in o2"]);
+}
+
+#[tokio::test]
+async fn a_row_of_the_first_release_names_its_customer_as_soon_as_it_is_written_again_and_is_not_counted_again() {
+    let shop = Shop::open().await;
+    let pending = order("o1", OrderStatus::Pending, 1, 1);
+    shop.place(&pending).await;
+    let placed = [insert("1", &pending)];
+    shop.deliver(&[&placed]).await;
+    let mut row = sales::derive(&pending, &line("o1", 1).data);
+    row.data.customer_id = None;
+    shop.put(&row).await;
+    assert_eq!((shop.bought("c1").await.len(), shop.sold("p1").await), (0, (1, 1)));
+    shop.deliver(&[&placed, &placed]).await;
+    assert_eq!((shop.bought("c1").await, shop.sold("p1").await), (vec!["p1 in o1".to_owned()], (1, 1)));
+}
+
+#[tokio::test]
 async fn an_order_over_the_limit_of_one_transaction_is_derived_whole() {
     let shop = Shop::open().await;
     let large = order("o1", OrderStatus::Pending, 1, 161);

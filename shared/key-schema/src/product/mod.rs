@@ -1,9 +1,10 @@
 //! Products: summary, stock, review statistics and content, each on an item of its own.
 //!
 //! What changes at another pace lies apart, so that a sale or a review never breaks an editor's If-Match and a list page never
-//! reads content. In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `PRODUCT`, `PRODUCT#CATEGORIES`,
-//! `PRODUCT#SALES`, `PRODUCT#STATS`, `PRODUCT#STOCK` and `REVIEW#<customer>`: one Query between `PRODUCT` and `PRODUCT$` gives
-//! everything that a product page shows, without content, reviews and the entries of further categories ([`crate::membership`]).
+//! reads content. In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`, `PRODUCT`,
+//! `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`, `PRODUCT#STOCK` and `REVIEW#<customer>`: one Query between `PRODUCT` and `PRODUCT$` gives
+//! everything that a product page shows, without content, reviews, the entries of further categories ([`crate::membership`]) and the count of likes
+//! ([`crate::like`]).
 
 mod category_path;
 pub mod copies;

@@ -11,8 +11,8 @@ use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::product::{CategoryPlace, Product};
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, customer, expiration, idempotency, invoice, mail, mark, membership, order, picking, place,
-    product, review, sales, session, wallet,
+    archive, cart, category, customer, expiration, follow, graph, idempotency, invoice, like, mail, mark, membership,
+    order, picking, place, product, residence, review, sales, session, wallet,
 };
 
 use crate::categories::path;
@@ -36,6 +36,9 @@ pub fn exercises() -> Vec<Shown> {
         invoices(&world),
         sold(&world),
         wallets(&world),
+        follows(&world),
+        likes(&world),
+        graph(&world),
         others(&world),
         subscribers(&world),
     ]
@@ -49,13 +52,9 @@ const NOW: &str = "2017-02-05T12:00:00.000Z";
 fn customers(world: &World) -> Vec<Shown> {
     let (now, stored, id) = (at(NOW), world.customer(), &world.customer);
     let place = TierPlace { tier: Tier::Gold, created_at: stored.meta.created_at, id };
-    let promoted = Change::<Customer>::visible(now)
-        .name(&"Zoë B.".to_owned())
-        .unwrap()
-        .place(&None)
-        .unwrap()
-        .enter(&place)
-        .unwrap();
+    let promoted = Change::<Customer>::visible(now).name(&"Zoë B.".to_owned()).unwrap().enter(&place).unwrap();
+    let moved = residence::settle(Change::<Customer>::visible(now), id, stored.place.as_ref()).unwrap();
+    let gone = residence::settle(Change::<Customer>::visible(now), id, None).unwrap();
     let (email, username) = ("zoe@example.org".parse().unwrap(), "zoe".parse().unwrap());
     let (other_spelling, same_name) = ("ZOË@example.com".parse().unwrap(), "Zoë STRASSE".parse().unwrap());
     let change = || Change::<Customer>::visible(now);
@@ -64,6 +63,8 @@ fn customers(world: &World) -> Vec<Shown> {
         customer::get(id).unwrap().show("customer::get"),
         customer::edit(id).unwrap().show("customer::edit"),
         customer::update(id, promoted, 3).unwrap().show("customer::update"),
+        customer::update(id, moved, 3).unwrap().show("customer::update"),
+        customer::update(id, gone, 3).unwrap().show("customer::update"),
         customer::rename(&stored, &email, &username, change(), now).unwrap().show("customer::rename"),
         customer::rename(&stored, &other_spelling, &same_name, change(), now).unwrap().show("customer::rename"),
         customer::delete(&stored).unwrap().show("customer::delete"),
@@ -75,6 +76,8 @@ fn customers(world: &World) -> Vec<Shown> {
         customer::by_tier(Tier::Gold).unwrap().show("customer::by_tier"),
         customer::hydrate([id]).unwrap().show("customer::hydrate"),
         customer::overview(id).unwrap().show("customer::overview"),
+        residence::of_place(&"CH".parse().unwrap()).unwrap().show("residence::of_place"),
+        residence::of_place(&"CH~Z_C3_BCrich".parse().unwrap()).unwrap().show("residence::of_place"),
     ]
 }
 
@@ -309,6 +312,42 @@ fn wallets(world: &World) -> Vec<Shown> {
         wallet::deposit(&entry, None, claim()).unwrap().show("wallet::deposit"),
         wallet::deposit(&entry, Some(&world.wallet()), claim()).unwrap().show("wallet::deposit"),
         wallet::transfer(&world.transfer(), claim()).unwrap().show("wallet::transfer"),
+    ]
+}
+
+fn follows(world: &World) -> Vec<Shown> {
+    let (id, other) = (&world.customer, &world.other);
+    vec![
+        follow::prepare(other).unwrap().show("follow::prepare"),
+        follow::put(&world.follow()).unwrap().show("follow::put"),
+        follow::remove(id, other).unwrap().show("follow::remove"),
+        follow::get(id, other).unwrap().show("follow::get"),
+        follow::following(id).unwrap().show("follow::following"),
+        follow::followers(other).unwrap().show("follow::followers"),
+        follow::erase([(id, other), (other, id)]).unwrap().show("follow::erase"),
+    ]
+}
+
+fn likes(world: &World) -> Vec<Shown> {
+    let (id, product, now) = (&world.customer, &world.product, at(NOW));
+    let second = ProductId::new("a/b #1").unwrap();
+    vec![
+        like::prepare(product).unwrap().show("like::prepare"),
+        like::put(&world.like()).unwrap().show("like::put"),
+        like::remove(id, product, now).unwrap().show("like::remove"),
+        like::get(id, product).unwrap().show("like::get"),
+        like::of_customer(id).unwrap().show("like::of_customer"),
+        like::of_product(product).unwrap().show("like::of_product"),
+        like::likers(product).unwrap().show("like::likers"),
+        like::erase(id, [product, &second], now).unwrap().show("like::erase"),
+    ]
+}
+
+fn graph(world: &World) -> Vec<Shown> {
+    vec![
+        graph::lives_in(&world.customer).unwrap().show("graph::lives_in"),
+        graph::own(&world.customer).unwrap().show("graph::own"),
+        sales::bought(&world.customer).unwrap().show("sales::bought"),
     ]
 }
 

@@ -44,6 +44,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
     use AnyEntity as Any;
     vec![
         Golden::of("Customer", world.customer(), Any::Customer),
+        Golden::of("Customer-nowhere", world.homeless(), Any::Customer),
         Golden::of("EmailClaim", world.email_claim(), Any::EmailClaim),
         Golden::of("UsernameClaim", world.username_claim(), Any::UsernameClaim),
         Golden::of("CustomerOrder", world.customer_order(false), Any::CustomerOrder),
@@ -65,6 +66,9 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("PlaceSales", world.place_sales(), Any::PlaceSales),
         Golden::of("ProductContent", world.content(), Any::ProductContent),
         Golden::of("Review", world.review(), Any::Review),
+        Golden::of("Follow", world.follow(), Any::Follow),
+        Golden::of("Like", world.like(), Any::Like),
+        Golden::of("LikeCount", world.like_count(), Any::LikeCount),
         Golden::of("CategoryNode", world.category_node(), Any::CategoryNode),
         Golden::of("CategoryAbout", world.category_about(), Any::CategoryAbout),
         Golden::of("Order", world.order(OrderStatus::Pending), Any::Order),
@@ -79,6 +83,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("OrderLog", world.order_log(), Any::OrderLog),
         Golden::of("ReferenceClaim", world.reference_claim(), Any::ReferenceClaim),
         Golden::of("Sale", world.sale(false), Any::Sale),
+        Golden::of("Sale-anonymous", world.anonymous_sale(), Any::Sale),
         Golden::of("Sale-reversed", world.sale(true), Any::Sale),
         Golden::of(
             "IdempotencyRecord",
@@ -169,7 +174,10 @@ fn what_does_not_qualify_for_a_sparse_index_has_no_key_in_it() {
     assert_eq!((in_indexes("Order"), in_indexes("Order-placing")), (vec![Index::Gsi2], vec![Index::Gsi1]));
     assert_eq!(in_indexes("Order-returning"), [Index::Gsi1, Index::Gsi2]);
     assert_eq!((in_indexes("Order-retired"), in_indexes("CustomerOrder-retired")), (vec![], vec![]));
-    assert_eq!((in_indexes("Sale"), in_indexes("Sale-reversed")), (vec![Index::Gsi3], vec![]));
+    assert_eq!((in_indexes("Sale"), in_indexes("Sale-reversed")), (vec![Index::Gsi1, Index::Gsi3], vec![]));
+    assert_eq!(in_indexes("Sale-anonymous"), [Index::Gsi3]);
+    assert_eq!(in_indexes("Customer"), [Index::Gsi2, Index::Gsi3]);
+    assert_eq!(in_indexes("Customer-nowhere"), [Index::Gsi2]);
     assert_eq!((in_indexes("CustomerOrder"), in_indexes("CustomerOrder-shipped")), (vec![], vec![Index::Gsi3]));
 }
 

@@ -7,7 +7,7 @@ use key_schema::item::{FromItem, Item};
 use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
-use key_schema::{customer, order, product, review, sales, session};
+use key_schema::{customer, follow, like, order, product, residence, review, sales, session};
 
 use crate::goldens::golden;
 use crate::support::assert_same;
@@ -51,6 +51,10 @@ fn lists() -> Vec<List> {
         list::<order::LogLine>(&order::LOG, "OrderLog"),
         list::<order::staged::UnfinishedOrder>(&order::staged::UNFINISHED, "Order-placing"),
         list::<sales::Listed>(&sales::OF_PRODUCT, "Sale"),
+        list::<sales::Bought>(&sales::BOUGHT, "Sale"),
+        list::<residence::Resident>(&residence::OF_PLACE, "Customer"),
+        list::<follow::Follower>(&follow::FOLLOWERS, "Follow"),
+        list::<like::Liker>(&like::LIKERS, "Like"),
     ]
 }
 

@@ -2,18 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use key_schema::change::IndexEntry as _;
-use key_schema::customer;
+use key_schema::change::{Change, IndexEntry as _};
+use key_schema::customer::{self, Customer, Place};
 use key_schema::encoding::{NewestFirst, join};
+use key_schema::expression::Step;
 use key_schema::id::{CustomerId, OrderId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::order::{self, OrderStatus};
 use key_schema::product::{self, CategoryPath, CategoryPlace};
 use key_schema::request::{Query, Range};
-use key_schema::{category, review, sales, session};
+use key_schema::residence;
+use key_schema::{category, follow, graph, like, review, sales, session};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
+use serde_dynamo::AttributeValue;
 
 use crate::categories::path;
 use crate::support::{at, deterministic, instant, instant_since_epoch, text};
@@ -120,6 +123,52 @@ proptest! {
         let page = product::page(&product()).unwrap();
         prop_assert!(["PRODUCT", "PRODUCT#STATS", "PRODUCT#STOCK"].iter().all(|part| covers(&page, part)));
         prop_assert!(!covers(&page, "CONTENT") && !covers(&page, &join("REVIEW", &[&id])));
+        prop_assert!(!covers(&page, &join("LIKES", &[&7_u32])));
+    }
+
+    #[test]
+    fn the_count_of_likes_reads_its_parts_and_the_product_and_nothing_else(id in text(6), part in any::<u32>()) {
+        let count = like::of_product(&product()).unwrap();
+        prop_assert!(covers(&count, &join("LIKES", &[&part])) && covers(&count, "PRODUCT"));
+        for other in ["CONTENT".to_owned(), "PRODUCT#CATEGORIES".to_owned(), join("IN", &[&id]), join("REVIEW", &[&id])] {
+            prop_assert!(!covers(&count, &other), "{}", other);
+        }
+    }
+
+    #[test]
+    fn the_edges_that_go_with_a_customer_are_all_of_theirs_and_nothing_else(id in text(6), when in instant()) {
+        let (own, following, likes) = (
+            graph::own(&customer()).unwrap(),
+            follow::following(&customer()).unwrap(),
+            like::of_customer(&customer()).unwrap(),
+        );
+        let (follows, like) = (join("FOLLOWS", &[&id]), join("LIKE", &[&id]));
+        prop_assert!(covers(&own, &follows) && covers(&own, &like));
+        prop_assert!(covers(&following, &follows) && !covers(&following, &like));
+        prop_assert!(covers(&likes, &like) && !covers(&likes, &follows));
+        for other in [join("ORDER", &[&id]), "PROFILE".to_owned(), join("QUESTION", &[&NewestFirst(when), &id])] {
+            prop_assert!(!covers(&own, &other), "{}", other);
+        }
+    }
+
+    #[test]
+    fn a_place_lists_who_lives_in_it_and_no_neighbours(
+        country in part(), city in proptest::option::of(part()), lives: (bool, u8), id in part(), elsewhere in part(),
+    ) {
+        let names = [Some(country.clone()), city.clone()].into_iter().flatten().collect::<Vec<_>>();
+        let (Ok(asked), Ok(id)) = (product::segment::encode(&names).parse(), CustomerId::new(id)) else { return Ok(()) };
+        let home = if lives.0 { country.clone() } else { elsewhere.clone() };
+        let town = if lives.1 % 2 == 0 { city.clone().unwrap_or_default() } else { elsewhere };
+        let place = Place { country: home.clone(), city: town.clone() };
+        let change = residence::settle(Change::<Customer>::visible(Instant::EPOCH), &id, Some(&place)).unwrap();
+        let set = |name: &str| change.clone().into_steps().into_iter().find_map(|step| match step {
+            Step::Set(known, AttributeValue::S(text)) if known == name => Some(text),
+            _ => None,
+        }).unwrap();
+        let query = residence::of_place(&asked).unwrap();
+        let partition = set("GSI3PK");
+        let found = query.partitions().iter().any(|known| known.as_str() == partition) && covers(&query, &set("GSI3SK"));
+        prop_assert_eq!(found, home == country && city.is_none_or(|city| city == town));
     }
 
     #[test]

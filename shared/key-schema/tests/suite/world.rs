@@ -6,6 +6,7 @@ use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
 use key_schema::expiration::{Expiration, RemovedBy};
+use key_schema::follow::Follow;
 use key_schema::id::{
     AddressName, Born, CustomerId, EntryId, LogId, MAX_ID_BYTES, OrderId, OrderReference, ProductId, SessionId, StoreId,
 };
@@ -13,6 +14,7 @@ use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
 use key_schema::invoice::{Invoice, InvoiceCounter};
 use key_schema::item::{Meta, Stored};
+use key_schema::like::{Like, LikeCount};
 use key_schema::mail::{Mail, MailState};
 use key_schema::mark::Mark;
 use key_schema::membership::{Membership, ProductCategories};
@@ -35,6 +37,8 @@ use crate::support::at;
 /// The ids and names that the example's keys are made of.
 pub struct World {
     pub customer: CustomerId,
+    /// Somebody else.
+    pub other: CustomerId,
     pub product: ProductId,
     pub order: OrderId,
     pub store: StoreId,
@@ -80,6 +84,7 @@ impl World {
     pub fn plain() -> Self {
         Self {
             customer: CustomerId::new("household-2375").unwrap(),
+            other: CustomerId::new("household-0718").unwrap(),
             product: ProductId::new("1082185").unwrap(),
             order: OrderId::generate(at(PLACED), [0xA1; 10]),
             store: StoreId::new("364").unwrap(),
@@ -105,6 +110,7 @@ impl World {
         let hashes = |count: usize| "#".repeat(count);
         Self {
             customer: CustomerId::new(hashes(128)).unwrap(),
+            other: CustomerId::new(hashes(128)).unwrap(),
             product: ProductId::new(hashes(128)).unwrap(),
             store: StoreId::new(hashes(128)).unwrap(),
             session: SessionId::new(hashes(128)).unwrap(),
@@ -154,7 +160,7 @@ impl World {
             username: self.username.clone(),
             tier: Tier::Silver,
             name: "Zoë".into(),
-            place: Some(Place { country: "US".into(), city: "unknown".into() }),
+            place: Some(Place { country: self.country.clone(), city: self.city.clone() }),
             addresses: BTreeMap::from([(self.address.clone(), self.postal_address())]),
         })
     }
@@ -307,6 +313,32 @@ impl World {
         })
     }
 
+    pub fn follow(&self) -> Stored<Follow> {
+        self.stored(Follow { customer_id: self.customer.clone(), followed_id: self.other.clone() })
+    }
+
+    pub fn like(&self) -> Stored<Like> {
+        self.stored(Like { customer_id: self.customer.clone(), product_id: self.product.clone() })
+    }
+
+    pub fn like_count(&self) -> Stored<LikeCount> {
+        self.stored(LikeCount { product_id: self.product.clone(), shard: 6, likes: 17 })
+    }
+
+    /// Of somebody of whom nobody knows where.
+    pub fn homeless(&self) -> Stored<Customer> {
+        let mut customer = self.customer();
+        customer.data.place = None;
+        customer
+    }
+
+    /// As the first release wrote it.
+    pub fn anonymous_sale(&self) -> Stored<Sale> {
+        let mut sale = self.sale(false);
+        sale.data.customer_id = None;
+        sale
+    }
+
     pub fn order(&self, status: OrderStatus) -> Stored<Order> {
         self.stored(Order {
             id: self.order.clone(),
@@ -436,6 +468,7 @@ impl World {
             quantity: 6,
             total: self.money(774),
             store_id: Some(self.store.clone()),
+            customer_id: Some(self.customer.clone()),
             reversed,
         })
     }

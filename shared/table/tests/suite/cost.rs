@@ -5,6 +5,7 @@
 //! (condition checks too), and each index entry that appears, changes or goes costs units of its own. Where a write is not a transaction, the
 //! table's own figure must agree.
 
+mod community;
 mod large;
 mod wallets;
 
@@ -215,6 +216,7 @@ async fn measure() {
     orders(&mut bench).await;
     rest(&mut bench).await;
     wallets::measure(&mut bench).await;
+    community::measure(&mut bench).await;
     large::measure(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();

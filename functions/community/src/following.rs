@@ -1,0 +1,96 @@
+//! Who follows whom. The owner decides, any customer may look.
+
+use http_api::url::location;
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::follow::{self, Follow, Part};
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
+use key_schema::item::{FromItem as _, Stored};
+use table::{Refusal, TransactError, WriteError};
+
+use crate::no_customer;
+use crate::view::FollowView;
+
+/// PUT customers/{id}/following/{other}: 201 for a new edge, 200 with the same body for one that was there.
+pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let (customer, other) = own_edge(request)?;
+    if customer == other {
+        return Err(Problem::new(Code::FollowsSelf, "Nobody follows themselves."));
+    }
+    store.table.get(&follow::prepare(&other)?).await?.ok_or_else(no_customer)?;
+    let at = Instant::now();
+    let edge = Stored::new(Follow { customer_id: customer, followed_id: other }, store.born(at)?, at);
+    match store.table.transact(&follow::put(&edge)?).await {
+        Ok(()) => {
+            let place = ["customers", edge.customer_id.as_str(), "following", edge.followed_id.as_str()];
+            Ok(Response::created(location(&place), &FollowView::from(&edge)))
+        }
+        Err(TransactError::Refused(refusals)) => Ok(Response::ok(&FollowView::from(&already(&refusals)?))),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// The edge that was there already; 404 when the follower is not, whom staff named, or who was erased.
+fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Follow>, Problem> {
+    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+    match (of(Part::Customer), of(Part::Edge).and_then(|refusal| refusal.item.clone())) {
+        (Some(_), _) => Err(no_customer()),
+        (None, Some(edge)) => Stored::from_item(*edge).map_err(Problem::internal),
+        (None, None) => Err(Problem::internal("a refused edge was not there")),
+    }
+}
+
+/// GET customers/{id}/following/{other}: does A follow B.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.signed_in()?;
+    let (customer, other) = edge(request)?;
+    let edge = store.table.get(&follow::get(&customer, &other)?).await?;
+    Ok(Response::ok(&FollowView::from(&edge.ok_or_else(|| Problem::not_found("follower"))?)))
+}
+
+/// DELETE customers/{id}/following/{other}: what is not there is removed already.
+pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let (customer, other) = own_edge(request)?;
+    match store.table.write(&follow::remove(&customer, &other)?).await {
+        Ok(()) => Ok(Response::no_content()),
+        Err(WriteError::Refused(_)) => Err(Problem::internal("an unconditional write was refused")),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// GET customers/{id}/following, by id.
+pub async fn following(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.signed_in()?;
+    let customer: CustomerId = request.path("id")?;
+    let parameters = [("customer", customer.as_str())];
+    let page = request.page(&store.cursors, follow::FOLLOWING.id, &parameters)?;
+    let query = follow::following(&customer)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<FollowView<'_>> = found.items.iter().map(FollowView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET customers/{id}/followers, newest first.
+pub async fn followers(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.signed_in()?;
+    let customer: CustomerId = request.path("id")?;
+    let parameters = [("customer", customer.as_str())];
+    let page = request.page(&store.cursors, follow::FOLLOWERS.id, &parameters)?;
+    let query = follow::followers(&customer)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<FollowView<'_>> =
+        found.items.iter().map(|follower| FollowView::of_follower(follower, &customer)).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// The edge of the path, which the caller may make and unmake.
+fn own_edge(request: &Request<'_>) -> Result<(CustomerId, CustomerId), Problem> {
+    request.signed_in()?;
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    Ok((customer, request.path("other")?))
+}
+
+fn edge(request: &Request<'_>) -> Result<(CustomerId, CustomerId), Problem> {
+    Ok((request.path("id")?, request.path("other")?))
+}

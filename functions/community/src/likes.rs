@@ -1,0 +1,116 @@
+//! Likes: the owner's from one end, a count and a list for staff from the other.
+
+use futures::future::try_join;
+use http_api::url::location;
+use http_api::{Caller, Problem, Request, Response, Store};
+use key_schema::id::{CustomerId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::{FromItem as _, Stored};
+use key_schema::like::{self, Like, Part};
+use table::{Refusal, TransactError};
+
+use crate::no_customer;
+use crate::view::{LikeView, LikesView};
+
+/// PUT customers/{id}/likes/{product}: 201 for a new like, 200 with the same body for one that was there.
+pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let (customer, product) = own_like(request)?;
+    let found = store.table.get(&like::prepare(&product)?).await?;
+    found.filter(|product| !product.retired).ok_or_else(no_product)?;
+    let at = Instant::now();
+    let like = Stored::new(Like { customer_id: customer, product_id: product }, store.born(at)?, at);
+    match store.table.transact(&like::put(&like)?).await {
+        Ok(()) => {
+            let place = ["customers", like.customer_id.as_str(), "likes", like.product_id.as_str()];
+            Ok(Response::created(location(&place), &LikeView::from(&like)))
+        }
+        Err(TransactError::Refused(refusals)) => Ok(Response::ok(&LikeView::from(&already(&refusals)?))),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// The like that was there already; 404 when the customer is not, whom staff named, or who was erased.
+fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Like>, Problem> {
+    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+    match (of(Part::Customer), of(Part::Like).and_then(|refusal| refusal.item.clone())) {
+        (Some(_), _) => Err(no_customer()),
+        (None, Some(like)) => Stored::from_item(*like).map_err(Problem::internal),
+        (None, None) => Err(Problem::internal("a refused like was not there")),
+    }
+}
+
+/// GET customers/{id}/likes/{product}.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let (customer, product) = own_like(request)?;
+    let like = store.table.get(&like::get(&customer, &product)?).await?;
+    Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
+}
+
+/// DELETE customers/{id}/likes/{product}: what is not there is removed already, and what was retired can be liked no more, too.
+pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let (customer, product) = own_like(request)?;
+    match store.table.transact(&like::remove(&customer, &product, Instant::now())?).await {
+        Ok(()) | Err(TransactError::Refused(_)) => Ok(Response::no_content()),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// GET customers/{id}/likes, by id of the product. Ids alone: what a product is called and costs now, the catalogue says.
+pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = own(request)?;
+    let parameters = [("customer", customer.as_str())];
+    let page = request.page(&store.cursors, like::OF_CUSTOMER.id, &parameters)?;
+    let query = like::of_customer(&customer)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<LikeView<'_>> = found.items.iter().map(LikeView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET products/{id}/likes: how many like a product, and whether the caller does.
+///
+/// One request gives the count with the product. A caller costs a second one, at the same time: the caller's own like lies in another
+/// partition, and a batch of the count's items one by one would be dearer than both.
+pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let product: ProductId = request.path("id")?;
+    let query = like::of_product(&product)?;
+    let counted = async { Ok::<_, Problem>(store.table.query(&query).await?.items) };
+    let liked = async {
+        match request.caller() {
+            Caller::SignedIn(caller) => {
+                Ok::<_, Problem>(store.table.get(&like::get(caller.id(), &product)?).await?.is_some())
+            }
+            Caller::Anonymous => Ok(false),
+        }
+    };
+    let (found, liked_by_me) = try_join(counted, liked).await?;
+    let count = like::total(&found).ok_or_else(no_product)?;
+    Ok(Response::ok(&LikesView { count, liked_by_me }))
+}
+
+/// GET products/{id}/likers, newest first.
+pub async fn likers(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let product: ProductId = request.path("id")?;
+    let parameters = [("product", product.as_str())];
+    let page = request.page(&store.cursors, like::LIKERS.id, &parameters)?;
+    let query = like::likers(&product)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<LikeView<'_>> = found.items.iter().map(|liker| LikeView::of_liker(liker, &product)).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// The customer of the path, for whom the caller may act.
+fn own(request: &Request<'_>) -> Result<CustomerId, Problem> {
+    request.signed_in()?;
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    Ok(customer)
+}
+
+fn own_like(request: &Request<'_>) -> Result<(CustomerId, ProductId), Problem> {
+    Ok((own(request)?, request.path("product")?))
+}
+
+fn no_product() -> Problem {
+    Problem::not_found("product")
+}

@@ -1,0 +1,122 @@
+//! What clients see of relations, edges and places.
+
+use std::borrow::Cow;
+
+use key_schema::customer::Place;
+use key_schema::follow::{Follow, Follower};
+use key_schema::graph::EdgeKind;
+use key_schema::id::{CustomerId, OrderId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::like::{Like, Liker};
+use key_schema::residence::Resident;
+use key_schema::review;
+use key_schema::sales::Bought;
+use serde::Serialize;
+
+/// Who follows whom, since when.
+#[derive(Serialize)]
+pub struct FollowView<'a> {
+    customer_id: &'a CustomerId,
+    followed_id: &'a CustomerId,
+    since: Instant,
+}
+
+impl<'a> From<&'a Stored<Follow>> for FollowView<'a> {
+    fn from(edge: &'a Stored<Follow>) -> Self {
+        let Follow { customer_id, followed_id } = &edge.data;
+        Self { customer_id, followed_id, since: edge.meta.created_at }
+    }
+}
+
+impl<'a> FollowView<'a> {
+    pub fn of_follower(follower: &'a Follower, followed_id: &'a CustomerId) -> Self {
+        Self { customer_id: &follower.customer_id, followed_id, since: follower.created_at }
+    }
+}
+
+/// Who likes what, since when.
+#[derive(Serialize)]
+pub struct LikeView<'a> {
+    customer_id: &'a CustomerId,
+    product_id: &'a ProductId,
+    since: Instant,
+}
+
+impl<'a> From<&'a Stored<Like>> for LikeView<'a> {
+    fn from(like: &'a Stored<Like>) -> Self {
+        let Like { customer_id, product_id } = &like.data;
+        Self { customer_id, product_id, since: like.meta.created_at }
+    }
+}
+
+impl<'a> LikeView<'a> {
+    pub fn of_liker(liker: &'a Liker, product_id: &'a ProductId) -> Self {
+        Self { customer_id: &liker.customer_id, product_id, since: liker.created_at }
+    }
+}
+
+/// How many like a product.
+#[derive(Serialize)]
+pub struct LikesView {
+    pub count: u64,
+    pub liked_by_me: bool,
+}
+
+/// An edge from a customer. What only some kinds have is left out by the others.
+#[derive(Serialize)]
+pub struct EdgeView<'a> {
+    kind: &'static str,
+    /// The id of what it leads to; a place as one segment of a URL.
+    target: Cow<'a, str>,
+    /// Since when, or when it was; nobody keeps since when somebody lives somewhere.
+    at: Option<Instant>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_id: Option<&'a OrderId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rating: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<&'a Place>,
+}
+
+impl<'a> EdgeView<'a> {
+    fn new(kind: EdgeKind, target: impl Into<Cow<'a, str>>, at: impl Into<Option<Instant>>) -> Self {
+        let (kind, target, at) = (kind.as_str(), target.into(), at.into());
+        Self { kind, target, at, order_id: None, rating: None, place: None }
+    }
+
+    pub fn follows(edge: &'a Stored<Follow>) -> Self {
+        Self::new(EdgeKind::Follows, edge.followed_id.as_str(), edge.meta.created_at)
+    }
+
+    pub fn likes(like: &'a Stored<Like>) -> Self {
+        Self::new(EdgeKind::Likes, like.product_id.as_str(), like.meta.created_at)
+    }
+
+    pub fn reviewed(review: &'a review::Listed) -> Self {
+        let edge = Self::new(EdgeKind::Reviewed, review.product_id.as_str(), review.created_at);
+        Self { rating: Some(review.rating), ..edge }
+    }
+
+    pub fn bought(bought: &'a Bought) -> Self {
+        let edge = Self::new(EdgeKind::Bought, bought.product_id.as_str(), bought.placed_at);
+        Self { order_id: Some(&bought.order_id), ..edge }
+    }
+
+    pub fn lives_in(place: &'a Place) -> Self {
+        Self { place: Some(place), ..Self::new(EdgeKind::LivesIn, place.to_segment(), None) }
+    }
+}
+
+/// Who lives where.
+#[derive(Serialize)]
+pub struct ResidentView<'a> {
+    id: &'a CustomerId,
+    place: &'a Place,
+}
+
+impl<'a> From<&'a Resident> for ResidentView<'a> {
+    fn from(resident: &'a Resident) -> Self {
+        Self { id: &resident.id, place: &resident.place }
+    }
+}

@@ -1,0 +1,62 @@
+//! Likes while the table misbehaves: a request that is repeated until it is answered counts once.
+
+use emulators::table::FaultKind;
+use futures::future::join_all;
+use http_api::sample::{Answered, Call};
+
+use crate::town::{FOLLOW, LIKE, Town, UNLIKE, edge, likers, taste};
+
+/// How often a client repeats what was not answered.
+const ATTEMPTS: usize = 20;
+const CUSTOMERS: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Sends a request until it has an answer that is not "try again".
+async fn insist(town: &Town, call: Call) -> Answered {
+    for _ in 0..ATTEMPTS {
+        let answer = town.send(call.clone()).await;
+        if answer.status != 503 {
+            return answer;
+        }
+    }
+    panic!("no answer in {ATTEMPTS} attempts")
+}
+
+#[tokio::test]
+async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_it_twice() {
+    let kinds = [FaultKind::Conflict, FaultKind::Throttle, FaultKind::Error, FaultKind::Reset];
+    for (seed, kind) in (0..).zip(kinds) {
+        let town = Town::open(&CUSTOMERS, &["p"]).await;
+        town.break_with(kind, 0.4, None, seed);
+        let like = |id: &'static str| insist(&town, taste(LIKE, id, "p").customer(id));
+        for answer in join_all(CUSTOMERS.map(like)).await {
+            assert!([200, 201].contains(&answer.status), "{kind:?}: {}", answer.body);
+        }
+        let unlike = insist(&town, taste(UNLIKE, "d", "p").customer("d")).await;
+        let follow = insist(&town, edge(FOLLOW, "a", "b").customer("a")).await;
+        assert!(town.mend() > 0, "{kind:?}");
+        assert!(unlike.status == 204 && [200, 201].contains(&follow.status), "{kind:?}");
+        assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (3, 3), "{kind:?}");
+    }
+}
+
+/// The table does what it was asked for and the answer never comes: the SDK sends the transaction again, which its token makes the same one.
+#[tokio::test]
+async fn a_lost_answer_of_the_table_counts_nothing_twice() {
+    let town = Town::open(&["a"], &["p"]).await;
+    // The look at the product comes first; its answer may be lost as well.
+    town.break_with(FaultKind::Timeout, 1.0, Some(2), 0);
+    let answer = insist(&town, taste(LIKE, "a", "p").customer("a")).await;
+    assert_eq!(town.mend(), 2);
+    assert!([200, 201].contains(&answer.status), "{}", answer.body);
+    assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_product_that_never_comes_to_its_turn_is_answered_with_503_and_not_liked() {
+    let town = Town::open(&["a"], &["p"]).await;
+    town.break_with(FaultKind::Conflict, 1.0, None, 0);
+    let answer = town.send(taste(LIKE, "a", "p").customer("a")).await;
+    town.mend();
+    assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("throttled"), Some("1")));
+    assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (0, 0));
+}

@@ -1,0 +1,85 @@
+//! Following.
+
+use serde_json::json;
+
+use crate::town::{FOLLOW, FOLLOWS, Town, UNFOLLOW, each, edge, followers, following};
+
+#[tokio::test]
+async fn who_follows_is_found_from_both_ends_and_by_the_question_itself() {
+    let town = Town::open(&["a", "b", "c"], &[]).await;
+    let made = town.follow("a", "b").await;
+    assert_eq!((made.status, made.header("location")), (201, Some("/v1/customers/a/following/b")));
+    assert_eq!((&made.body["customer_id"], &made.body["followed_id"]), (&json!("a"), &json!("b")));
+    let read = town.send(edge(FOLLOWS, "a", "b").customer("c")).await;
+    assert_eq!((read.status, &read.body), (200, &made.body));
+    for (one, other) in [("b", "a"), ("a", "c"), ("c", "b")] {
+        assert_eq!(town.send(edge(FOLLOWS, one, other).customer("c")).await.status, 404);
+    }
+    for list in [following("a"), followers("b")] {
+        assert_eq!(town.list(&list, 10).await, std::slice::from_ref(&made.body));
+    }
+    assert!(town.list(&following("b"), 10).await.is_empty() && town.list(&followers("a"), 10).await.is_empty());
+}
+
+#[tokio::test]
+async fn following_twice_is_following_once() {
+    let town = Town::open(&["a", "b"], &[]).await;
+    let first = town.follow("a", "b").await;
+    let second = town.follow("a", "b").await;
+    assert_eq!((second.status, &second.body, second.header("location")), (200, &first.body, None));
+    assert_eq!(town.list(&followers("b"), 10).await.len(), 1);
+}
+
+#[tokio::test]
+async fn whom_one_does_not_follow_one_may_unfollow_and_then_follow_anew() {
+    let town = Town::open(&["a", "b"], &[]).await;
+    let first = town.follow("a", "b").await.body;
+    for _ in 0..2 {
+        assert_eq!(town.send(edge(UNFOLLOW, "a", "b").customer("a")).await.status, 204);
+        assert!(town.list(&followers("b"), 10).await.is_empty() && town.list(&following("a"), 10).await.is_empty());
+    }
+    assert_eq!(town.send(edge(UNFOLLOW, "a", "nobody").customer("a")).await.status, 204);
+    let again = town.follow("a", "b").await;
+    assert_eq!(again.status, 201);
+    assert!(again.body["since"].as_str() >= first["since"].as_str());
+}
+
+#[tokio::test]
+async fn nobody_follows_themselves_or_somebody_who_is_not_there() {
+    let town = Town::open(&["a", "b"], &[]).await;
+    let oneself = town.send(edge(FOLLOW, "a", "a").customer("a")).await;
+    assert_eq!((oneself.status, oneself.code()), (422, Some("follows_self")));
+    let nobody = town.send(edge(FOLLOW, "a", "nobody").customer("a")).await;
+    assert_eq!((nobody.status, nobody.code()), (404, Some("not_found")));
+    // A token outlives its customer.
+    let stranger = town.send(edge(FOLLOW, "gone", "b").customer("gone")).await;
+    assert_eq!((stranger.status, stranger.code()), (404, Some("not_found")));
+    town.follow("a", "b").await;
+    town.leave("a").await;
+    assert_eq!(town.send(edge(FOLLOW, "a", "b").customer("a")).await.status, 404, "an erased customer follows nobody");
+    assert_eq!(each(&town.list(&followers("b"), 10).await, "customer_id"), ["a"], "only the profile is gone here");
+}
+
+#[tokio::test]
+async fn ids_of_any_script_and_with_any_mark_are_told_apart() {
+    let longest = "ß".repeat(64);
+    let ids = ["a#b", "a", "a#", "50%", "a/b", "a b", "Ä", "商品", "FOLLOWS#a", &longest, "#", "$"];
+    let town = Town::open(&ids, &[]).await;
+    for id in &ids[1..] {
+        town.follow(ids[0], id).await;
+        town.follow(id, ids[0]).await;
+        let read = town.ok(edge(FOLLOWS, ids[0], id).customer("x")).await.body;
+        assert_eq!(read["followed_id"], json!(id));
+    }
+    let mut wanted: Vec<&str> = ids[1..].to_vec();
+    wanted.sort_unstable();
+    for (list, member) in [(following(ids[0]), "followed_id"), (followers(ids[0]), "customer_id")] {
+        let mut found = each(&town.list(&list, 3).await, member);
+        found.sort();
+        assert_eq!(found, wanted);
+    }
+    for bad in ["", "\u{0}", "a\u{85}", &"x".repeat(129)] {
+        let answer = town.send(edge(FOLLOW, "a", bad).customer("a")).await;
+        assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{bad:?}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The graph: every kind of edge from a node, and nodes by place.
+
+use key_schema::customer::{self, Customer};
+use key_schema::id::{CustomerId, OrderId, ProductId};
+use key_schema::item::Stored;
+use key_schema::money::{Currency, Money};
+use key_schema::residence;
+use key_schema::review::{self, Review};
+use key_schema::sales::Sale;
+use serde_json::json;
+
+use crate::town::{Town, at, born, each, edges, profile, residents};
+
+fn sale(order: &str, line: u64, product: &str, second: i64, customer: Option<&str>, reversed: bool) -> Stored<Sale> {
+    let sale = Sale {
+        order_id: OrderId::new(order).unwrap(),
+        line,
+        product_id: ProductId::new(product).unwrap(),
+        placed_at: at(second),
+        quantity: 1,
+        total: Money::new(100, Currency::USD),
+        store_id: None,
+        customer_id: customer.map(|id| CustomerId::new(id).unwrap()),
+        reversed,
+    };
+    Stored::new(sale, born(), at(99))
+}
+
+#[tokio::test]
+async fn each_kind_of_edge_leads_where_the_customer_went_and_costs_one_request() {
+    let town = Town::open(&["a", "b"], &["p", "q"]).await;
+    town.put_all([profile("a", Some(("CH", "Zürich/1")))]).await;
+    town.follow("a", "b").await;
+    town.like("a", "p").await;
+    let reviewed = Review {
+        product_id: ProductId::new("q").unwrap(),
+        customer_id: CustomerId::new("a").unwrap(),
+        rating: 4,
+        title: "T".to_owned(),
+        text: "T".to_owned(),
+    };
+    town.store.table.transact(&review::create(&Stored::new(reviewed, born(), at(5))).unwrap()).await.unwrap();
+    town.put_all([sale("o/1", 1, "p", 7, Some("a"), false)]).await;
+    for (kind, wanted) in [
+        ("follows", json!({ "kind": "follows", "target": "b" })),
+        ("likes", json!({ "kind": "likes", "target": "p" })),
+        ("reviewed", json!({ "kind": "reviewed", "target": "q", "at": at(5).to_string(), "rating": 4 })),
+        ("bought", json!({ "kind": "bought", "target": "p", "at": at(7).to_string(), "order_id": "o/1" })),
+        (
+            "lives-in",
+            json!({ "kind": "lives-in", "target": "CH~Z_C3_BCrich_2F1", "at": null, "place": { "country": "CH", "city": "Zürich/1" } }),
+        ),
+    ] {
+        let _ = town.store.table.meter().take();
+        let answer = town.ok(edges("a", kind)).await.body;
+        let cost = town.store.table.meter().take();
+        assert_eq!(cost.iter().map(|cost| cost.requests).sum::<u32>(), 1, "{kind}");
+        let items = answer["items"].as_array().unwrap();
+        assert_eq!(items.len(), 1, "{kind}: {answer}");
+        let mut found = items[0].clone();
+        if wanted.get("at").is_none() {
+            assert!(found["at"].is_string());
+            found.as_object_mut().unwrap().remove("at");
+        }
+        assert_eq!(found, wanted);
+        for nobody in ["b", "nobody", "a#"] {
+            assert_eq!(town.ok(edges(nobody, kind)).await.body["items"], json!([]), "{kind} of {nobody}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_bought_is_listed_newest_first_and_not_what_was_taken_back() {
+    let town = Town::open(&[], &[]).await;
+    town.put_all([
+        sale("o1", 1, "p", 1, Some("a"), false),
+        sale("o2", 1, "p", 5, Some("a"), false),
+        sale("o2", 2, "q", 5, Some("a"), false),
+        sale("o3", 1, "r", 3, Some("a"), true),
+        sale("o4", 1, "s", 4, Some("b"), false),
+        // As the first release wrote it.
+        sale("o5", 1, "t", 6, None, false),
+    ])
+    .await;
+    for limit in [1, 2, 100] {
+        let found = town.list(&edges("a", "bought"), limit).await;
+        assert_eq!(each(&found, "target"), ["q", "p", "p"]);
+        assert_eq!(each(&found, "order_id"), ["o2", "o2", "o1"]);
+    }
+}
+
+#[tokio::test]
+async fn a_kind_must_be_known_and_a_cursor_is_good_for_its_kind_and_node_alone() {
+    let town = Town::open(&["a", "b", "c"], &[]).await;
+    town.follow("a", "b").await;
+    town.follow("a", "c").await;
+    let without =
+        town.send(http_api::sample::Call::new("GET /v1/graph/{node}/edges").path("node", "a").staff("s")).await;
+    assert_eq!((without.status, without.code()), (400, Some("invalid_parameter")));
+    for kind in ["", "loves", "Follows", "lives_in"] {
+        let answer = town.send(edges("a", kind)).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{kind}");
+    }
+    let first = town.ok(edges("a", "follows").query("limit", "1")).await.body;
+    let cursor = first["next_cursor"].as_str().unwrap();
+    assert_eq!(town.ok(edges("a", "follows").query("cursor", cursor)).await.body["items"].as_array().unwrap().len(), 1);
+    for (node, kind) in [("a", "likes"), ("a", "bought"), ("a", "reviewed"), ("a", "lives-in"), ("b", "follows")] {
+        let answer = town.send(edges(node, kind).query("cursor", cursor)).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("cursor_invalid")), "{kind} of {node}");
+    }
+}
+
+#[tokio::test]
+async fn who_moves_is_listed_in_the_new_place_alone() {
+    let town = Town::open(&[], &[]).await;
+    let ann = profile("ann", Some(("DE", "Ulm")));
+    town.store.table.transact(&customer::create(&ann).unwrap()).await.unwrap();
+    let listed = async |path: &str| each(&town.list(&residents(path), 10).await, "id");
+    assert_eq!((listed("DE").await, listed("DE~Ulm").await), (vec!["ann".to_owned()], vec!["ann".to_owned()]));
+    let moves = [
+        (Some(("DE", "Köln")), ["DE", "DE~K_C3_B6ln"].as_slice()),
+        (Some(("FR", "Köln")), &["FR", "FR~K_C3_B6ln"]),
+        (None, &[]),
+        (Some(("DE", "Ulm")), &["DE", "DE~Ulm"]),
+    ];
+    for (version, (place, found)) in (1..).zip(moves) {
+        let place = profile("x", place).data.place;
+        let change = key_schema::change::Change::<Customer>::visible(at(version));
+        let change = residence::settle(change, &ann.id, place.as_ref()).unwrap();
+        let update = customer::update(&ann.id, change, u64::try_from(version).unwrap()).unwrap();
+        assert_eq!(town.store.table.update(&update).await.unwrap().place, place);
+        for path in ["DE", "DE~Ulm", "DE~K_C3_B6ln", "FR", "FR~K_C3_B6ln"] {
+            assert_eq!(listed(path).await.len(), usize::from(found.contains(&path)), "{path}");
+        }
+    }
+    town.leave("ann").await;
+    assert!(listed("DE").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_place_is_a_country_or_a_city_of_one() {
+    let town = Town::open(&[], &[]).await;
+    for bad in ["", "a~b~c", "~a", "a~", "a~~b", "_41", "_2f", "a b", "Ä", "_00", &"x".repeat(129)] {
+        let answer = town.send(residents(bad)).await;
+        assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{bad:?}");
+    }
+    assert_eq!(town.ok(residents("US~unknown")).await.body, json!({ "items": [], "next_cursor": null }));
+}

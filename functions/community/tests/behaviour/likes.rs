@@ -1,0 +1,117 @@
+//! Liking, and how many do.
+
+use http_api::sample::Call;
+use key_schema::id::ProductId;
+use key_schema::product;
+use serde_json::{Value, json};
+
+use crate::town::{LIKE, LIKES, Town, UNLIKE, count_of, each, liked, likers, taste};
+
+#[tokio::test]
+async fn a_like_is_found_from_both_ends_and_counted() {
+    let town = Town::open(&["a", "b"], &["p/1", "p2"]).await;
+    let made = town.like("a", "p/1").await;
+    assert_eq!((made.status, made.header("location")), (201, Some("/v1/customers/a/likes/p%2F1")));
+    let read = town.ok(taste(LIKES, "a", "p/1").customer("a")).await;
+    assert_eq!(read.body, made.body);
+    assert_eq!((&made.body["customer_id"], &made.body["product_id"]), (&json!("a"), &json!("p/1")));
+    for list in [liked("a"), likers("p/1")] {
+        assert_eq!(town.list(&list, 10).await, std::slice::from_ref(&made.body));
+    }
+    assert_eq!((town.count("p/1").await, town.count("p2").await), (1, 0));
+    town.like("b", "p/1").await;
+    assert_eq!(town.count("p/1").await, 2);
+    assert_eq!(town.send(taste(LIKES, "b", "p2").customer("b")).await.status, 404);
+}
+
+#[tokio::test]
+async fn liking_twice_is_liking_once_and_so_is_its_end() {
+    let town = Town::open(&["a"], &["p"]).await;
+    let first = town.like("a", "p").await;
+    for _ in 0..3 {
+        let again = town.like("a", "p").await;
+        assert_eq!((again.status, &again.body), (200, &first.body));
+        assert_eq!(town.count("p").await, 1);
+    }
+    for _ in 0..3 {
+        assert_eq!(town.send(taste(UNLIKE, "a", "p").customer("a")).await.status, 204);
+        assert_eq!(town.count("p").await, 0);
+    }
+    assert_eq!(town.like("a", "p").await.status, 201);
+    assert_eq!(town.count("p").await, 1);
+}
+
+#[tokio::test]
+async fn whether_the_caller_likes_it_is_told_to_the_caller() {
+    let town = Town::open(&["a", "b"], &["p"]).await;
+    town.like("a", "p").await;
+    let seen = async |call: Call| town.ok(call).await.body;
+    let of = |count: u64, liked_by_me: bool| json!({ "count": count, "liked_by_me": liked_by_me });
+    assert_eq!(seen(count_of("p")).await, of(1, false));
+    assert_eq!(seen(count_of("p").customer("a")).await, of(1, true));
+    assert_eq!(seen(count_of("p").customer("b")).await, of(1, false));
+    assert_eq!(seen(count_of("p").staff("a")).await, of(1, true), "staff are people");
+}
+
+#[tokio::test]
+async fn only_what_is_in_the_catalogue_can_be_liked_and_everything_liked_no_more() {
+    let town = Town::open(&["a", "b"], &["p"]).await;
+    town.like("a", "p").await;
+    town.like("b", "p").await;
+    town.retire("p").await;
+    for call in [taste(LIKE, "a", "p"), taste(LIKE, "a", "nothing"), taste(LIKE, "gone", "p")] {
+        let answer = town.send(call.staff("s")).await;
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+    }
+    assert_eq!(town.send(count_of("p")).await.status, 404);
+    assert_eq!(town.send(count_of("nothing")).await.status, 404);
+    assert_eq!(each(&town.list(&liked("a"), 5).await, "product_id"), ["p"], "it stays in the list");
+    assert_eq!(town.send(taste(UNLIKE, "a", "p").customer("a")).await.status, 204);
+    assert!(town.list(&liked("a"), 5).await.is_empty());
+    // It comes back, and so does the count.
+    let id = ProductId::new("p").unwrap();
+    let retired = town.store.table.get(&product::edit(&id).unwrap()).await.unwrap().unwrap();
+    town.store.table.transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();
+    assert_eq!(town.count("p").await, 1);
+}
+
+#[tokio::test]
+async fn a_like_of_a_customer_who_is_not_there_is_none() {
+    let town = Town::open(&["a"], &["p"]).await;
+    town.leave("a").await;
+    assert_eq!(town.send(taste(LIKE, "a", "p").customer("a")).await.status, 404);
+    assert_eq!(town.count("p").await, 0);
+    assert!(town.list(&liked("a"), 5).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_products_page_neither_shows_nor_reads_the_count() {
+    let town = Town::open(&["a"], &["p"]).await;
+    let page = product::page(&ProductId::new("p").unwrap()).unwrap();
+    let before = town.store.table.query(&page).await.unwrap().items;
+    town.like("a", "p").await;
+    assert_eq!(town.store.table.query(&page).await.unwrap().items, before);
+}
+
+#[tokio::test]
+async fn ids_of_any_script_and_with_any_mark_are_told_apart() {
+    let longest = "ß".repeat(64);
+    let ids = ["a#b", "a", "a#", "50%", "a/b", "a b", "Ä", "商品", "LIKE#a", &longest, "#", "$"];
+    let town = Town::open(&ids[..2], &ids).await;
+    for id in &ids {
+        town.like("a#b", id).await;
+        assert_eq!(town.count(id).await, 1);
+        let read = town.ok(taste(LIKES, "a#b", id).customer("a#b")).await.body;
+        assert_eq!(read["product_id"], Value::from(*id));
+    }
+    assert!(town.list(&liked("a"), 5).await.is_empty(), "of another customer");
+    let mut found = each(&town.list(&liked("a#b"), 5).await, "product_id");
+    found.sort();
+    let mut wanted = ids.to_vec();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+    for bad in ["", "\u{0}", "a\u{85}", &"x".repeat(129)] {
+        let answer = town.send(taste(LIKE, "a", bad).customer("a")).await;
+        assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{bad:?}");
+    }
+}

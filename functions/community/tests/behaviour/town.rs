@@ -1,0 +1,219 @@
+//! Customers and products, in a table of their own for each test.
+
+use std::collections::{BTreeMap, HashSet};
+
+use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
+use emulators::table::{Fault, FaultKind};
+use fixture::TestTable;
+use futures::future::try_join_all;
+use http_api::sample::{Answered, Call};
+use http_api::{Routes, Store};
+use key_schema::customer::{self, Customer, Place, Tier};
+use key_schema::id::{Born, CustomerId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Item, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::product::{self, CategoryPath, Copied, Product};
+use serde_json::Value;
+
+pub struct Town {
+    pub test: TestTable,
+    pub store: Store,
+    routes: Routes<Store>,
+}
+
+pub const FOLLOW: &str = "PUT /v1/customers/{id}/following/{other}";
+pub const UNFOLLOW: &str = "DELETE /v1/customers/{id}/following/{other}";
+pub const FOLLOWS: &str = "GET /v1/customers/{id}/following/{other}";
+pub const LIKE: &str = "PUT /v1/customers/{id}/likes/{product}";
+pub const UNLIKE: &str = "DELETE /v1/customers/{id}/likes/{product}";
+pub const LIKES: &str = "GET /v1/customers/{id}/likes/{product}";
+
+/// A request about two customers, by nobody.
+pub fn edge(route: &'static str, id: &str, other: &str) -> Call {
+    Call::new(route).path("id", id).path("other", other)
+}
+
+/// A request about a customer and a product, by nobody.
+pub fn taste(route: &'static str, id: &str, product: &str) -> Call {
+    Call::new(route).path("id", id).path("product", product)
+}
+
+pub fn following(id: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/following").path("id", id).staff("s")
+}
+
+pub fn followers(id: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/followers").path("id", id).staff("s")
+}
+
+pub fn liked(id: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/likes").path("id", id).staff("s")
+}
+
+pub fn likers(product: &str) -> Call {
+    Call::new("GET /v1/products/{id}/likers").path("id", product).staff("s")
+}
+
+pub fn edges(node: &str, kind: &str) -> Call {
+    Call::new("GET /v1/graph/{node}/edges").path("node", node).query("kind", kind).staff("s")
+}
+
+pub fn residents(path: &str) -> Call {
+    Call::new("GET /v1/places/{path}/customers").path("path", path).staff("s")
+}
+
+pub fn count_of(product: &str) -> Call {
+    Call::new("GET /v1/products/{id}/likes").path("id", product)
+}
+
+/// The values of one member of a list's items.
+pub fn each(items: &[Value], member: &str) -> Vec<String> {
+    items.iter().map(|item| item[member].as_str().unwrap().to_owned()).collect()
+}
+
+pub fn at(second: i64) -> Instant {
+    Instant::EPOCH.plus_seconds(1_700_000_000 + second)
+}
+
+pub fn profile(id: &str, place: Option<(&str, &str)>) -> Stored<Customer> {
+    // An address has no room for every id.
+    let email = format!("{:x}@example.com", fastrand::u128(..));
+    let profile = Customer {
+        id: CustomerId::new(id).unwrap(),
+        email: email.parse().unwrap(),
+        username: format!("{:x}", fastrand::u128(..)).parse().unwrap(),
+        tier: Tier::Bronze,
+        place: place.map(|(country, city)| Place { country: country.to_owned(), city: city.to_owned() }),
+        name: "Somebody".to_owned(),
+        addresses: BTreeMap::new(),
+    };
+    Stored::new(profile, born(), at(0))
+}
+
+pub fn born() -> Born {
+    Born::new("born").unwrap()
+}
+
+impl Town {
+    /// With these customers and products.
+    pub async fn open(customers: &[&str], products: &[&str]) -> Self {
+        let test = TestTable::create().await;
+        let town = Self { store: test.store(), test, routes: community::routes() };
+        for id in customers {
+            let create = customer::create(&profile(id, None)).unwrap();
+            town.store.table.transact(&create).await.unwrap();
+        }
+        for id in products {
+            town.sell(id).await;
+        }
+        let _ = town.store.table.meter().take();
+        town
+    }
+
+    async fn sell(&self, id: &str) {
+        let product = Product {
+            id: ProductId::new(id).unwrap(),
+            category_path: CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
+            retired: false,
+            copied: Copied::of_new(5),
+            name: "Ice".to_owned(),
+            brand: "Brand".to_owned(),
+            package_size: None,
+            price: Money::new(100, Currency::USD),
+            summary: None,
+        };
+        let create = product::create(&Stored::new(product, born(), at(0)), 5, &[]).unwrap();
+        self.store.table.transact(&create).await.unwrap();
+    }
+
+    /// Takes a product out of the catalogue.
+    pub async fn retire(&self, id: &str) {
+        let retire = product::retire(&ProductId::new(id).unwrap(), 1, at(1)).unwrap();
+        self.store.table.transact(&retire).await.unwrap();
+    }
+
+    /// Erases a customer's profile alone.
+    pub async fn leave(&self, id: &str) {
+        let id = CustomerId::new(id).unwrap();
+        let profile = self.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
+        self.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+    }
+
+    /// Writes items as they stand, by batches.
+    pub async fn put_all<T: Entity>(&self, items: impl IntoIterator<Item = Stored<T>>) {
+        let items: Vec<Item> = items.into_iter().map(|item| item.to_item().unwrap()).collect();
+        let put = |item: Item| {
+            let put = PutRequest::builder().set_item(Some(item.into())).build().unwrap();
+            WriteRequest::builder().put_request(put).build()
+        };
+        let batches: Vec<Vec<WriteRequest>> =
+            items.chunks(25).map(|items| items.iter().cloned().map(put).collect()).collect();
+        let client = self.test.client();
+        let writes =
+            batches.into_iter().map(|batch| client.batch_write_item().request_items(self.test.name(), batch).send());
+        for answer in try_join_all(writes).await.unwrap() {
+            assert!(answer.unprocessed_items().is_none_or(|left| left.is_empty()));
+        }
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        call.send(&self.routes, &self.store).await
+    }
+
+    /// The same, which must succeed.
+    pub async fn ok(&self, call: Call) -> Answered {
+        let answer = self.send(call).await;
+        assert!((200..300).contains(&answer.status), "{}", answer.body);
+        answer
+    }
+
+    pub async fn follow(&self, id: &str, other: &str) -> Answered {
+        self.ok(edge(FOLLOW, id, other).customer(id)).await
+    }
+
+    pub async fn like(&self, id: &str, product: &str) -> Answered {
+        self.ok(taste(LIKE, id, product).customer(id)).await
+    }
+
+    /// How many like a product, as anybody sees it.
+    pub async fn count(&self, product: &str) -> u64 {
+        self.ok(count_of(product)).await.body["count"].as_u64().unwrap()
+    }
+
+    /// A whole list, read in pages of so many, each of which costs the same number of requests.
+    pub async fn list(&self, call: &Call, limit: usize) -> Vec<Value> {
+        let (mut found, mut cursor, mut requests) = (Vec::new(), None::<String>, HashSet::new());
+        loop {
+            let page = cursor.iter().fold(call.clone(), |call, cursor| call.query("cursor", cursor));
+            let _ = self.store.table.meter().take();
+            let answer = self.ok(page.query("limit", &limit.to_string())).await;
+            requests.insert(self.store.table.meter().take().iter().map(|cost| cost.requests).sum::<u32>());
+            let items = answer.body["items"].as_array().unwrap();
+            assert!(items.len() <= limit);
+            found.extend(items.iter().cloned());
+            match answer.body["next_cursor"].as_str() {
+                Some(next) => {
+                    assert!(items.len() == limit && answer.header("link").is_some());
+                    cursor = Some(next.to_owned());
+                }
+                None => {
+                    assert_eq!(requests.len(), 1, "{requests:?}");
+                    return found;
+                }
+            }
+        }
+    }
+
+    /// Lets things go wrong from now on.
+    pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
+        self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
+    }
+
+    /// How often things went wrong; from now on they do not.
+    pub fn mend(&self) -> u64 {
+        let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
+        self.test.faults().clear();
+        fired
+    }
+}

@@ -1,0 +1,95 @@
+//! The graph of customers: typed edges that are materialized where they belong, and nowhere a second time.
+//!
+//! | kind | leads to | is |
+//! | --- | --- | --- |
+//! | `follows` | a customer | [`crate::follow`], in the customer's partition |
+//! | `likes` | a product | [`crate::like`], in the customer's partition |
+//! | `reviewed` | a product | [`crate::review::by_customer`], an index of the reviews |
+//! | `bought` | a product | [`crate::sales::bought`], an index of the sales rows that the stream derives |
+//! | `lives-in` | a place | the profile itself, which an index has by place ([`crate::residence::of_place`]) |
+//!
+//! So each kind of edge from a node is one request, and an edge cannot disagree with what it says.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::customer::{self, Customer};
+use crate::entity::AnyEntity;
+use crate::id::CustomerId;
+use crate::item::Stored;
+use crate::key::KeyError;
+use crate::pattern::{Consistency, patterns};
+use crate::request::{Get, Query, Range};
+
+/// A kind of edge from a customer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EdgeKind {
+    /// To a customer.
+    Follows,
+    /// To a product.
+    Likes,
+    /// To a product.
+    Reviewed,
+    /// To a product, in an order.
+    Bought,
+    /// To a place.
+    LivesIn,
+}
+
+impl EdgeKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Follows, Self::Likes, Self::Reviewed, Self::Bought, Self::LivesIn];
+
+    /// The name in queries and JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Follows => "follows",
+            Self::Likes => "likes",
+            Self::Reviewed => "reviewed",
+            Self::Bought => "bought",
+            Self::LivesIn => "lives-in",
+        }
+    }
+}
+
+/// The text names no kind of edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be follows, likes, reviewed, bought or lives-in")]
+pub struct UnknownEdgeKind;
+
+impl FromStr for EdgeKind {
+    type Err = UnknownEdgeKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownEdgeKind> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(UnknownEdgeKind)
+    }
+}
+
+impl fmt::Display for EdgeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+patterns! {
+    LIVES_IN = "graph.lives-in": GetItem, "PK = CUSTOMER#<node>, SK = PROFILE" => "the profile, which has the place", Consistency::Eventual, "staff", "Find the place in which a customer lives", ["GET /v1/graph/{node}/edges"];
+    OWN = "graph.own": Query, "PK = CUSTOMER#<id>, SK between FOLLOWS# and LIKE$" => "whom the customer follows, what the customer likes", Consistency::Strong("an edge that is not seen would outlive the customer"), "owner", "Find the edges that go with an erased customer", ["DELETE /v1/customers/{id}"];
+}
+
+/// The profile of who lives somewhere.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn lives_in(node: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
+    Ok(Get::new(&LIVES_IN, customer::key(node)?))
+}
+
+/// The edges in a customer's own partition: follows, then likes.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn own(customer: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
+    let range = Range::Between("FOLLOWS#".into(), "LIKE$".into());
+    Ok(Query::new(&OWN, customer::partition(customer)?, range))
+}

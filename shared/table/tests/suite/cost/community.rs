@@ -1,0 +1,77 @@
+//! Follows, likes, and the graph that comes of them.
+
+use key_schema::change::Change;
+use key_schema::customer::{self, Customer};
+use key_schema::follow::{self, Follow};
+use key_schema::like::{self, Like};
+use key_schema::{graph, residence, sales};
+
+use super::Bench;
+use crate::data::{self, at, customer_id, product_id};
+
+fn follows(follower: u8, followed: u8) -> Follow {
+    Follow { customer_id: customer_id(follower), followed_id: customer_id(followed) }
+}
+
+fn likes(customer: u8, product: u8) -> Like {
+    Like { customer_id: customer_id(customer), product_id: product_id(product) }
+}
+
+pub async fn measure(bench: &mut Bench) {
+    let id = customer_id(1);
+    bench.get("one customer", follow::prepare(&customer_id(2)).unwrap()).await;
+    for number in 2..=24 {
+        for edge in [follows(1, number), follows(number, 1)] {
+            let measured = number == 2 && edge.customer_id == id;
+            let put = follow::put(&data::stored(edge, number)).unwrap();
+            if measured {
+                bench.transact("one edge", put).await;
+            } else {
+                bench.table.transact(&put).await.unwrap();
+            }
+        }
+        let _ = bench.table.meter().take();
+    }
+    bench.get("one edge", follow::get(&id, &customer_id(2)).unwrap()).await;
+    bench.query("a page of 20", 20, follow::following(&id).unwrap().limit(20)).await;
+    bench.query("a page of 20", 20, follow::followers(&id).unwrap().limit(20)).await;
+    bench.write("one edge", follow::remove(&id, &customer_id(2)).unwrap()).await;
+
+    bench.get("one product", like::prepare(&product_id(1)).unwrap()).await;
+    for number in 2..=24 {
+        for like in [likes(1, number), likes(number, 1)] {
+            let measured = number == 24 && like.customer_id == id;
+            let put = like::put(&data::stored(like, number)).unwrap();
+            if measured {
+                bench.transact("one like", put).await;
+            } else {
+                bench.table.transact(&put).await.unwrap();
+            }
+        }
+        let _ = bench.table.meter().take();
+    }
+    bench.get("one like", like::get(&id, &product_id(2)).unwrap()).await;
+    bench.query("a page of 20", 20, like::of_customer(&id).unwrap().limit(20)).await;
+    let parts = like::COUNTERS
+        .all()
+        .filter(|part| (2..=24).any(|number| like::COUNTERS.of(customer_id(number).as_str()) == *part));
+    let parts = parts.count();
+    bench.query("one product's", parts + 1, like::of_product(&product_id(1)).unwrap()).await;
+    bench.query("a page of 20", 20, like::likers(&product_id(1)).unwrap().limit(20)).await;
+    bench.transact("one like", like::remove(&id, &product_id(2), at(500)).unwrap()).await;
+
+    bench.get("one customer", graph::lives_in(&id).unwrap()).await;
+    bench.query("22 follows, 22 likes", 44, graph::own(&id).unwrap()).await;
+    bench.query("a page of 20", 20, sales::bought(&id).unwrap().limit(20)).await;
+    bench.query("a page of 20", 20, residence::of_place(&"US".parse().unwrap()).unwrap().limit(20)).await;
+    let profile = bench.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let mut place = profile.place.clone().unwrap();
+    place.city = "Shelbyville".to_owned();
+    let moved = residence::settle(Change::<Customer>::visible(at(501)), &id, Some(&place)).unwrap();
+    bench.update("the place: the index entry moves", customer::update(&id, moved, profile.meta.version).unwrap()).await;
+    let products: Vec<_> = (3..=12).map(product_id).collect();
+    bench.transact("10 likes", like::erase(&id, &products, at(502)).unwrap()).await;
+    let others: Vec<_> = (3..=12).map(customer_id).collect();
+    bench.batch_write("10 edges", follow::erase(others.iter().map(|other| (&id, other))).unwrap()).await;
+}
