@@ -14,6 +14,8 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
         "Wallet" => wallet::run().await,
         "Community" => community::run().await,
         "Insights" => insights::run().await,
+        "Support" => support::run().await,
+        "Settings" => settings::run().await,
         "Search" => search::run().await,
         "Notifier" => notifier::run().await,
         "Fulfilment" => fulfilment::run().await,

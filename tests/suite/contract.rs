@@ -17,6 +17,8 @@ fn keys_of_functions() -> BTreeMap<String, &'static str> {
         ("Wallet", wallet::routes().keys().collect()),
         ("Community", community::routes().keys().collect()),
         ("Insights", insights::routes().keys().collect()),
+        ("Support", ::support::routes().keys().collect()),
+        ("Settings", settings::routes().keys().collect()),
         ("Search", search::routes().keys().collect()),
     ];
     let mut all = BTreeMap::new();
@@ -192,7 +194,7 @@ fn every_body_has_an_example_and_every_example_keeps_its_schema() {
 
 #[test]
 fn the_bounds_that_the_code_names_are_the_described_ones() {
-    use key_schema::{cart, cursor, customer, graph, id, order, product, wallet};
+    use key_schema::{cart, cursor, customer, graph, id, order, product, question, wallet};
 
     let schema =
         |pointer: &str| api().0["components"]["schemas"].pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
@@ -201,6 +203,7 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
     let tiers: Vec<&str> = customer::Tier::ALL.iter().map(|tier| tier.as_str()).collect();
     let edges: Vec<&str> = graph::EdgeKind::ALL.iter().map(|kind| kind.as_str()).collect();
     let kinds: Vec<&str> = wallet::EntryKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let states: Vec<&str> = question::QuestionStatus::ALL.iter().map(|status| status.as_str()).collect();
     for (described, named) in [
         (&limit["maximum"], json!(http_api::MAX_LIMIT)),
         (&limit["default"], json!(http_api::DEFAULT_LIMIT)),
@@ -221,6 +224,10 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/Balance/properties/amount/maximum"), json!(wallet::MAX_BALANCE)),
         (schema("/EntryKind/enum"), json!(kinds)),
         (schema("/EdgeKind/enum"), json!(edges)),
+        (schema("/QuestionStatus/enum"), json!(states)),
+        (schema("/Question/properties/answer_count/maximum"), json!(question::MAX_ANSWERS)),
+        (schema("/AnsweredQuestion/properties/answers/maxItems"), json!(question::MAX_ANSWERS)),
+        (schema("/SupportOverview/properties/questions/maxItems"), json!(question::SUPPORT_QUESTIONS)),
     ] {
         assert_eq!(*described, named);
     }

@@ -346,7 +346,7 @@ fn decode(segment: &str) -> String {
 }
 
 /// The families of routes, by the beginnings of their paths; a route belongs to the longest that fits.
-const FAMILIES: [&str; 38] = [
+const FAMILIES: [&str; 42] = [
     "/v1/audit",
     "/v1/categories",
     "/v1/customers",
@@ -358,9 +358,11 @@ const FAMILIES: [&str; 38] = [
     "/v1/customers/{id}/likes",
     "/v1/customers/{id}/orders",
     "/v1/customers/{id}/overview",
+    "/v1/customers/{id}/questions",
     "/v1/customers/{id}/reviews",
     "/v1/customers/{id}/sessions",
     "/v1/customers/{id}/shipments",
+    "/v1/customers/{id}/support",
     "/v1/customers/{id}/wallet",
     "/v1/graph",
     "/v1/invoices",
@@ -379,10 +381,13 @@ const FAMILIES: [&str; 38] = [
     "/v1/products/{id}/likes",
     "/v1/products/{id}/sales",
     "/v1/products/{id}/stock",
+    "/v1/questions",
+    "/v1/reviews",
     "/v1/sales",
     "/v1/search/orders",
     "/v1/search/products",
     "/v1/sessions",
+    "/v1/settings",
     "/v1/stores",
     "/v1/transfers",
 ];

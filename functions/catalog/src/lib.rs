@@ -9,6 +9,7 @@ mod content;
 mod import;
 mod memberships;
 mod products;
+mod recent;
 mod reviews;
 mod stock;
 mod tree;
@@ -38,6 +39,7 @@ pub fn routes() -> Routes<Store> {
         .on("PUT /v1/products/{id}/reviews/{customer}", |store, request| Box::pin(reviews::put(store, request)))
         .on("DELETE /v1/products/{id}/reviews/{customer}", |store, request| Box::pin(reviews::delete(store, request)))
         .on("GET /v1/customers/{id}/reviews", |store, request| Box::pin(reviews::of_customer(store, request)))
+        .on("GET /v1/reviews/recent", |store, request| Box::pin(recent::list(store, request)))
         .on("PUT /v1/categories/{path}", |store, request| Box::pin(categories::put(store, request)))
         .on("GET /v1/categories/{path}", |store, request| Box::pin(categories::read(store, request)))
         .on("GET /v1/categories/{path}/products", |store, request| Box::pin(categories::products(store, request)))

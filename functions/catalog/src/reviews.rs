@@ -14,6 +14,7 @@ use key_schema::review::{self, Part, Review};
 use table::TransactError;
 
 use crate::products::no_such_product;
+use crate::recent;
 use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
 
 /// Limits in bytes of UTF-8. A page of a hundred reviews stays within the 1 MB that one Query reads.
@@ -106,6 +107,7 @@ async fn create(store: &Store, review: Review) -> Result<Response, Problem> {
     let at = Instant::now();
     let review = Stored::new(review, store.born(at)?, at);
     let location = review_location(&review.product_id, &review.customer_id);
+    recent::note_month(store, at).await?;
     match store.table.transact(&review::create(&review)?).await {
         Ok(()) => Ok(Response::created(location, &ReviewView::from(&review)).etag(review.meta.version)),
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Product) => {
@@ -122,6 +124,8 @@ async fn create(store: &Store, review: Review) -> Result<Response, Problem> {
 async fn change(store: &Store, wanted: Review, version: u64) -> Result<Response, Problem> {
     let mut review = at_version(store, &wanted.product_id, &wanted.customer_id, version).await?;
     let at = Instant::now();
+    // One that a former release has written enters the list of all reviews with its first change.
+    recent::note_month(store, review.meta.created_at).await?;
     let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
     store.table.transact(&change).await.map_err(overtaken)?;
     review.data = wanted;

@@ -7,6 +7,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
 use key_schema::product::{self, CategoryPath, Product, ProductContent, ProductSales, ReviewStats};
+use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
 use serde::Serialize;
 
@@ -278,6 +279,21 @@ impl<'a> From<&'a review::Listed> for ReviewView<'a> {
             version: listed.version,
             created_at: listed.created_at,
             updated_at: listed.updated_at,
+        }
+    }
+}
+
+impl<'a> From<&'a Stored<RecentReview>> for ReviewView<'a> {
+    fn from(recent: &'a Stored<RecentReview>) -> Self {
+        Self {
+            product_id: &recent.product_id,
+            customer_id: &recent.customer_id,
+            rating: recent.rating,
+            title: &recent.title,
+            text: &recent.text,
+            version: recent.meta.version,
+            created_at: recent.meta.created_at,
+            updated_at: recent.meta.updated_at,
         }
     }
 }

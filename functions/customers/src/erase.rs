@@ -4,7 +4,8 @@ use http_api::{Problem, Request, Response, Store};
 use key_schema::customer;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
-use key_schema::{cart, session};
+use key_schema::request::BatchWrite;
+use key_schema::{cart, question, session};
 use table::{TransactError, WriteError};
 
 use crate::profile::{no_customer, refused};
@@ -14,11 +15,16 @@ use crate::{edges, owner};
 const PAGE: usize = 100;
 /// Pages of sessions that one request ends. Who has more than 5,000 is asked to try again, which goes on where this stopped.
 const MAX_PAGES: usize = 50;
+/// Questions that are erased with one page of the list.
+const QUESTIONS: usize = 25;
+/// Pages of questions that one request erases: each question takes a look for its answers, and the function's time is short. Who has asked more than 500 is
+/// asked to try again, too.
+const MAX_QUESTION_PAGES: usize = 20;
 
 /// DELETE /v1/customers/{id}
 ///
-/// Sessions, cart, follows and likes go first and the profile last: while there is a profile, a request that broke off can be repeated, and each
-/// step done twice does no harm. Profile and claims go together, so that both names are free as soon as the profile is gone. What was followed or
+/// Sessions, questions, cart, follows and likes go first and the profile last: while there is a profile, a request that broke off can be repeated, and
+/// each step done twice does no harm. Profile and claims go together, so that both names are free as soon as the profile is gone. What was asked, followed or
 /// liked between the two goes after the profile, without which nothing of it can be written; a request that broke off there is repeated,
 /// too, though the answer is 404 then. Orders stay, because the books need them.
 pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
@@ -32,6 +38,7 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
         return Err(Problem::version_mismatch());
     }
     end_sessions(store, owner.customer()).await?;
+    erase_questions(store, owner.customer()).await?;
     store.table.write(&cart::discard(owner.customer())?).await.map_err(|error| match error {
         WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
         WriteError::Table(error) => error.into(),
@@ -43,6 +50,7 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
     edges::erase(store, owner.customer()).await?;
+    erase_questions(store, owner.customer()).await?;
     Ok(Response::no_content())
 }
 
@@ -62,4 +70,34 @@ async fn end_sessions(store: &Store, customer: &CustomerId) -> Result<(), Proble
         }
     }
     Err(Problem::throttled("more sessions than one request ends"))
+}
+
+/// Erases the questions with their answers, a copy after all that it leads to (see [`question`]).
+async fn erase_questions(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
+    for _ in 0..MAX_QUESTION_PAGES {
+        // Always from the beginning: what was erased is not there any more.
+        let page = store.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
+        let copies = || page.items.iter().map(|copy| &copy.data);
+        remove(store, &question::erase(copies().map(|copy| &copy.id))?).await?;
+        // Whatever the copy counts: another answer may have come before the question went.
+        for copy in copies() {
+            let answers = store.table.query(&question::answers(&copy.id)?).await?;
+            remove(store, &question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;
+        }
+        remove(store, &question::erase_copies(copies())?).await?;
+        if page.next.is_none() {
+            return Ok(());
+        }
+    }
+    Err(Problem::throttled("more questions than one request erases"))
+}
+
+async fn remove(store: &Store, items: &BatchWrite) -> Result<(), Problem> {
+    if items.writes().is_empty() {
+        return Ok(());
+    }
+    match store.table.batch_write(items).await?.len() {
+        0 => Ok(()),
+        left => Err(Problem::throttled(format!("{left} items could not be removed"))),
+    }
 }

@@ -1,10 +1,9 @@
 //! Finding customers, for staff.
 
+use http_api::view::CustomerView;
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::customer::{self, Tier};
 use key_schema::text::Email;
-
-use crate::view::CustomerView;
 
 /// GET /v1/customers?email= or ?tier=
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {

@@ -6,6 +6,7 @@ use http_api::body::Invalid;
 use http_api::json::Value;
 use http_api::read::{parsed, text};
 use http_api::url::location;
+use http_api::view::CustomerView;
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::customer::{self, Customer, Part, Place, Tier};
 use key_schema::entity::AnyEntity;
@@ -16,7 +17,7 @@ use key_schema::order::Summary;
 use table::{Refusal, TransactError};
 
 use crate::owner;
-use crate::view::{CustomerView, OverviewView};
+use crate::view::OverviewView;
 
 /// POST /v1/customers
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {

@@ -130,7 +130,11 @@ fn the_real_template_has_its_functions_with_resolved_settings() {
     let streams = ["StreamSearch", "StreamEvents", "Notifier", "Fulfilment", "Janitor"];
     assert_eq!(
         ids,
-        [&["Customers", "Catalog", "Orders", "Wallet", "Community", "Search", "Insights"][..], &streams].concat()
+        [
+            &["Customers", "Catalog", "Orders", "Wallet", "Community", "Search", "Insights", "Support", "Settings"][..],
+            &streams,
+        ]
+        .concat()
     );
     let customers = template.function("Customers").unwrap();
     assert_eq!(customers.crate_name(), "customers");
@@ -179,7 +183,9 @@ fn only_reading_the_shop_window_is_public() {
         "GET /v1/products/{id}/content",
         "GET /v1/products/{id}/reviews",
         "GET /v1/products/{id}/reviews/{customer}",
+        "GET /v1/reviews/recent",
         "GET /v1/search/products",
+        "GET /v1/settings",
     ];
     assert_eq!(public, expected.iter().map(|&key| key.to_owned()).collect());
     assert!(template.routes.len() >= 47, "{} routes", template.routes.len());

@@ -95,6 +95,8 @@ codes! {
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
     /// A product would be in more further categories than it may.
     TooManyCategories = "too_many_categories", UNPROCESSABLE_ENTITY, "Too many categories";
+    /// The question has as many answers as one may have.
+    TooManyAnswers = "too_many_answers", UNPROCESSABLE_ENTITY, "Too many answers";
     /// A line names a product that does not exist.
     UnknownProduct = "unknown_product", UNPROCESSABLE_ENTITY, "Unknown product";
     /// A customer would follow themselves.

@@ -18,8 +18,16 @@ impl Request<'_> {
     /// # Errors
     /// 415 `unsupported_media_type`, 413 `body_too_large`, 400 `malformed_json`, 422 `invalid_body`.
     pub fn object(&self) -> Result<Object<'_>, Problem> {
+        Object::parse(self.json_text()?)
+    }
+
+    /// The text of a body that [`Request::object`] takes, for what is kept as the client wrote it.
+    ///
+    /// # Errors
+    /// As [`Request::object`], but for what only reading it can tell.
+    pub fn json_text(&self) -> Result<&str, Problem> {
         self.expect_type(JSON)?;
-        Object::parse(self.content(BODY_LIMIT)?)
+        self.content(BODY_LIMIT)
     }
 
     /// The lines of a newline-delimited JSON body of at most `limit` bytes, with their numbers from 1; blank lines

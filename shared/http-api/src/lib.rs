@@ -43,8 +43,11 @@ mod response;
 mod routes;
 pub mod sample;
 #[cfg(feature = "table")]
+mod settings;
+#[cfg(feature = "table")]
 mod store;
 pub mod url;
+pub mod view;
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant, SystemTime};
@@ -65,6 +68,8 @@ pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::request::Request;
 pub use crate::response::Response;
 pub use crate::routes::{Answer, Handler, Routes};
+#[cfg(feature = "table")]
+pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 #[cfg(feature = "table")]
 pub use crate::store::{Store, StoreError};
 pub use lambda_runtime::Error;

@@ -183,7 +183,7 @@ impl Entity for Customer {
 }
 
 /// Sort key of the profile in the customer's partition.
-const PROFILE: &str = "PROFILE";
+pub(crate) const PROFILE: &str = "PROFILE";
 
 /// The partition that all of a customer's own things share.
 pub(crate) fn partition(id: &CustomerId) -> Result<PartitionKey, KeyError> {

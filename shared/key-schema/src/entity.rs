@@ -16,9 +16,12 @@ use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, 
 use crate::picking::{PickingStations, WaitingJob};
 use crate::place::{PlaceSales, SalePlace, Store};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
+use crate::question::{Answer, CustomerQuestion, Question};
 use crate::review::Review;
+use crate::review::recent::{RecentReview, ReviewMonth};
 use crate::sales::Sale;
 use crate::session::Session;
+use crate::settings::Settings;
 use crate::wallet::{Wallet, WalletEntry};
 
 macro_rules! entities {
@@ -66,9 +69,9 @@ macro_rules! entities {
 }
 
 entities! {
-    Cart CategoryAbout CategoryNode Customer CustomerOrder EmailClaim Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount
-    Mail Mark
+    Answer Cart CategoryAbout CategoryNode Customer CustomerOrder CustomerQuestion EmailClaim Expiration Follow IdempotencyRecord Invoice
+    InvoiceCounter Like LikeCount Mail Mark
     Membership Order OrderLine OrderLog OrderStatusEvent PickingStations PlaceSales Product ProductCategories ProductContent ProductSales
-    ReferenceClaim Review ReviewStats Sale SalePlace Session Stock Store UsernameClaim WaitingJob Wallet
+    Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock Store UsernameClaim WaitingJob Wallet
     WalletEntry
 }

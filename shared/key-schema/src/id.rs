@@ -137,6 +137,10 @@ ids! {
     LogId
     /// A movement of money: a wallet's entry, and a transfer with both its entries.
     EntryId
+    /// A customer's question.
+    QuestionId
+    /// An answer to a question.
+    AnswerId
     /// The name of one of a customer's addresses, "home".
     AddressName
     /// A client's own number for an order, unique over all orders.

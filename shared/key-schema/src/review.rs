@@ -1,4 +1,6 @@
-//! Reviews: one a customer and product; by product newest or best first, and by customer.
+//! Reviews: one a customer and product; by product newest or best first, by customer, and the newest of all ([`recent`]).
+
+pub mod recent;
 
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
@@ -145,12 +147,14 @@ pub enum Part {
     Product,
     /// The statistics, which no condition guards.
     Stats,
+    /// The entry in the list of all reviews, which no condition guards.
+    Recent,
 }
 
 patterns! {
-    CREATE = "reviews.create": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; SK = PRODUCT (check)" => "does not exist; the product is in the catalogue; ADD to the statistics", Consistency::Write, "owner", "Write a review and count it", ["PUT /v1/products/{id}/reviews/{customer}"];
-    CHANGE = "reviews.change": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Change a review and its count", ["PUT /v1/products/{id}/reviews/{customer}"];
-    DELETE = "reviews.delete": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Remove a review and its count", ["DELETE /v1/products/{id}/reviews/{customer}"];
+    CREATE = "reviews.create": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; SK = PRODUCT (check); PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>" => "does not exist; the product is in the catalogue; ADD to the statistics", Consistency::Write, "owner", "Write a review and count it", ["PUT /v1/products/{id}/reviews/{customer}"];
+    CHANGE = "reviews.change": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Change a review and its count", ["PUT /v1/products/{id}/reviews/{customer}"];
+    DELETE = "reviews.delete": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Remove a review and its count", ["DELETE /v1/products/{id}/reviews/{customer}"];
     GET = "reviews.get": GetItem, "PK = PRODUCT#<product>, SK = REVIEW#<customer>" => "the review", Consistency::Eventual, "any", "Read one review", ["GET /v1/products/{id}/reviews/{customer}"];
     EDIT = "reviews.edit": GetItem, "PK = PRODUCT#<product>, SK = REVIEW#<customer>" => "the review", Consistency::Strong("the statistics move by the difference to the stored rating"), "owner", "Read a review before changing it", ["PUT /v1/products/{id}/reviews/{customer}", "DELETE /v1/products/{id}/reviews/{customer}"];
     STATS = "reviews.stats": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and PRODUCT#STATS" => "the product, which may be retired; count and sum", Consistency::Eventual, "any", "Read a product's average and count", ["GET /v1/products/{id}/reviews"];
@@ -182,7 +186,8 @@ pub fn create(review: &Stored<Review>) -> Result<Transaction<Part>, EncodeError>
     Ok(Transaction::new(&CREATE)
         .action(Part::Review, Guarded::put(review, Condition::NotExists)?)
         .action(Part::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
-        .action(Part::Stats, count(product, 1, signed(review.rating), &review.meta.born, at)?))
+        .action(Part::Stats, count(product, 1, signed(review.rating), &review.meta.born, at)?)
+        .action(Part::Recent, recent::enter(review)?))
 }
 
 /// Changes the review that was read.
@@ -205,9 +210,13 @@ pub fn change(
     let change = Change::<Review>::visible(at).title(title)?.text(text)?.enter(&place)?;
     let update = Guarded::update(key(&old.product_id, &old.customer_id)?, change, Condition::version(old.meta.version));
     let difference = signed(rating) - signed(old.rating);
+    let mut changed = old.clone();
+    changed.meta = Meta { version: old.meta.version + 1, rev: old.meta.rev + 1, updated_at: at, ..changed.meta };
+    (changed.data.rating, changed.data.title, changed.data.text) = (rating, title.clone(), text.clone());
     Ok(Transaction::new(&CHANGE)
         .action(Part::Review, update)
-        .action(Part::Stats, count(&old.product_id, 0, difference, &old.meta.born, at)?))
+        .action(Part::Stats, count(&old.product_id, 0, difference, &old.meta.born, at)?)
+        .action(Part::Recent, recent::enter(&changed)?))
 }
 
 /// Removes the review that was read.
@@ -218,7 +227,8 @@ pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<Part>, En
     let delete = Guarded::delete(key(&old.product_id, &old.customer_id)?, Condition::version(old.meta.version));
     Ok(Transaction::new(&DELETE)
         .action(Part::Review, delete)
-        .action(Part::Stats, count(&old.product_id, -1, -signed(old.rating), &old.meta.born, at)?))
+        .action(Part::Stats, count(&old.product_id, -1, -signed(old.rating), &old.meta.born, at)?)
+        .action(Part::Recent, recent::remove(old)?))
 }
 
 /// Reads one review.

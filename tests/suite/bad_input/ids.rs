@@ -132,6 +132,13 @@ async fn live(system: &System, id: &str, n: usize) {
     let session = session.send(system).await.expect(201).body;
     assert!(is_listed(system, &path(&["customers", id, "sessions"]), "device", id).await);
 
+    let question = json!({ "subject": "S", "text": id });
+    let asked = Call::new("POST", &path(&["customers", id, "questions"])).customer(id).json(&question);
+    let asked = asked.send(system).await.expect(201).headers["location"].clone();
+    assert!(is_listed(system, &path(&["customers", id, "questions"]), "customer_id", id).await);
+    assert_eq!(read(system, &path(&["customers", id, "support"])).await["questions"][0]["text"], id);
+    assert_eq!(read(system, &asked).await["customer_id"], id);
+
     let mut body = order_body(id, &[(id, 3)]);
     body["reference"] = json!(id);
     body["store_id"] = json!(id);
@@ -183,6 +190,7 @@ async fn live(system: &System, id: &str, n: usize) {
     Call::new("DELETE", &ended).customer(id).send(system).await.expect(204);
     assert_eq!(read(system, &own).await["addresses"], json!({}));
     delete(system, &own).await;
+    staff(&asked).send(system).await.expect(404);
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub struct World {
     order: String,
     invoice: String,
     session: String,
+    question: String,
 }
 
 /// A good request of staff, in parts that can be spoilt one by one.
@@ -121,6 +122,8 @@ impl World {
             like("bad-ann", "bad-1"),
             like("bad-ann", "bad-2"),
             like("bad-bob", "bad-1"),
+            new(put("/v1/settings".to_owned(), settings())),
+            post(own(&["questions"]), question()),
             paid_in("1"),
             paid_in("2"),
             sold("330"),
@@ -141,9 +144,11 @@ impl World {
             put_item(system, &serde_json::to_value(expired.stored().unwrap().to_item().unwrap()).unwrap()).await;
         }
         let session = post(own(&["sessions"]), json!({ "device": "two" })).send(system).await.expect(201);
+        let question = post(own(&["questions"]), question()).send(system).await.expect(201);
+        let question = question.body["id"].as_str().unwrap().to_owned();
         let invoice = Call::new("POST", &path(&["orders", &order, "invoice"])).staff().send(system).await.expect(201);
         let invoice = invoice.body["number"].to_string();
-        Self { order, invoice, session: session.body["id"].as_str().unwrap().to_owned() }
+        Self { order, invoice, session: session.body["id"].as_str().unwrap().to_owned(), question }
     }
 
     /// A good request for an operation, in what its thing is now.
@@ -158,6 +163,7 @@ impl World {
                 ("orders", "id") => &self.order,
                 ("invoices", "number") => &self.invoice,
                 ("sessions", "id") => &self.session,
+                ("questions", "id") => &self.question,
                 ("stores", "id") => "bad-shop",
                 ("sales", "country") => "US",
                 (_, "name") => "home",
@@ -170,6 +176,7 @@ impl World {
         let query: &[(&str, &str)] = match id {
             "findCustomers" => &[("tier", "bronze")],
             "listOrders" => &[("status", "pending")],
+            "listQuestions" => &[("status", "open")],
             "listExpirations" => &[("day", "2017-03-06")],
             "listPlaceSales" => &[("month", "2017-01")],
             "listEdges" => &[("kind", "follows")],
@@ -203,6 +210,14 @@ impl World {
 
 fn address() -> Json {
     json!({ "street": "Münsterplatz 1", "city": "Ulm", "postal_code": "89073", "region": "BW", "country": "DE" })
+}
+
+fn question() -> Json {
+    json!({ "subject": "Ice", "text": "Does it melt?" })
+}
+
+fn settings() -> Json {
+    json!({ "values": { "banner": "Ice" }, "private": { "partner": "acme" } })
 }
 
 fn shop() -> Json {
@@ -248,6 +263,9 @@ fn body(operation: &str) -> Json {
             json!({ "from": "bad-ann", "to": "bad-bob", "amount": { "amount": 100, "currency": "USD" }, "note": "N" })
         }
         "putStore" => shop(),
+        "askQuestion" => question(),
+        "answerQuestion" => json!({ "text": "Above 0 °C." }),
+        "putSettings" => settings(),
         "addLogLine" => json!({ "text": "The customer called." }),
         other => panic!("{other} has a body that nobody thought of"),
     }

@@ -27,6 +27,7 @@ const PUBLIC: &[&str] = &[
     "GET /v1/products/{id}/content",
     "GET /v1/products/{id}/reviews",
     "GET /v1/products/{id}/reviews/{customer}",
+    "GET /v1/reviews/recent",
     "GET /v1/categories/{path}",
     "GET /v1/categories/{path}/products",
     "GET /v1/categories/{path}/children",
@@ -86,7 +87,7 @@ async fn what_belongs_to_a_customer_is_for_that_customer_and_staff() {
 #[tokio::test]
 async fn anybody_reads_and_what_is_missing_is_not_found() {
     let shop = Shop::open().await;
-    for route in PUBLIC {
+    for route in PUBLIC.iter().filter(|route| route.contains('{')) {
         let missing = shop.send(call(route)).await;
         assert_eq!((missing.status, missing.code()), (404, Some("not_found")), "{route}");
     }

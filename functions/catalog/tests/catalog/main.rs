@@ -10,6 +10,7 @@ mod import;
 mod import_faults;
 mod memberships;
 mod products;
+mod recent;
 mod registry;
 mod reviews;
 mod shop;

@@ -50,6 +50,7 @@ fn calls() -> Vec<(&'static str, Call)> {
         call("GET /v1/products/{id}/reviews"),
         best(call("GET /v1/products/{id}/reviews")),
         call("GET /v1/customers/{id}/reviews"),
+        call("GET /v1/reviews/recent"),
         at(call("DELETE /v1/products/{id}/reviews/{customer}"), "\"2\""),
         absent(with_body(call("PUT /v1/categories/{path}"), json!({}))),
         at(with_body(call("PUT /v1/categories/{path}"), json!({})), "\"1\""),

@@ -1,9 +1,11 @@
 //! A catalogue of its own for each test.
 
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
 use http_api::{Routes, Store};
+use key_schema::item::{Entity, Item};
 use serde_json::{Value, json};
 
 pub struct Shop {
@@ -39,6 +41,24 @@ impl Shop {
     /// What anybody sees of a product.
     pub async fn product(&self, id: &str) -> Answered {
         self.send(Call::new("GET /v1/products/{id}").path("id", id)).await
+    }
+
+    /// Writes items, past every rule.
+    pub async fn put_all(&self, items: Vec<Item>) {
+        for some in items.chunks(25) {
+            let put = |item: &Item| PutRequest::builder().set_item(Some(item.clone().into())).build().unwrap();
+            let writes = some.iter().map(|item| WriteRequest::builder().put_request(put(item)).build()).collect();
+            let request = self.test.client().batch_write_item().request_items(self.test.name(), writes);
+            let left = request.send().await.unwrap().unprocessed_items.unwrap_or_default();
+            assert!(left.is_empty(), "{left:?}");
+        }
+    }
+
+    /// Removes an item, past every rule.
+    pub async fn take_away(&self, entity: &impl Entity) {
+        let (key, text) = (entity.key().unwrap(), AttributeValue::S);
+        let delete = self.test.client().delete_item().table_name(self.test.name());
+        delete.key("PK", text(key.pk.into_string())).key("SK", text(key.sk.into_string())).send().await.unwrap();
     }
 
     /// Lets things go wrong from now on.

@@ -1,7 +1,10 @@
 //! DELETE of a customer.
 
 use http_api::sample::{Answered, Call};
-use key_schema::id::{CustomerId, ProductId};
+use key_schema::id::{AnswerId, Born, CustomerId, ProductId, QuestionId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::question::{self, Answer, Question, QuestionStatus};
 use key_schema::{customer, follow, graph, like, order};
 use serde_json::{Value, json};
 
@@ -48,6 +51,124 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
     assert_eq!(list.body["items"], json!([]));
 
     assert_eq!(erase(&shop, 1).await.status, 404);
+}
+
+/// Asks a question straight into the table, answered so many times.
+async fn ask(shop: &Shop, customer: &str, second: i64, answers: u8) -> Stored<Question> {
+    let at = Instant::EPOCH.plus_seconds(1_700_000_000 + second);
+    let question = ask_of(customer, at);
+    shop.store.table.transact(&question::ask(&question, None).unwrap()).await.unwrap();
+    for n in 0..answers {
+        let (id, text) = (AnswerId::generate(at, [n; 10]), "Above 0 °C.".to_owned());
+        let (question_id, by) = (question.id.clone(), CustomerId::new("s").unwrap());
+        let answer = Stored::new(Answer { id, question_id, by, text }, Born::generate(at, [n; 10]), at);
+        shop.store.table.transact(&question::answer(&question, &answer, None).unwrap()).await.unwrap();
+    }
+    question
+}
+
+/// How many items there are of a question, its answers and its copy.
+async fn left(shop: &Shop, question: &Stored<Question>) -> usize {
+    let whole = shop.store.table.query(&question::get(&question.id).unwrap()).await.unwrap().items.len();
+    let copies = shop.store.table.query(&question::of_customer(&question.customer_id).unwrap()).await.unwrap().items;
+    whole + copies.iter().filter(|copy| copy.id == question.id).count()
+}
+
+#[tokio::test]
+async fn erasure_takes_the_questions_with_their_answers_and_nobody_elses() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.customer("anna").await;
+    let mut asked = Vec::new();
+    // More than one page of them, one with as many answers as a batch has room for, and more.
+    for second in 0..60 {
+        asked.push(ask(&shop, "ann", second, if second == 7 { 30 } else { u8::try_from(second % 2).unwrap() }).await);
+    }
+    let hers = ask(&shop, "anna", 0, 2).await;
+    assert_eq!((left(&shop, &asked[7]).await, left(&shop, &hers).await), (32, 4));
+    assert_eq!(erase(&shop, 1).await.status, 204);
+    for question in &asked {
+        assert_eq!(left(&shop, question).await, 0);
+    }
+    assert_eq!(left(&shop, &hers).await, 4);
+    // Nor do they wait for an answer.
+    let open = shop.store.table.query(&question::open().unwrap()).await.unwrap().items;
+    assert_eq!(open.len(), 0);
+    // Whoever comes later under the same id has none.
+    shop.customer("ann").await;
+    let support = shop.store.table.query(&question::support(&asked[0].customer_id).unwrap()).await.unwrap();
+    assert_eq!(support.items.len(), 1);
+}
+
+/// Each way in which an attempt can have stopped: the questions gone, some answers too, the answers gone but not the copies.
+#[tokio::test]
+async fn an_erasure_that_broke_off_is_finished_by_the_next() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let asked = [ask(&shop, "ann", 0, 3).await, ask(&shop, "ann", 1, 3).await, ask(&shop, "ann", 2, 3).await];
+    let table = &shop.store.table;
+    table.batch_write(&question::erase(asked.iter().map(|question| &question.id)).unwrap()).await.unwrap();
+    for (question, gone) in asked.iter().zip([0, 1, 3]) {
+        let answers = table.query(&question::answers(&question.id).unwrap()).await.unwrap().items;
+        let some = answers.iter().take(gone).map(|answer| &answer.data);
+        if gone > 0 {
+            table.batch_write(&question::erase_answers(some).unwrap()).await.unwrap();
+        }
+    }
+    assert_eq!(erase(&shop, 1).await.status, 204);
+    for question in &asked {
+        assert_eq!(left(&shop, question).await, 0);
+    }
+}
+
+/// An answer at the same time is either erased or refused, and never left alone.
+#[tokio::test]
+async fn of_an_erasure_and_answers_at_once_nothing_is_left() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let question = ask(&shop, "ann", 0, 0).await;
+    let answers = (0..20).map(|n: u8| {
+        let (at, shop, question) = (Instant::now(), &shop, &question);
+        let (id, by) = (AnswerId::generate(at, [n; 10]), CustomerId::new("s").unwrap());
+        let data = Answer { id, question_id: question.id.clone(), by, text: "A".to_owned() };
+        let answer = Stored::new(data, Born::generate(at, [n; 10]), at);
+        async move { drop(shop.store.table.transact(&question::answer(question, &answer, None).unwrap()).await) }
+    });
+    let (erased, _) = futures::future::join(erase(&shop, 1), futures::future::join_all(answers)).await;
+    assert_eq!(erased.status, 204, "{}", erased.body);
+    assert_eq!(left(&shop, &question).await, 0);
+}
+
+/// What is asked after the questions were erased and before the profile went is looked for once more.
+#[tokio::test]
+async fn a_question_asked_during_the_erasure_goes_too_or_is_not_asked() {
+    let shop = Shop::open().await;
+    for round in 0..10 {
+        shop.customer("ann").await;
+        let ask = async {
+            let at = Instant::EPOCH.plus_seconds(round);
+            let question = ask_of("ann", at);
+            for _ in 0..3 {
+                let _ = shop.store.table.transact(&question::ask(&question, None).unwrap()).await;
+            }
+            question
+        };
+        let (question, erased) = futures::future::join(ask, erase(&shop, 1)).await;
+        assert_eq!(erased.status, 204, "{}", erased.body);
+        assert_eq!(left(&shop, &question).await, 0);
+    }
+}
+
+fn ask_of(customer: &str, at: Instant) -> Stored<Question> {
+    let question = Question {
+        id: QuestionId::generate(at, [u8::try_from(customer.len()).unwrap(); 10]),
+        customer_id: CustomerId::new(customer).unwrap(),
+        status: QuestionStatus::Open,
+        answer_count: 0,
+        title: "Ice".to_owned(),
+        text: "Does it melt?".to_owned(),
+    };
+    Stored::new(question, Born::generate(at, [1; 10]), at)
 }
 
 #[tokio::test]

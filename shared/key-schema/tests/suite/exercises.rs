@@ -9,10 +9,12 @@ use key_schema::mail::MailState;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::product::{CategoryPlace, Product};
+use key_schema::question::QuestionStatus;
+use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
 use key_schema::{
     archive, cart, category, customer, expiration, follow, graph, idempotency, invoice, like, mail, mark, membership,
-    order, picking, place, product, residence, review, sales, session, wallet,
+    order, picking, place, product, question, residence, review, sales, session, settings, wallet,
 };
 
 use crate::categories::path;
@@ -39,6 +41,7 @@ pub fn exercises() -> Vec<Shown> {
         follows(&world),
         likes(&world),
         graph(&world),
+        questions(&world),
         others(&world),
         subscribers(&world),
     ]
@@ -182,6 +185,10 @@ fn reviews(world: &World) -> Vec<Shown> {
         review::newest(product).unwrap().show("review::newest"),
         review::best(product).unwrap().show("review::best"),
         review::by_customer(customer).unwrap().show("review::by_customer"),
+        review::recent::of_month(&Month::of(now)).unwrap().show("review::of_month"),
+        review::recent::months_before(&Month::of(now)).unwrap().show("review::months_before"),
+        review::recent::month(&Month::of(now)).unwrap().show("review::month"),
+        review::recent::add_month(&world.review_month()).unwrap().show("review::add_month"),
     ]
 }
 
@@ -348,6 +355,34 @@ fn graph(world: &World) -> Vec<Shown> {
         graph::lives_in(&world.customer).unwrap().show("graph::lives_in"),
         graph::own(&world.customer).unwrap().show("graph::own"),
         sales::bought(&world.customer).unwrap().show("sales::bought"),
+    ]
+}
+
+/// Questions, and the settings.
+fn questions(world: &World) -> Vec<Shown> {
+    let (now, id, customer) = (at(NOW), &world.question, &world.customer);
+    let (open, answer, copy) = (world.question(QuestionStatus::Open), world.answer(), world.customer_question());
+    let body = Answer::Body { status: 201, body: "{}".into() };
+    let claim = || Some(idempotency::claim(&world.idempotency_record(body.clone()), now).unwrap());
+    let (values, private) = (r#"{"banner":"Ice"}"#.to_owned(), "{}".to_owned());
+    vec![
+        question::ask(&open, None).unwrap().show("question::ask"),
+        question::ask(&open, claim()).unwrap().show("question::ask"),
+        question::edit(id).unwrap().show("question::edit"),
+        question::answer(&open, &answer, None).unwrap().show("question::answer"),
+        question::answer(&open, &answer, claim()).unwrap().show("question::answer"),
+        question::get(id).unwrap().show("question::get"),
+        question::of_customer(customer).unwrap().show("question::of_customer"),
+        question::support(customer).unwrap().show("question::support"),
+        question::open().unwrap().show("question::open"),
+        question::erasable(customer).unwrap().show("question::erasable"),
+        question::answers(id).unwrap().show("question::answers"),
+        question::erase([id]).unwrap().show("question::erase"),
+        question::erase_answers([&answer.data]).unwrap().show("question::erase_answers"),
+        question::erase_copies([&copy.data]).unwrap().show("question::erase_copies"),
+        settings::read(13).unwrap().show("settings::read"),
+        settings::create(&values, &private, &open.meta.born, now).unwrap().show("settings::create"),
+        settings::change(&values, &private, 3, now).unwrap().show("settings::change"),
     ]
 }
 

@@ -11,6 +11,7 @@ use key_schema::item::{
 use key_schema::key::Index;
 use key_schema::order::OrderStatus;
 use key_schema::product::{Product, Stock};
+use key_schema::question::QuestionStatus;
 use serde_dynamo::AttributeValue;
 
 use crate::support::{assert_same, item_json, parse_item};
@@ -69,6 +70,8 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Follow", world.follow(), Any::Follow),
         Golden::of("Like", world.like(), Any::Like),
         Golden::of("LikeCount", world.like_count(), Any::LikeCount),
+        Golden::of("RecentReview", world.recent_review(), Any::RecentReview),
+        Golden::of("ReviewMonth", world.review_month(), Any::ReviewMonth),
         Golden::of("CategoryNode", world.category_node(), Any::CategoryNode),
         Golden::of("CategoryAbout", world.category_about(), Any::CategoryAbout),
         Golden::of("Order", world.order(OrderStatus::Pending), Any::Order),
@@ -104,6 +107,11 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Wallet", world.wallet(), Any::Wallet),
         Golden::of("WalletEntry", world.wallet_entry(), Any::WalletEntry),
         Golden::of("WalletEntry-payment", world.payment(), Any::WalletEntry),
+        Golden::of("Question", world.question(QuestionStatus::Open), Any::Question),
+        Golden::of("Question-answered", world.question(QuestionStatus::Answered), Any::Question),
+        Golden::of("CustomerQuestion", world.customer_question(), Any::CustomerQuestion),
+        Golden::of("Answer", world.answer(), Any::Answer),
+        Golden::of("Settings", world.settings(), Any::Settings),
     ]
 }
 
@@ -178,6 +186,7 @@ fn what_does_not_qualify_for_a_sparse_index_has_no_key_in_it() {
     assert_eq!(in_indexes("Sale-anonymous"), [Index::Gsi3]);
     assert_eq!(in_indexes("Customer"), [Index::Gsi2, Index::Gsi3]);
     assert_eq!(in_indexes("Customer-nowhere"), [Index::Gsi2]);
+    assert_eq!((in_indexes("Question"), in_indexes("Question-answered")), (vec![Index::Gsi2], vec![]));
     assert_eq!((in_indexes("CustomerOrder"), in_indexes("CustomerOrder-shipped")), (vec![], vec![Index::Gsi3]));
 }
 

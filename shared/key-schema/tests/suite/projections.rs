@@ -7,7 +7,7 @@ use key_schema::item::{FromItem, Item};
 use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
-use key_schema::{customer, follow, like, order, product, residence, review, sales, session};
+use key_schema::{customer, follow, like, order, product, question, residence, review, sales, session};
 
 use crate::goldens::golden;
 use crate::support::assert_same;
@@ -47,6 +47,7 @@ fn lists() -> Vec<List> {
         list::<review::Listed>(&review::BEST, "Review"),
         list::<review::Listed>(&review::BY_CUSTOMER, "Review"),
         list::<order::Summary>(&order::BY_STATUS, "Order"),
+        list::<question::Listed>(&question::OPEN, "Question"),
         list::<order::Shipment>(&order::SHIPMENTS, "CustomerOrder-shipped"),
         list::<order::LogLine>(&order::LOG, "OrderLog"),
         list::<order::staged::UnfinishedOrder>(&order::staged::UNFINISHED, "Order-placing"),

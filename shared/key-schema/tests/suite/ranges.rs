@@ -6,13 +6,14 @@ use key_schema::change::{Change, IndexEntry as _};
 use key_schema::customer::{self, Customer, Place};
 use key_schema::encoding::{NewestFirst, join};
 use key_schema::expression::Step;
-use key_schema::id::{CustomerId, OrderId, ProductId};
+use key_schema::id::{CustomerId, OrderId, ProductId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::order::{self, OrderStatus};
 use key_schema::product::{self, CategoryPath, CategoryPlace};
 use key_schema::request::{Query, Range};
 use key_schema::residence;
-use key_schema::{category, follow, graph, like, review, sales, session};
+use key_schema::review::recent::Month;
+use key_schema::{category, follow, graph, like, question, review, sales, session};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -116,6 +117,36 @@ proptest! {
         for other in [join("FOLLOWS", &[&id]), join("LIKE", &[&id]), join("QUESTION", &[&NewestFirst(when), &id])] {
             prop_assert!(!covers(&overview, &other), "{}", other);
         }
+    }
+
+    #[test]
+    fn the_support_page_reads_the_profile_and_questions_and_nothing_else_of_the_customer(id in text(6), when in instant()) {
+        let support = question::support(&customer()).unwrap();
+        let asked = join("QUESTION", &[&NewestFirst(when), &id]);
+        prop_assert!(covers(&support, "PROFILE") && covers(&support, &asked));
+        let questions = question::of_customer(&customer()).unwrap();
+        prop_assert!(covers(&questions, &asked) && !covers(&questions, "PROFILE"));
+        for other in [join("FOLLOWS", &[&id]), join("LIKE", &[&id]), join("ORDER", &[&id])] {
+            prop_assert!(!covers(&support, &other) && !covers(&questions, &other), "{}", other);
+        }
+    }
+
+    #[test]
+    fn a_question_is_read_with_its_answers_before_it(id in text(6)) {
+        let whole = question::get(&QuestionId::new("q1").unwrap()).unwrap();
+        prop_assert!(covers(&whole, "QUESTION") && covers(&whole, &join("ANSWER", &[&id])));
+    }
+
+    #[test]
+    fn months_before_a_month_are_those_that_ended_before_it_began(one in instant(), other in instant()) {
+        let (one, other) = (Month::of(one), Month::of(other));
+        let before = review::recent::months_before(&one).unwrap();
+        let found = covers(&before, other.as_str()) && before.page_end() != Some(other.as_str());
+        prop_assert_eq!(found, other.as_str() < one.as_str());
+        // A page that has all of a month goes on with nothing of it.
+        let rest = review::recent::of_month(&one).unwrap().after(Some(one.as_str().to_owned()));
+        let first = join(&format!("{}-01T00:00:00.000Z", one.as_str()), &[&"p", &"c"]);
+        prop_assert!(!covers(&rest, &first));
     }
 
     #[test]

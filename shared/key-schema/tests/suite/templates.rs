@@ -1,13 +1,14 @@
 //! Keys as templates: each part of a golden item's key is named by the attribute that it was made from.
 
-use key_schema::encoding::{self, split};
+use key_schema::encoding::{self, NewestFirst, Part as _, split};
+use key_schema::instant::Instant;
 use key_schema::item::Item;
 use serde_dynamo::AttributeValue;
 
 /// Attributes that are never looked at: keys themselves, and counters that no key is made of.
 const SKIPPED: [&str; 7] = ["PK", "SK", "entity", "version", "rev", "born", "ttl"];
 
-/// `ORDER#0197…` → `ORDER#<id>`. A part that is no attribute's value is a shard, a year or a day by its form, or else literal.
+/// `ORDER#0197…` → `ORDER#<id>`. A part that is no attribute's value is an instant in reverse, a shard, a year, a month or a day by its form, or else literal.
 pub fn template(item: &Item, key: &str) -> String {
     let values = values(item);
     let parts = split(key).unwrap();
@@ -18,11 +19,27 @@ pub fn template(item: &Item, key: &str) -> String {
 
 fn name(part: &str, values: &[(String, String)]) -> Option<String> {
     let exact = values.iter().find(|(_, value)| value == part).map(|(name, _)| format!("<{name}>"));
+    let reversed = || {
+        let of = values.iter().find(|(_, value)| {
+            let mut text = String::new();
+            value.parse::<Instant>().is_ok_and(|at| {
+                NewestFirst(at).write(&mut text);
+                text == part
+            })
+        })?;
+        Some(format!("<complement of {}>", of.0))
+    };
     let shard = || (part.len() == 20 && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| "<shard>".to_owned());
     let year = || {
         let of =
             values.iter().find(|(name, value)| part.len() == 4 && name.ends_with("_at") && value.starts_with(part))?;
         Some(format!("<year of {}>", of.0))
+    };
+    let month = || {
+        let of = values
+            .iter()
+            .find(|(name, value)| part.len() == "2017-01".len() && name.ends_with("_at") && value.starts_with(part))?;
+        Some(format!("<month of {}>", of.0))
     };
     let day = || {
         let of = values.iter().find(|(name, value)| {
@@ -30,7 +47,7 @@ fn name(part: &str, values: &[(String, String)]) -> Option<String> {
         })?;
         Some(format!("<day of {}>", of.0))
     };
-    exact.or_else(shard).or_else(year).or_else(day)
+    exact.or_else(reversed).or_else(shard).or_else(year).or_else(month).or_else(day)
 }
 
 /// Every value that a part can be made of, as its key text decodes: the entity's own first, then what every item has.
@@ -77,5 +94,7 @@ fn parts_are_named_by_the_attributes_that_they_came_from() {
     assert_eq!(shown("IdempotencyRecord", "PK"), "IDEMPOTENCY#<scope.caller>#<scope.key>");
     assert_eq!(shown("CategoryNode", "SK"), "CHILD#<path[2]>");
     assert_eq!(shown("Expiration", "PK"), "AUDIT#<day of removed_at>#<shard>");
+    assert_eq!(shown("CustomerQuestion", "SK"), "QUESTION#<complement of asked_at>#<id>");
+    assert_eq!(shown("RecentReview", "PK"), "RECENTREVIEWS#<month of written_at>#<shard>");
     assert_eq!(shown("Stock", "SK"), "PRODUCT#STOCK");
 }

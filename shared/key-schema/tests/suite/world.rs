@@ -8,7 +8,8 @@ use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameC
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::follow::Follow;
 use key_schema::id::{
-    AddressName, Born, CustomerId, EntryId, LogId, MAX_ID_BYTES, OrderId, OrderReference, ProductId, SessionId, StoreId,
+    AddressName, AnswerId, Born, CustomerId, EntryId, LogId, MAX_ID_BYTES, OrderId, OrderReference, ProductId,
+    QuestionId, SessionId, StoreId,
 };
 use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
@@ -26,9 +27,12 @@ use key_schema::place::{PlaceSales, SalePlace, Store};
 use key_schema::product::{
     Adjustment, CategoryPath, Copied, Product, ProductContent, ProductSales, ReviewStats, Stock,
 };
+use key_schema::question::{self, CustomerQuestion, Question, QuestionStatus};
 use key_schema::review::Review;
+use key_schema::review::recent::{Month, RecentReview, ReviewMonth};
 use key_schema::sales::Sale;
 use key_schema::session::Session;
+use key_schema::settings::Settings;
 use key_schema::text::{Email, Username};
 
 use crate::categories::path;
@@ -45,6 +49,8 @@ pub struct World {
     pub session: SessionId,
     pub log: LogId,
     pub entry: EntryId,
+    pub question: QuestionId,
+    pub answer: AnswerId,
     pub reference: OrderReference,
     pub address: AddressName,
     pub email: Email,
@@ -91,6 +97,8 @@ impl World {
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), [0xB2; 10]),
             log: LogId::generate(at("2017-01-03T16:20:00.000Z"), [0xC3; 10]),
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
+            question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), [0xE5; 10]),
+            answer: AnswerId::generate(at("2017-02-02T10:30:00.250Z"), [0xF6; 10]),
             reference: OrderReference::new("basket #26984851472").unwrap(),
             address: AddressName::new("home").unwrap(),
             email: "Zoë@Example.com".parse().unwrap(),
@@ -116,6 +124,8 @@ impl World {
             session: SessionId::new(hashes(128)).unwrap(),
             log: LogId::new(hashes(128)).unwrap(),
             entry: EntryId::new(hashes(128)).unwrap(),
+            question: QuestionId::new(hashes(128)).unwrap(),
+            answer: AnswerId::new(hashes(128)).unwrap(),
             reference: OrderReference::new(hashes(128)).unwrap(),
             address: AddressName::new(hashes(128)).unwrap(),
             order: OrderId::new(hashes(128)).unwrap(),
@@ -337,6 +347,43 @@ impl World {
         let mut sale = self.sale(false);
         sale.data.customer_id = None;
         sale
+    }
+
+    pub fn recent_review(&self) -> Stored<RecentReview> {
+        RecentReview::of(&self.review())
+    }
+
+    pub fn review_month(&self) -> Stored<ReviewMonth> {
+        self.stored(ReviewMonth { month: Month::of(at("2017-02-01T09:00:00.000Z")) })
+    }
+
+    pub fn question(&self, status: QuestionStatus) -> Stored<Question> {
+        self.stored(Question {
+            id: self.question.clone(),
+            customer_id: self.customer.clone(),
+            status,
+            answer_count: if status == QuestionStatus::Open { 0 } else { 2 },
+            title: "Ice".into(),
+            text: "Does it melt?".into(),
+        })
+    }
+
+    pub fn customer_question(&self) -> Stored<CustomerQuestion> {
+        CustomerQuestion::of(&self.question(QuestionStatus::Answered))
+    }
+
+    pub fn answer(&self) -> Stored<question::Answer> {
+        self.stored(question::Answer {
+            id: self.answer.clone(),
+            question_id: self.question.clone(),
+            by: CustomerId::new("staff-1").unwrap(),
+            text: "Above 0 °C.".into(),
+        })
+    }
+
+    pub fn settings(&self) -> Stored<Settings> {
+        let (values, private) = (r#"{"banner":"Ice is on sale","rate":1.10}"#.into(), r#"{"partner":"x"}"#.into());
+        self.stored(Settings { copy: 1234, values, private })
     }
 
     pub fn order(&self, status: OrderStatus) -> Stored<Order> {

@@ -1,0 +1,77 @@
+//! What staff set.
+//!
+//! The body is read twice: first by the strict reader of every body, which refuses what is ambiguous, then for the texts of the values, which are kept as they
+//! were written, to the last digit.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use http_api::body::Invalid;
+use http_api::json::Value;
+use http_api::{Code, Problem, Request};
+use key_schema::id;
+use key_schema::settings::MAX_BYTES;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// How deep objects and arrays may lie in each other.
+const MAX_DEPTH: usize = 16;
+
+/// The settings to be, each a JSON object.
+#[derive(Debug)]
+pub struct Wanted {
+    pub values: String,
+    pub private: String,
+}
+
+/// The settings of a request's body; what is left out of it is empty.
+pub fn read(request: &Request<'_>) -> Result<Wanted, Problem> {
+    let mut body = request.object()?;
+    let values = body.required("values", checked);
+    let private = body.optional("private", checked);
+    body.finish((values, private))?;
+    let texts: Texts<'_> = serde_json::from_str(request.json_text()?).map_err(Problem::internal)?;
+    let values = serde_json::to_string(&texts.values).map_err(Problem::internal)?;
+    let private = serde_json::to_string(&texts.private.unwrap_or_default()).map_err(Problem::internal)?;
+    if values.len() + private.len() > MAX_BYTES {
+        let detail = format!("with the private values, has more than {MAX_BYTES} bytes");
+        return Err(Problem::new(Code::InvalidBody, "The settings are too large.").error("/values", detail));
+    }
+    Ok(Wanted { values, private })
+}
+
+/// The same fields, of which the strict reader has let nothing else through.
+#[derive(Deserialize)]
+struct Texts<'a> {
+    #[serde(borrow)]
+    values: Named<'a>,
+    #[serde(borrow, default)]
+    private: Option<Named<'a>>,
+}
+
+type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
+fn checked(value: Value<'_>) -> Result<(), Invalid> {
+    let Value::Object(members) = value else {
+        return Err(Invalid::new("must be an object"));
+    };
+    for (name, value) in &members {
+        if let Err(error) = id::check(name) {
+            return Err(Invalid::new(format!("has a name that is refused: it {error}")));
+        }
+        if depth(value) > MAX_DEPTH {
+            return Err(Invalid::new(format!("has a value of more than {MAX_DEPTH} levels")));
+        }
+    }
+    Ok(())
+}
+
+/// How many objects and arrays lie in each other, at the deepest. The reader has bounded it, and so the recursion.
+fn depth(value: &Value<'_>) -> usize {
+    let deepest = match value {
+        Value::Array(elements) => elements.iter().map(depth).max(),
+        Value::Object(members) => members.values().map(depth).max(),
+        _ => return 0,
+    };
+    deepest.unwrap_or(0) + 1
+}

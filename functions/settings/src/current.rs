@@ -1,0 +1,100 @@
+//! Reading the settings, and setting them.
+
+use std::sync::Arc;
+
+use http_api::url::location;
+use http_api::{Code, Precondition, Problem, Request, Response};
+use key_schema::settings::{self, Known};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use table::TransactError;
+
+use crate::App;
+use crate::body::{self, Wanted};
+
+/// GET settings: what everybody may see, as it was at most [`http_api::SETTINGS_MAX_AGE`] ago. The same goes for whoever keeps the answer: it says for how
+/// long it may still be used.
+pub async fn public(app: &App) -> Result<Response, Problem> {
+    let (known, rest) = app.settings.current(&app.store).await?;
+    let values = stored(&known.values)?;
+    Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).public(rest))
+}
+
+/// GET settings/private: everything, as it is now, so that whoever changes it has its version.
+pub async fn whole(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    show(&*app.settings.latest(&app.store).await?)
+}
+
+/// PUT settings: replaces them. What was never set is at version 0: it is set with `If-None-Match: *` or with `If-Match: "0"`.
+pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let precondition = request.precondition()?;
+    let Wanted { values, private } = body::read(request)?;
+    let at = app.settings.now();
+    let (before, transaction) = match precondition {
+        Precondition::Version(version) if version > 0 || !is_first(request) => {
+            (version, settings::change(&values, &private, version, at)?)
+        }
+        Precondition::Absent | Precondition::Version(_) => {
+            (0, settings::create(&values, &private, &app.store.born(at)?, at)?)
+        }
+    };
+    match app.store.table.transact(&transaction).await {
+        Ok(()) => {}
+        Err(error) => {
+            // Whatever happened, somebody has changed them, or nobody knows whether this did.
+            app.settings.forget();
+            return Err(match error {
+                TransactError::Table(error) => error.into(),
+                TransactError::Refused(_) if precondition == Precondition::Absent => {
+                    Problem::new(Code::AlreadyExists, "There are settings; change them with If-Match.").location(here())
+                }
+                TransactError::Refused(_) => Problem::version_mismatch(),
+            });
+        }
+    }
+    let known = Arc::new(Known { version: before + 1, values, private });
+    app.settings.keep(Arc::clone(&known), at);
+    match precondition {
+        Precondition::Absent => Ok(Response::created(here(), &view(&known)?).etag(known.version)),
+        Precondition::Version(_) => show(&known),
+    }
+}
+
+/// Whether the client means the version 0 that it was shown. Every tag that was never given out reads as 0, too.
+fn is_first(request: &Request<'_>) -> bool {
+    request.header("if-match") == Some("\"0\"")
+}
+
+fn show(known: &Known) -> Result<Response, Problem> {
+    Ok(Response::ok(&view(known)?).etag(known.version))
+}
+
+fn view(known: &Known) -> Result<WholeView<'_>, Problem> {
+    Ok(WholeView { values: stored(&known.values)?, private: stored(&known.private)?, version: known.version })
+}
+
+/// Values as they are stored: the JSON of an object.
+fn stored(text: &str) -> Result<&RawValue, Problem> {
+    serde_json::from_str(text).map_err(Problem::internal)
+}
+
+fn here() -> String {
+    location(&["settings"])
+}
+
+/// The settings as everybody sees them.
+#[derive(Serialize)]
+struct PublicView<'a> {
+    values: &'a RawValue,
+    version: u64,
+}
+
+/// The settings as staff see them.
+#[derive(Serialize)]
+struct WholeView<'a> {
+    values: &'a RawValue,
+    private: &'a RawValue,
+    version: u64,
+}

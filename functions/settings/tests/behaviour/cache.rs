@@ -1,0 +1,97 @@
+//! How long after a change somebody may see what was before.
+
+use emulators::table::FaultKind;
+use serde_json::json;
+
+use crate::shop::{Shop, change, first, get, whole};
+
+#[tokio::test]
+async fn a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_was_made() {
+    let shop = Shop::open().await;
+    let (here, there) = (shop.function(), shop.function());
+    here.set(first(&json!({ "values": { "n": 1 } }))).await;
+    assert_eq!((here.version().await, there.version().await), (1, 1));
+    shop.wait(20_000);
+    here.set(change(&json!({ "values": { "n": 2 } }), 1)).await;
+    assert_eq!((here.version().await, there.version().await), (2, 1));
+    // What was read 30 seconds ago is not shown any more.
+    shop.wait(9_999);
+    assert_eq!(there.version().await, 1);
+    shop.wait(1);
+    assert_eq!(there.version().await, 2);
+}
+
+#[tokio::test]
+async fn what_is_kept_costs_no_request_and_an_answer_says_for_how_long_it_may_be_kept() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    function.set(first(&json!({ "values": { "n": 1 } }))).await;
+    let fresh = shop.function();
+    let _ = fresh.costs();
+    for (after, max_age) in [(0, 30), (10_000, 20), (19_400, 0)] {
+        shop.wait(after);
+        let answer = fresh.send(get()).await;
+        let expected = format!("public, max-age={max_age}");
+        assert_eq!(answer.header("cache-control"), Some(expected.as_str()), "{after}");
+    }
+    assert_eq!(fresh.costs(), [("settings.read", 1)]);
+    shop.wait(600);
+    fresh.send(get()).await;
+    assert_eq!(fresh.costs(), [("settings.read", 1)]);
+    assert_eq!(fresh.send(whole()).await.header("cache-control"), Some("no-store"));
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_back_keeps_nothing_old() {
+    let shop = Shop::open().await;
+    let (here, there) = (shop.function(), shop.function());
+    assert_eq!(there.version().await, 0);
+    shop.wait(-3_600_000);
+    here.set(first(&json!({ "values": {} }))).await;
+    assert_eq!(there.version().await, 1);
+}
+
+#[tokio::test]
+async fn staff_see_the_settings_as_they_are_and_refresh_what_is_kept() {
+    let shop = Shop::open().await;
+    let (here, there) = (shop.function(), shop.function());
+    assert_eq!(there.version().await, 0);
+    here.set(first(&json!({ "values": {} }))).await;
+    assert_eq!(there.version().await, 0);
+    assert_eq!(there.send(whole()).await.version(), Some(1));
+    assert_eq!(there.version().await, 1);
+}
+
+#[tokio::test]
+async fn a_function_that_learns_that_it_is_behind_looks_again() {
+    let shop = Shop::open().await;
+    let (here, there) = (shop.function(), shop.function());
+    assert_eq!(there.version().await, 0);
+    here.set(first(&json!({ "values": {} }))).await;
+    let late = there.send(change(&json!({ "values": { "n": 1 } }), 0)).await;
+    assert_eq!((late.status, late.code()), (412, Some("version_mismatch")));
+    assert_eq!(there.version().await, 1);
+}
+
+#[tokio::test]
+async fn a_change_whose_outcome_is_unknown_leaves_nothing_in_memory() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    function.set(first(&json!({ "values": { "n": 1 } }))).await;
+    shop.break_with(FaultKind::Error);
+    assert_eq!(function.send(change(&json!({ "values": { "n": 2 } }), 1)).await.status, 503);
+    shop.mend();
+    let _ = function.costs();
+    assert_eq!(function.send(get()).await.body["values"], json!({ "n": 1 }));
+    assert_eq!(function.costs(), [("settings.read", 1)]);
+}
+
+#[tokio::test]
+async fn settings_in_memory_outlive_a_table_that_is_away() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    function.set(first(&json!({ "values": { "n": 1 } }))).await;
+    shop.break_with(FaultKind::Error);
+    assert_eq!(function.send(get()).await.body["values"], json!({ "n": 1 }));
+    shop.mend();
+}

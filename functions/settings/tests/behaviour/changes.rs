@@ -1,0 +1,133 @@
+//! Setting and reading.
+
+use http_api::sample::Call;
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, change, first, get, put, whole};
+
+#[tokio::test]
+async fn before_anything_is_set_there_are_no_values_at_version_0() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    let answer = function.send(get()).await;
+    assert_eq!((answer.status, answer.version()), (200, Some(0)));
+    assert_eq!(answer.body, json!({ "values": {}, "version": 0 }));
+    assert_eq!(function.send(whole()).await.body, json!({ "values": {}, "private": {}, "version": 0 }));
+}
+
+#[tokio::test]
+async fn the_first_settings_are_those_of_version_0_changed_or_created() {
+    let body = json!({ "values": { "banner": "Ice" }, "private": { "partner": [1, { "a": null }] } });
+    for (call, status) in [(first(&body), 201), (change(&body, 0), 200)] {
+        let shop = Shop::open().await;
+        let function = shop.function();
+        let set = function.send(call.clone()).await;
+        assert_eq!((set.status, set.version()), (status, Some(1)), "{}", set.body);
+        assert_eq!(set.header("location"), (status == 201).then_some("/v1/settings"));
+        let expected = json!({ "values": body["values"], "private": body["private"], "version": 1 });
+        assert_eq!(set.body, expected);
+        assert_eq!(function.send(whole()).await.body, expected);
+        assert_eq!(function.send(get()).await.body, json!({ "values": body["values"], "version": 1 }));
+        let again = function.send(call).await;
+        let refused = if status == 201 { (409, Some("already_exists")) } else { (412, Some("version_mismatch")) };
+        assert_eq!((again.status, again.code()), refused);
+    }
+}
+
+#[tokio::test]
+async fn a_change_replaces_everything_and_needs_the_version_that_was_seen_last() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    function.set(first(&json!({ "values": { "a": 1, "b": 2 }, "private": { "c": 3 } }))).await;
+    let body = json!({ "values": { "b": 3 } });
+    assert_eq!(function.send(put(&body)).await.code(), Some("if_match_missing"));
+    for stale in [0, 2, u64::MAX] {
+        let answer = function.send(change(&body, stale)).await;
+        assert_eq!((answer.status, answer.code()), (412, Some("version_mismatch")), "{stale}");
+    }
+    for tag in ["W/\"1\"", "\"01\"", "\"x\""] {
+        assert_eq!(function.send(put(&body).header("if-match", tag)).await.status, 412, "{tag}");
+    }
+    for tag in ["*", "1", "\"1\", \"2\""] {
+        assert_eq!(function.send(put(&body).header("if-match", tag)).await.code(), Some("invalid_header"), "{tag}");
+    }
+    let both = change(&body, 1).header("if-none-match", "*");
+    assert_eq!(function.send(both).await.code(), Some("invalid_header"));
+    let changed = function.set(change(&body, 1)).await;
+    assert_eq!((changed.status, changed.version()), (200, Some(2)));
+    assert_eq!(changed.body, json!({ "values": { "b": 3 }, "private": {}, "version": 2 }));
+}
+
+/// A tag that was never given out reads as version 0; the first settings must not come from one.
+#[tokio::test]
+async fn a_tag_that_was_never_given_out_sets_nothing() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    for tag in ["W/\"0\"", "\"00\"", "\"\"", "\"x\"", "\"1\""] {
+        let answer = function.send(put(&json!({ "values": {} })).header("if-match", tag)).await;
+        assert_eq!((answer.status, answer.code()), (412, Some("version_mismatch")), "{tag}");
+    }
+    assert_eq!(function.send(whole()).await.version(), Some(0));
+}
+
+#[tokio::test]
+async fn anybody_sees_the_values_and_staff_alone_the_private_ones() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    function.set(first(&json!({ "values": { "a": 1 }, "private": { "b": 2 } }))).await;
+    for call in [get(), get().customer("ann"), get().staff("s1")] {
+        let answer = function.send(call).await;
+        assert_eq!((answer.status, &answer.body), (200, &json!({ "values": { "a": 1 }, "version": 1 })));
+    }
+    let body = json!({ "values": {} });
+    let tagged = |call: Call| call.json(&body).header("if-match", "\"1\"");
+    for call in [Call::new("GET /v1/settings/private"), tagged(Call::new("PUT /v1/settings"))] {
+        assert_eq!(function.send(call.clone()).await.code(), Some("unauthenticated"));
+        assert_eq!(function.send(call.customer("ann")).await.code(), Some("forbidden"));
+    }
+    assert_eq!(function.version().await, 1);
+}
+
+#[tokio::test]
+async fn values_are_kept_as_they_were_written_to_the_last_digit() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    let text = r#"{"values":{"rate":1.10,"big":123456789012345678901234567890,"tiny":5e-324,"#.to_owned()
+        + r##""text":"ä\u0000\ud83d\ude00 \"#%/$","nothing":null,"":1"##;
+    // A name is refused as an id would be.
+    let refused = function.send(first(&Value::Null).body(text.clone() + "}}")).await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/values"]));
+    let text = text.replace(r#","":1"#, "}}");
+    function.set(first(&Value::Null).body(text.clone())).await;
+    let event = serde_json::from_value(get().event()).unwrap();
+    let raw = settings::routes().answer(&function.app, event).await.body.unwrap();
+    let raw = String::from_utf8(raw.to_vec()).unwrap();
+    for part in ["1.10", "123456789012345678901234567890", "5e-324", r##""ä\u0000\ud83d\ude00 \"#%/$""##] {
+        assert!(raw.contains(part), "{part} in {raw}");
+    }
+}
+
+#[tokio::test]
+async fn settings_that_are_none_are_refused_and_the_largest_are_taken() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    let refused = async |body: Value, pointers: &[&str]| {
+        let answer = function.send(first(&body)).await;
+        assert_eq!((answer.status, answer.code(), answer.pointers()), (422, Some("invalid_body"), pointers.to_vec()));
+    };
+    refused(json!({}), &["/values"]).await;
+    refused(json!({ "values": [], "private": "x", "version": 1 }), &["/values", "/private", "/version"]).await;
+    refused(json!({ "values": { "x".repeat(129): 1 } }), &["/values"]).await;
+    refused(json!({ "values": {}, "private": { "a\u{7}": 1 } }), &["/private"]).await;
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    refused(json!({ "values": { "deep": nested(17) } }), &["/values"]).await;
+    // {"n":"…"} and {"p":""} around the text.
+    let sized = |bytes: usize| json!({ "values": { "n": "x".repeat(bytes - 16) }, "private": { "p": "" } });
+    refused(sized(32_769), &["/values"]).await;
+    assert_eq!(function.send(first(&Value::Null).body("{\"values\":{\"a\":1,\"a\":2}}")).await.status, 400);
+    assert_eq!(function.send(first(&Value::Null).body("{\"values\":{\"a\":1e999}}")).await.status, 422);
+    assert_eq!(function.send(get()).await.version(), Some(0));
+    function.set(first(&sized(32_768))).await;
+    function.set(change(&json!({ "values": { "x".repeat(128): nested(16) }, "private": null }), 1)).await;
+    assert_eq!(function.send(whole()).await.body["private"], json!({}));
+}

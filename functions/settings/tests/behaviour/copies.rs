@@ -1,0 +1,89 @@
+//! The ten copies.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use key_schema::registry;
+use key_schema::settings::{self as schema, COPIES};
+use serde_json::json;
+
+use crate::shop::{Shop, change, first, get, whole};
+
+#[tokio::test]
+async fn of_fifty_who_set_them_at_once_one_wins_in_every_copy() {
+    let shop = Shop::open().await;
+    let functions: Vec<_> = (0..5).map(|_| shop.function()).collect();
+    for version in 0..3_u64 {
+        let attempts = (0..50).map(|n| {
+            let (function, body) = (&functions[n % 5], json!({ "values": { "by": n, "at": version } }));
+            async move {
+                let call = if version == 0 && n % 2 == 0 { first(&body) } else { change(&body, version) };
+                for _ in 0..50 {
+                    let answer = function.send(call.clone()).await;
+                    if answer.status != 503 {
+                        return answer;
+                    }
+                }
+                panic!("no answer")
+            }
+        });
+        let answers = join_all(attempts).await;
+        let won: Vec<_> = answers.iter().filter(|answer| answer.status < 300).collect();
+        assert_eq!(won.len(), 1, "{version}");
+        let lost = answers.iter().filter(|answer| answer.status >= 300);
+        assert!(lost.into_iter().all(|answer| [409, 412].contains(&answer.status)));
+        let store = shop.test.store();
+        for copy in 0..COPIES {
+            let stored = store.table.get(&schema::read(copy).unwrap()).await.unwrap().unwrap();
+            assert_eq!((stored.copy, stored.meta.version), (copy, version + 1));
+            assert_eq!(stored.values, won[0].body["values"].to_string());
+        }
+        shop.wait(30_000);
+        for function in &functions {
+            assert_eq!(function.send(get()).await.body["values"], won[0].body["values"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn readers_spread_over_the_copies() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    function.set(first(&json!({ "values": {} }))).await;
+    // Each copy is told apart by another value, past every rule.
+    let (client, name) = (shop.test.client(), shop.test.name());
+    for copy in 0..COPIES {
+        let text = aws_sdk_dynamodb::types::AttributeValue::S;
+        let update = client.update_item().table_name(name).key("PK", text(format!("SETTINGS#{copy:020}")));
+        let update = update.key("SK", text("SETTINGS".to_owned())).update_expression("SET #v = :v");
+        let update = update.expression_attribute_names("#v", "values");
+        update.expression_attribute_values(":v", text(format!("{{\"copy\":{copy}}}"))).send().await.unwrap();
+    }
+    let mut seen = BTreeSet::new();
+    // That one of ten is not met in 400 tries happens once in 10^17 runs.
+    for _ in 0..400 {
+        seen.insert(function.send(whole()).await.body["values"]["copy"].as_u64().unwrap());
+    }
+    assert_eq!(seen, (0..COPIES).collect());
+}
+
+#[tokio::test]
+async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    let body = json!({ "values": {} });
+    let calls = [
+        ("GET /v1/settings", get()),
+        ("GET /v1/settings/private", whole()),
+        ("PUT /v1/settings", first(&body)),
+        ("PUT /v1/settings", change(&body, 1)),
+    ];
+    let mut used = BTreeSet::new();
+    for (route, call) in calls {
+        assert!(function.send(call).await.status < 300, "{route}");
+        used.extend(function.costs().into_iter().map(|(pattern, _)| (route, pattern)));
+    }
+    let routes: BTreeSet<&str> = settings::routes().keys().collect();
+    let listed = registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));
+    assert_eq!(used, listed.filter(|(route, _)| routes.contains(route)).collect());
+}

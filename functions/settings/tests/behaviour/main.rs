@@ -1,0 +1,8 @@
+//! The function's behaviour, through its routes, over a table that is created as the template says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod cache;
+mod changes;
+mod copies;
+mod shop;

@@ -1,0 +1,52 @@
+//! Answers of staff.
+
+use http_api::read::long_text;
+use http_api::url::location;
+use http_api::{Code, Once, Problem, Request, Response, Store};
+use key_schema::id::{AnswerId, QuestionId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::question::{self, Answer, MAX_ANSWERS, Part};
+use table::Refusal;
+
+use crate::questions::no_question;
+use crate::view::AnswerView;
+use crate::{MAX_TEXT, otherwise, settle};
+
+/// POST questions/{id}/answers. With an Idempotency-Key it is given once.
+pub async fn answer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let staff = request.staff()?;
+    let question_id: QuestionId = request.path("id")?;
+    let once = Once::optional(request)?;
+    let mut body = request.object()?;
+    let text = body.required("text", long_text(1..=MAX_TEXT));
+    let (text,) = body.finish((text,))?;
+    let Some(question) = store.table.get(&question::edit(&question_id)?).await? else {
+        // It may have been there when this very request came first.
+        return match once {
+            Some(once) => once.replay_or(store, no_question()).await,
+            None => Err(no_question()),
+        };
+    };
+    let at = Instant::now();
+    let id = AnswerId::generate(at, store.random()?);
+    let given = Stored::new(Answer { id, question_id, by: staff.id().clone(), text }, store.born(at)?, at);
+    // An answer is seen with its question, and nothing ever changes it.
+    let location = location(&["questions", question.id.as_str()]);
+    let answer = Response::created(location, &AnswerView::from(&given)).etag(given.meta.version);
+    let claim = once.as_ref().map(|once| once.claim_with(&answer, given.meta.born.clone(), at)).transpose()?;
+    let done = store.table.transact(&question::answer(&question, &given, claim)?).await;
+    settle(store, once, done, answer, refused).await
+}
+
+fn refused(refusals: &[Refusal<Part>]) -> Problem {
+    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+    match of(Part::Question).or_else(|| of(Part::Copy)) {
+        Some(refusal) if refusal.item.is_none() => no_question(),
+        Some(_) => Problem::new(
+            Code::TooManyAnswers,
+            format!("The question has {MAX_ANSWERS} answers, the most there can be."),
+        ),
+        None => otherwise(refusals),
+    }
+}

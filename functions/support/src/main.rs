@@ -1,0 +1,6 @@
+//! The Lambda function `Support`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    support::run().await
+}

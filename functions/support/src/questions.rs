@@ -1,0 +1,114 @@
+//! Questions: asking and reading them, alone, beside the profile, and in lists.
+
+use http_api::read::{long_text, text};
+use http_api::url::location;
+use http_api::view::CustomerView;
+use http_api::{Code, Once, Problem, Request, Response, Store};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{CustomerId, QuestionId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::question::{self, Open, Part, Question, QuestionStatus};
+use table::Refusal;
+
+use crate::view::{QuestionView, SupportView, WholeView};
+use crate::{MAX_TEXT, otherwise, settle};
+
+/// The longest subject, in bytes of UTF-8.
+const MAX_SUBJECT: usize = 200;
+
+/// POST customers/{id}/questions. With an Idempotency-Key it is asked once.
+pub async fn ask(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer_id: CustomerId = request.path("id")?;
+    request.owner(&customer_id)?;
+    let once = Once::optional(request)?;
+    let mut body = request.object()?;
+    let subject = body.required("subject", text(1..=MAX_SUBJECT));
+    let text = body.required("text", long_text(1..=MAX_TEXT));
+    let (title, text) = body.finish((subject, text))?;
+    let (at, status) = (Instant::now(), QuestionStatus::Open);
+    let id = QuestionId::generate(at, store.random()?);
+    let question = Question { id, customer_id, status, answer_count: 0, title, text };
+    let question = Stored::new(question, store.born(at)?, at);
+    let location = location(&["questions", question.id.as_str()]);
+    let answer = Response::created(location, &QuestionView::from(&question)).etag(question.meta.version);
+    let claim = once.as_ref().map(|once| once.claim_with(&answer, question.meta.born.clone(), at)).transpose()?;
+    let done = store.table.transact(&question::ask(&question, claim)?).await;
+    settle(store, once, done, answer, refused).await
+}
+
+fn refused(refusals: &[Refusal<Part>]) -> Problem {
+    if refusals.iter().any(|refusal| refusal.label == Part::Customer) { no_customer() } else { otherwise(refusals) }
+}
+
+/// GET customers/{id}/questions, newest first.
+pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let parameters = [("customer", customer.as_str())];
+    let page = request.page(&store.cursors, question::OF_CUSTOMER.id, &parameters)?;
+    let query = question::of_customer(&customer)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<QuestionView<'_>> = found.items.iter().map(QuestionView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET customers/{id}/support: profile and newest questions lie next to each other, so they are one Query.
+pub async fn support(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let found = store.table.query(&question::support(&customer)?).await?;
+    let (mut profile, mut questions) = (None, Vec::new());
+    for item in &found.items {
+        match item {
+            AnyEntity::Customer(customer) => profile = Some(customer),
+            AnyEntity::CustomerQuestion(question) => questions.push(QuestionView::from(question)),
+            // The range holds nothing else; what a later version puts there is not this route's.
+            _ => {}
+        }
+    }
+    let customer = profile.ok_or_else(no_customer)?;
+    Ok(Response::ok(&SupportView { customer: CustomerView::from(customer), questions }))
+}
+
+/// GET questions?status=open: what waits for an answer, oldest first.
+pub async fn open(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let Some(Open) = request.query_as("status")? else {
+        return Err(Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."));
+    };
+    let parameters = [("status", QuestionStatus::Open.as_str())];
+    let page = request.page(&store.cursors, question::OPEN.id, &parameters)?;
+    let found = store.table.query(&question::open()?.limit(page.limit()).after(page.after())).await?;
+    let items: Vec<QuestionView<'_>> = found.items.iter().map(QuestionView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET questions/{id}, with its answers.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.signed_in()?;
+    let id: QuestionId = request.path("id")?;
+    let found = store.table.query(&question::get(&id)?).await?;
+    let (mut question, mut answers) = (None, Vec::new());
+    for item in &found.items {
+        match item {
+            AnyEntity::Question(found) => question = Some(found),
+            AnyEntity::Answer(answer) => answers.push(answer.into()),
+            // The range holds nothing else; what a later version puts there is not this route's.
+            _ => {}
+        }
+    }
+    let question = question.ok_or_else(no_question)?;
+    request.owner(&question.customer_id).map_err(|_| no_question())?;
+    let whole = WholeView { question: QuestionView::from(question), answers };
+    Ok(Response::ok(&whole).etag(question.meta.version))
+}
+
+/// 404 for a question that is not there, or not the caller's.
+pub fn no_question() -> Problem {
+    Problem::not_found("question")
+}
+
+fn no_customer() -> Problem {
+    Problem::not_found("customer")
+}

@@ -1,0 +1,174 @@
+//! A support desk with customers, in a table of its own for each test.
+
+use std::collections::BTreeMap;
+
+use emulators::table::{Fault, FaultKind};
+use fixture::TestTable;
+use http_api::sample::{Answered, Call};
+use http_api::{Routes, Store};
+use key_schema::customer::{self, Customer, Tier};
+use key_schema::id::{Born, CustomerId, QuestionId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::question::{self, Question, QuestionStatus};
+use serde_json::{Value, json};
+
+pub struct Desk {
+    pub store: Store,
+    routes: Routes<Store>,
+    test: TestTable,
+}
+
+pub fn ask(customer: &str, subject: &str) -> Call {
+    let call = Call::new("POST /v1/customers/{id}/questions").path("id", customer);
+    call.json(&json!({ "subject": subject, "text": "Why?\nHow?" })).customer(customer)
+}
+
+pub fn questions_of(customer: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/questions").path("id", customer)
+}
+
+pub fn support_of(customer: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/support").path("id", customer)
+}
+
+pub fn question(id: &str) -> Call {
+    Call::new("GET /v1/questions/{id}").path("id", id)
+}
+
+pub fn open() -> Call {
+    Call::new("GET /v1/questions").query("status", "open")
+}
+
+pub fn answer(id: &str, text: &str) -> Call {
+    Call::new("POST /v1/questions/{id}/answers").path("id", id).json(&json!({ "text": text })).staff("s1")
+}
+
+impl Desk {
+    pub async fn open(customers: &[&str]) -> Self {
+        let test = TestTable::create().await;
+        let desk = Self { store: test.store(), routes: support::routes(), test };
+        for id in customers {
+            desk.join(id).await;
+        }
+        desk
+    }
+
+    /// Signs a customer up.
+    async fn join(&self, id: &str) {
+        let names = self.names();
+        let profile = Customer {
+            id: CustomerId::new(id).unwrap(),
+            email: format!("c{names}@example.com").parse().unwrap(),
+            username: format!("c{names}").parse().unwrap(),
+            tier: Tier::Bronze,
+            name: "N".to_owned(),
+            place: None,
+            addresses: BTreeMap::new(),
+        };
+        let profile = Stored::new(profile, Born::new("b1").unwrap(), Instant::now());
+        self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+    }
+
+    /// A number for names that are nobody's yet.
+    fn names(&self) -> u64 {
+        u64::from_be_bytes(self.store.random().unwrap()[..8].try_into().unwrap())
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        call.send(&self.routes, &self.store).await
+    }
+
+    /// The same as a client that comes again when it is told to.
+    pub async fn settled(&self, call: &Call) -> Answered {
+        for _ in 0..50 {
+            let answer = self.send(call.clone()).await;
+            if answer.status != 503 {
+                return answer;
+            }
+        }
+        panic!("no answer");
+    }
+
+    /// Asks and expects that to succeed; gives the question's id.
+    pub async fn asked(&self, customer: &str, subject: &str) -> String {
+        let answer = self.settled(&ask(customer, subject)).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        answer.body["id"].as_str().unwrap().to_owned()
+    }
+
+    /// What staff see.
+    pub async fn read(&self, call: Call) -> Value {
+        let answer = self.send(call.staff("s1")).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body
+    }
+
+    /// A list's items, read to its end by staff in pages of so many, and the requests that each page took.
+    pub async fn pages(&self, list: &Call, limit: usize) -> (Vec<Value>, Vec<u32>) {
+        let (mut found, mut requests, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
+        loop {
+            let call = list.clone().query("limit", &limit.to_string()).staff("s1");
+            let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
+            self.costs();
+            let answer = self.send(call).await;
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            requests.push(self.costs().iter().map(|(_, requests)| requests).sum());
+            found.extend(answer.body["items"].as_array().unwrap().iter().cloned());
+            match answer.body["next_cursor"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return (found, requests),
+            }
+        }
+    }
+
+    /// The patterns since the last look, and how many requests each took.
+    pub fn costs(&self) -> Vec<(&'static str, u32)> {
+        self.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
+    }
+
+    /// Questions that were asked a second after the other, straight into the table.
+    pub async fn filled(&self, customer: &str, count: usize) -> Vec<String> {
+        let asked = (0..count).map(|n| {
+            let at = Instant::EPOCH.plus_seconds(1_700_000_000 + i64::try_from(n).unwrap());
+            let question = Question {
+                id: QuestionId::generate(at, [9; 10]),
+                customer_id: CustomerId::new(customer).unwrap(),
+                status: QuestionStatus::Open,
+                answer_count: 0,
+                title: format!("Subject {n}"),
+                text: "T".to_owned(),
+            };
+            let question = Stored::new(question, Born::generate(at, [9; 10]), at);
+            async move {
+                for _ in 0..50 {
+                    if self.store.table.transact(&question::ask(&question, None).unwrap()).await.is_ok() {
+                        return question.id.to_string();
+                    }
+                }
+                panic!("not asked")
+            }
+        });
+        let mut ids = Vec::new();
+        for question in asked {
+            ids.push(question.await);
+        }
+        ids
+    }
+
+    /// Lets things go wrong from now on.
+    pub fn break_with(&self, kind: FaultKind, rate: f64, seed: u64) {
+        self.test.faults().add(Fault { kind, rate, count: None, seed }).unwrap();
+    }
+
+    /// How often things went wrong; from now on they do not.
+    pub fn mend(&self) -> u64 {
+        let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
+        self.test.faults().clear();
+        fired
+    }
+}
+
+pub fn each<'a>(items: &'a [Value], member: &str) -> Vec<&'a str> {
+    items.iter().map(|item| item[member].as_str().unwrap()).collect()
+}

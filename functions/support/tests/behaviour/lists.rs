@@ -1,0 +1,80 @@
+//! The lists: a customer's questions, and those that wait for an answer.
+
+use http_api::sample::Call;
+use serde_json::Value;
+
+use crate::desk::{Desk, answer, each, open, questions_of};
+
+const COUNT: usize = 1000;
+
+#[tokio::test]
+async fn a_thousand_questions_are_read_page_by_page_in_both_lists() {
+    let desk = Desk::open(&["ann"]).await;
+    let asked = desk.filled("ann", COUNT).await;
+    let newest_first: Vec<&str> = asked.iter().rev().map(String::as_str).collect();
+    for limit in [100, 7] {
+        let (found, requests) = desk.pages(&questions_of("ann"), limit).await;
+        assert_eq!(each(&found, "id"), newest_first);
+        assert!(requests.iter().all(|requests| *requests == 1), "{requests:?}");
+        let (found, requests) = desk.pages(&open(), limit).await;
+        assert_eq!(each(&found, "id"), asked);
+        assert!(requests.iter().all(|requests| *requests == 4), "one a shard: {requests:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_and_answered_between_two_pages_costs_no_other_question_its_place() {
+    let desk = Desk::open(&["ann"]).await;
+    let asked = desk.filled("ann", 40).await;
+    for list in [questions_of("ann"), open()] {
+        let before: Vec<Value> = desk.pages(&list, 100).await.0;
+        let (mut found, mut cursor) = (Vec::<Value>::new(), None::<String>);
+        for page in 0.. {
+            let call = list.clone().query("limit", "9").staff("s1");
+            let read = desk.send(cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await.body;
+            found.extend(read["items"].as_array().unwrap().iter().cloned());
+            // What was shown last is answered, and something new is asked.
+            let last = found.last().unwrap()["id"].as_str().unwrap();
+            assert_eq!(desk.send(answer(last, "A")).await.status, 201);
+            desk.asked("ann", &format!("New {page}")).await;
+            match read["next_cursor"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => break,
+            }
+        }
+        let known: Vec<&str> = each(&before, "id");
+        let found: Vec<&str> = each(&found, "id").into_iter().filter(|id| known.contains(id)).collect();
+        assert_eq!(found, known);
+    }
+    assert!(desk.pages(&open(), 100).await.0.len() < asked.len() + 12);
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_its_list_and_its_caller_alone() {
+    let desk = Desk::open(&["ann", "bob"]).await;
+    desk.filled("ann", 3).await;
+    let first = desk.send(questions_of("ann").query("limit", "1").staff("s1")).await;
+    let cursor = first.body["next_cursor"].as_str().unwrap();
+    let others = [
+        questions_of("ann").customer("ann"),
+        questions_of("bob").staff("s1"),
+        open().staff("s1"),
+        questions_of("ann").staff("s2"),
+    ];
+    for other in others {
+        assert_eq!(desk.send(other.query("cursor", cursor)).await.code(), Some("cursor_invalid"));
+    }
+    for limit in ["0", "101", "x"] {
+        assert_eq!(desk.send(open().query("limit", limit).staff("s1")).await.code(), Some("invalid_parameter"));
+    }
+}
+
+#[tokio::test]
+async fn only_open_questions_have_a_list_of_all() {
+    let desk = Desk::open(&[]).await;
+    let list = |status: &str| Call::new("GET /v1/questions").query("status", status).staff("s1");
+    for call in [list("answered"), list(""), list("OPEN"), Call::new("GET /v1/questions").staff("s1")] {
+        let refused = desk.send(call).await;
+        assert_eq!((refused.status, refused.code()), (400, Some("invalid_parameter")));
+    }
+}

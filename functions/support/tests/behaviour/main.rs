@@ -1,0 +1,11 @@
+//! The function's behaviour, through its routes, over a table that is created as the template says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod access;
+mod answers;
+mod concurrency;
+mod desk;
+mod lists;
+mod questions;
+mod registry;

@@ -1,0 +1,103 @@
+//! Asking, and reading what was asked.
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, answer, ask, question, questions_of, support_of};
+
+#[tokio::test]
+async fn a_question_is_shown_alike_by_whom_it_was_asked_alone_in_the_list_and_beside_the_profile() {
+    // Ids with every mark that a key or a path gives a meaning to, and as long as one may be.
+    for customer in ["ann", "a#b%2F/c d", "ä/蘇黎世", &"#".repeat(128)] {
+        let desk = Desk::open(&[customer]).await;
+        let asked = desk.send(ask(customer, "Ice")).await;
+        let id = asked.body["id"].as_str().unwrap().to_owned();
+        assert_eq!((asked.status, asked.version()), (201, Some(1)));
+        assert_eq!(asked.header("location"), Some(format!("/v1/questions/{id}").as_str()));
+        let expected = json!({
+            "id": id, "customer_id": customer, "subject": "Ice", "text": "Why?\nHow?", "status": "open", "answer_count": 0,
+            "version": 1, "created_at": asked.body["created_at"], "updated_at": asked.body["created_at"],
+        });
+        assert_eq!(asked.body, expected);
+        assert_eq!(desk.read(questions_of(customer)).await["items"], json!([expected]));
+        let support = desk.read(support_of(customer)).await;
+        assert_eq!((&support["customer"]["id"], &support["questions"]), (&json!(customer), &json!([expected])));
+        let mut whole = desk.read(question(&id)).await;
+        assert_eq!(whole["answers"].take(), json!([]));
+        whole.as_object_mut().unwrap().remove("answers");
+        assert_eq!(whole, expected);
+    }
+}
+
+#[tokio::test]
+async fn profile_and_the_newest_ten_questions_are_one_query() {
+    // Whose partitions sort next to hers.
+    let desk = Desk::open(&["ann", "ann2", "an"]).await;
+    desk.filled("ann2", 1).await;
+    for count in [0, 1, 10, 12] {
+        let known = desk.read(questions_of("ann")).await["items"].as_array().unwrap().len();
+        for n in known..count {
+            desk.asked("ann", &format!("{n:02}")).await;
+        }
+        desk.costs();
+        let support = desk.read(support_of("ann")).await;
+        assert_eq!(desk.costs(), [("questions.support", 1)]);
+        assert_eq!(support["customer"]["username"], support["customer"]["username"]);
+        let shown = support["questions"].as_array().unwrap();
+        assert_eq!(shown.len(), count.min(10));
+        let times: Vec<&str> = shown.iter().map(|question| question["created_at"].as_str().unwrap()).collect();
+        assert!(times.is_sorted_by(|newer, older| newer >= older), "{times:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_asks_for_a_customer_who_is_not_there() {
+    let desk = Desk::open(&[]).await;
+    for call in [ask("nobody", "Ice"), ask("nobody", "Ice").staff("s1"), support_of("nobody").customer("nobody")] {
+        let answer = desk.send(call).await;
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+    }
+    assert_eq!(desk.read(questions_of("nobody")).await["items"], json!([]));
+    let missing = desk.send(question("nothing").staff("s1")).await;
+    assert_eq!((missing.status, missing.code()), (404, Some("not_found")));
+}
+
+#[tokio::test]
+async fn with_a_key_a_question_is_asked_once_and_has_one_answer() {
+    let desk = Desk::open(&["ann"]).await;
+    let call = |subject: &str| ask("ann", subject).header("idempotency-key", "k");
+    let first = desk.send(call("Ice")).await;
+    let again = desk.send(call("Ice")).await;
+    assert_eq!((first.status, again.status, &again.body), (201, 201, &first.body));
+    assert_eq!(
+        (again.header("idempotency-replayed"), again.header("location")),
+        (Some("true"), first.header("location"))
+    );
+    let other = desk.send(call("Snow")).await;
+    assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
+    assert_eq!(desk.read(questions_of("ann")).await["items"].as_array().unwrap().len(), 1);
+    // Another customer's key is another key, and without one two requests are two questions.
+    desk.asked("ann", "Ice").await;
+    assert_eq!(desk.read(questions_of("ann")).await["items"].as_array().unwrap().len(), 2);
+    let bad = desk.send(ask("ann", "Ice").header("idempotency-key", "ä")).await;
+    assert_eq!((bad.status, bad.code()), (400, Some("invalid_header")));
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_question_is_refused_field_by_field() {
+    let desk = Desk::open(&["ann"]).await;
+    let post = |body: &Value| ask("ann", "x").json(body);
+    let refused = desk.send(post(&json!({ "subject": "a\nb", "text": "", "by": "me" }))).await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/subject", "/text", "/by"]));
+    let refused = desk.send(post(&json!({ "subject": "x".repeat(201), "text": "x".repeat(8001) }))).await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/subject", "/text"]));
+    assert_eq!(desk.send(post(&json!({}))).await.pointers(), ["/subject", "/text"]);
+    let longest = json!({ "subject": "ä".repeat(100), "text": "ä".repeat(4000) });
+    let asked = desk.send(post(&longest)).await;
+    assert_eq!((asked.status, &asked.body["text"]), (201, &longest["text"]));
+    let id = asked.body["id"].as_str().unwrap();
+    let refused = desk.send(answer(id, "x").json(&json!({ "text": "x".repeat(8001), "by": "me" }))).await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/text", "/by"]));
+    for id in ["", "a\u{7}b", &"x".repeat(129)] {
+        assert_eq!(desk.send(question(id).staff("s1")).await.code(), Some("invalid_id"), "{id:?}");
+    }
+}

@@ -1,0 +1,393 @@
+//! Questions to the shop, and what staff answer.
+//!
+//! A question lies with its answers in a partition of its own, and once more in its customer's, right behind the profile, newest first: profile and
+//! newest questions are one Query (see [`crate::customer`]). Both are written in one transaction whenever either is, so they never differ. A question that
+//! waits for its first answer is in a sharded, sparse list, which that answer takes it from.
+//!
+//! # Erasure
+//!
+//! Questions and answers are a person's words: they go with the customer. What finds them is the customer's copy, so that goes last: first the question
+//! itself, without which nobody can add another answer, then the answers, then the copy. Whatever breaks off is found again.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Change, entity};
+use crate::customer::{self, PROFILE};
+use crate::encoding::{NewestFirst, join};
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, number};
+use crate::id::{AnswerId, CustomerId, QuestionId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Meta, Stored};
+use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Transaction};
+use crate::shard::Shards;
+
+/// How many answers a question may have: with it they are read in one request.
+pub const MAX_ANSWERS: usize = 100;
+/// How many questions are shown beside a customer's profile.
+pub const SUPPORT_QUESTIONS: usize = 10;
+/// The shards of the list of open questions.
+pub const OPEN_SHARDS: Shards = Shards(4);
+
+/// Whether a question has an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionStatus {
+    /// It waits for one.
+    Open,
+    /// It has one or more.
+    Answered,
+}
+
+impl QuestionStatus {
+    /// Every status.
+    pub const ALL: [Self; 2] = [Self::Open, Self::Answered];
+
+    /// The name in keys, JSON and attributes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Answered => "answered",
+        }
+    }
+}
+
+impl fmt::Display for QuestionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The text names no list of questions: only open ones have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be open")]
+pub struct NotOpen;
+
+/// The list of open questions, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Open;
+
+impl FromStr for Open {
+    type Err = NotOpen;
+
+    fn from_str(text: &str) -> Result<Self, NotOpen> {
+        if text == QuestionStatus::Open.as_str() { Ok(Self) } else { Err(NotOpen) }
+    }
+}
+
+entity! {
+    /// A question.
+    Question = "Question" {
+        keyed {
+            /// Time-ordered.
+            id: QuestionId,
+            /// Who asks.
+            customer_id: CustomerId,
+            /// Part of the key of the list of open questions.
+            status: QuestionStatus,
+            /// How many answers it has; it is open without any.
+            answer_count: u64,
+            /// What it is about, in a few words.
+            title: String,
+            /// The question.
+            text: String,
+        }
+        free {}
+    }
+}
+
+impl Entity for Question {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.id)
+    }
+
+    fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        if self.status != QuestionStatus::Open {
+            return Ok(Vec::new());
+        }
+        Ok(vec![IndexKey {
+            index: LIST,
+            partition: open_partition(OPEN_SHARDS.of(self.id.as_str()))?,
+            sort: SortKey::new(join(&meta.created_at.to_string(), &[&self.id]))?,
+        }])
+    }
+}
+
+entity! {
+    /// A question as its customer's partition has it.
+    CustomerQuestion = "CustomerQuestion" {
+        keyed {
+            /// The question.
+            id: QuestionId,
+            /// Who asks.
+            customer_id: CustomerId,
+            /// When it was asked; part of the key.
+            asked_at: Instant,
+            /// As the question's.
+            status: QuestionStatus,
+            /// As the question's.
+            answer_count: u64,
+            /// As the question's.
+            title: String,
+            /// As the question's.
+            text: String,
+        }
+        free {}
+    }
+}
+
+impl Entity for CustomerQuestion {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        copy_key(&self.customer_id, self.asked_at, &self.id)
+    }
+}
+
+impl CustomerQuestion {
+    /// The copy of a question.
+    #[must_use]
+    pub fn of(question: &Stored<Question>) -> Stored<Self> {
+        let Question { id, customer_id, status, answer_count, title, text } = &question.data;
+        let data = Self {
+            id: id.clone(),
+            customer_id: customer_id.clone(),
+            asked_at: question.meta.created_at,
+            status: *status,
+            answer_count: *answer_count,
+            title: title.clone(),
+            text: text.clone(),
+        };
+        Stored { meta: question.meta.clone(), data }
+    }
+}
+
+entity! {
+    /// An answer. Nothing ever changes it.
+    Answer = "Answer" {
+        keyed {
+            /// Time-ordered: answers are read in the order in which they were given.
+            id: AnswerId,
+            /// Of which question.
+            question_id: QuestionId,
+            /// Who of staff gave it.
+            by: CustomerId,
+            /// The answer.
+            text: String,
+        }
+        free {}
+    }
+}
+
+impl Entity for Answer {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        Ok(Key { pk: partition(&self.question_id)?, sk: SortKey::of(ANSWER, &[&self.id])? })
+    }
+}
+
+/// Where open questions are listed.
+const LIST: Index = Index::Gsi2;
+/// Prefix of the answers' sort keys; before that of the question.
+const ANSWER: &str = "ANSWER";
+/// Sort key of a question in its own partition, prefix of that of its copies.
+const QUESTION: &str = "QUESTION";
+
+fn partition(id: &QuestionId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of(QUESTION, &[id])
+}
+
+fn key(id: &QuestionId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(id)?, sk: SortKey::new(QUESTION)? })
+}
+
+fn copy_key(customer: &CustomerId, asked_at: Instant, id: &QuestionId) -> Result<Key, KeyError> {
+    Ok(Key { pk: customer::partition(customer)?, sk: SortKey::of(QUESTION, &[&NewestFirst(asked_at), id])? })
+}
+
+fn open_partition(shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("QUESTIONS", &[&QuestionStatus::Open.as_str(), &shard])
+}
+
+/// A question in the list of open ones. It has no answers yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Time-ordered.
+    pub id: QuestionId,
+    /// Who asks.
+    pub customer_id: CustomerId,
+    /// Open.
+    pub status: QuestionStatus,
+    /// What it is about, in a few words.
+    pub title: String,
+    /// The question.
+    pub text: String,
+    /// The version.
+    pub version: u64,
+    /// When it was asked.
+    pub created_at: Instant,
+    /// When it was last changed.
+    pub updated_at: Instant,
+}
+
+crate::item::view!(Listed of Question);
+
+/// Which part of a transaction was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The customer, who is not there.
+    Customer,
+    /// The question: there already, or not there, or without room for another answer.
+    Question,
+    /// The customer's copy, which the same holds for.
+    Copy,
+    /// The answer, whose id is taken.
+    Answer,
+    /// The idempotency key is in use.
+    Idempotency,
+}
+
+patterns! {
+    ASK = "questions.ask": TransactWriteItems, "PK = QUESTION#<id>, SK = QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key> with one" => "does not exist; the customer exists; the key is new", Consistency::Write, "owner", "Ask a question", ["POST /v1/customers/{id}/questions"];
+    EDIT = "questions.edit": GetItem, "PK = QUESTION#<id>, SK = QUESTION" => "the question", Consistency::Strong("a question may be answered as soon as it was asked"), "staff", "Read a question before answering it", ["POST /v1/questions/{id}/answers"];
+    ANSWER_IT = "questions.answer": TransactWriteItems, "PK = QUESTION#<id>, SK = ANSWER#<answer>, QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> with one" => "the question and its copy exist and have room for an answer: ADD 1, answered; the answer and the key are new", Consistency::Write, "staff", "Answer a question", ["POST /v1/questions/{id}/answers"];
+    GET = "questions.get": Query, "PK = QUESTION#<id>, SK from ANSWER# to QUESTION" => "the answers, oldest first, then the question", Consistency::Eventual, "owner", "Read a question with its answers", ["GET /v1/questions/{id}"];
+    OF_CUSTOMER = "questions.of-customer": Query, "PK = CUSTOMER#<customer>, SK under QUESTION#" => "questions, newest first", Consistency::Eventual, "owner", "List a customer's questions", ["GET /v1/customers/{id}/questions"];
+    SUPPORT = "questions.support": Query, "PK = CUSTOMER#<customer>, SK from PROFILE to QUESTION$" => "the profile, then the newest 10 questions", Consistency::Eventual, "owner", "Profile and newest questions in one request", ["GET /v1/customers/{id}/support"];
+    OPEN = "questions.open": ShardedQuery on Gsi2, "GSI2PK = QUESTIONS#open#<shard>, GSI2SK = <created_at>#<id>" => "questions that wait for an answer, oldest first", Consistency::Eventual, "staff", "List the questions that wait for an answer", ["GET /v1/questions"];
+    ERASABLE = "questions.erasable": Query, "PK = CUSTOMER#<customer>, SK under QUESTION#" => "what is left of an erased customer's questions", Consistency::Strong("what is missed here is never found again"), "owner", "Find the questions of a customer who is erased", ["DELETE /v1/customers/{id}"];
+    ANSWERS = "questions.answers": Query, "PK = QUESTION#<id>, SK under ANSWER#" => "the answers of a question that is gone", Consistency::Strong("what is missed here is never found again"), "owner", "Find the answers to a customer who is erased", ["DELETE /v1/customers/{id}"];
+    ERASE = "questions.erase": BatchWriteItem, "PK = QUESTION#<id>, SK = QUESTION and ANSWER#<answer>; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>" => "always", Consistency::Write, "owner", "Erase a customer's questions", ["DELETE /v1/customers/{id}"];
+}
+
+/// Asks a question. `claim` is the idempotency record ([`crate::idempotency::claim`]), if the request has a key.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transaction<Part>, EncodeError> {
+    let copy = CustomerQuestion::of(question);
+    let transaction = Transaction::new(&ASK)
+        .action(Part::Question, Guarded::put(question, Condition::NotExists)?)
+        .action(Part::Copy, Guarded::put(&copy, Condition::NotExists)?)
+        .action(Part::Customer, Guarded::check(customer::key(&question.customer_id)?, Condition::Exists));
+    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
+}
+
+/// Reads a question strongly, before it is answered.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn edit(id: &QuestionId) -> Result<Get<Stored<Question>>, KeyError> {
+    Ok(Get::new(&EDIT, key(id)?))
+}
+
+/// Answers a question, of which only what never changes matters: whatever answers come at the same time, all are counted. `claim` is the idempotency
+/// record ([`crate::idempotency::claim`]), if the request has a key.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn answer(
+    question: &Stored<Question>,
+    answer: &Stored<Answer>,
+    claim: Option<Guarded>,
+) -> Result<Transaction<Part>, EncodeError> {
+    let at = answer.meta.created_at;
+    let room = || Condition::Exists.and(Condition::Below("answer_count", number(MAX_ANSWERS)));
+    let head =
+        Change::<Question>::visible(at).set("status", QuestionStatus::Answered)?.add("answer_count", 1).leave(LIST);
+    let copy = Change::<CustomerQuestion>::visible(at).set("status", QuestionStatus::Answered)?.add("answer_count", 1);
+    let copy_key = copy_key(&question.customer_id, question.meta.created_at, &question.id)?;
+    let transaction = Transaction::new(&ANSWER_IT)
+        .action(Part::Question, Guarded::update(key(&question.id)?, head, room()))
+        .action(Part::Copy, Guarded::update(copy_key, copy, room()))
+        .action(Part::Answer, Guarded::put(answer, Condition::NotExists)?);
+    Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
+}
+
+/// The answers, oldest first, then the question.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(id: &QuestionId) -> Result<Query<AnyEntity>, KeyError> {
+    let range = Range::Between(format!("{ANSWER}#"), QUESTION.into());
+    Ok(Query::new(&GET, partition(id)?, range).limit(MAX_ANSWERS + 1))
+}
+
+/// A customer's questions, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<CustomerQuestion>>, KeyError> {
+    Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under(QUESTION)))
+}
+
+/// The profile, then the newest questions, newest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn support(customer: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
+    let range = Range::Between(PROFILE.into(), format!("{QUESTION}$"));
+    Ok(Query::new(&SUPPORT, customer::partition(customer)?, range).limit(SUPPORT_QUESTIONS + 1))
+}
+
+/// The questions that wait for an answer, oldest first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn open() -> Result<Query<Listed>, KeyError> {
+    let shards = OPEN_SHARDS.all().map(open_partition).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&OPEN, shards, Range::All))
+}
+
+/// The questions of a customer who is erased, read strongly.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn erasable(customer: &CustomerId) -> Result<Query<Stored<CustomerQuestion>>, KeyError> {
+    Ok(Query::new(&ERASABLE, customer::partition(customer)?, Range::under(QUESTION)))
+}
+
+/// The answers of a question, read strongly.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn answers(id: &QuestionId) -> Result<Query<Stored<Answer>>, KeyError> {
+    Ok(Query::new(&ANSWERS, partition(id)?, Range::under(ANSWER)).limit(MAX_ANSWERS))
+}
+
+/// Removes questions; their answers and copies stay.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn erase<'a>(questions: impl IntoIterator<Item = &'a QuestionId>) -> Result<BatchWrite, KeyError> {
+    Ok(erasing(questions.into_iter().map(key).collect::<Result<_, _>>()?))
+}
+
+/// Removes answers, whose questions are gone.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn erase_answers<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Result<BatchWrite, KeyError> {
+    Ok(erasing(answers.into_iter().map(Entity::key).collect::<Result<_, _>>()?))
+}
+
+/// Removes copies, after everything that they lead to.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn erase_copies<'a>(copies: impl IntoIterator<Item = &'a CustomerQuestion>) -> Result<BatchWrite, KeyError> {
+    Ok(erasing(copies.into_iter().map(Entity::key).collect::<Result<_, _>>()?))
+}
+
+fn erasing(keys: Vec<Key>) -> BatchWrite {
+    BatchWrite::new(&ERASE, keys.into_iter().map(BatchWriteAction::Delete).collect())
+}
