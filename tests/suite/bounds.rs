@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::support::client::Call;
 use crate::support::openapi::{Operation, api};
+use crate::support::schema::EACH_BY_ITSELF;
 use crate::support::with_system;
 
 /// A field that no body has.
@@ -161,6 +162,9 @@ fn arrays(schema: &Json) -> Vec<Trial> {
     if item["type"] == "string" {
         let most = usize::try_from(schema["maxItems"].as_u64().unwrap()).unwrap();
         trials.extend([right(json!(vec!["x"; most])), wrong(json!(vec!["x"; most + 1]))]);
+    }
+    if schema[EACH_BY_ITSELF] == true {
+        return trials;
     }
     trials.extend(trials_of(item).into_iter().map(|trial| Trial {
         value: json!([trial.value]),

@@ -194,7 +194,7 @@ fn every_body_has_an_example_and_every_example_keeps_its_schema() {
 
 #[test]
 fn the_bounds_that_the_code_names_are_the_described_ones() {
-    use key_schema::{cart, cursor, customer, graph, id, order, product, question, wallet};
+    use key_schema::{cart, counter, cursor, customer, graph, id, metric, order, product, question, wallet};
 
     let schema =
         |pointer: &str| api().0["components"]["schemas"].pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
@@ -228,6 +228,9 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/Question/properties/answer_count/maximum"), json!(question::MAX_ANSWERS)),
         (schema("/AnsweredQuestion/properties/answers/maxItems"), json!(question::MAX_ANSWERS)),
         (schema("/SupportOverview/properties/questions/maxItems"), json!(question::SUPPORT_QUESTIONS)),
+        (schema("/NewMetrics/properties/points/maxItems"), json!(metric::MAX_POINTS)),
+        (schema("/CounterAddition/properties/add/maximum"), json!(counter::MAX_ADD)),
+        (schema("/ShardCount/maximum"), json!(counter::MAX_SHARDS)),
     ] {
         assert_eq!(*described, named);
     }

@@ -346,9 +346,10 @@ fn decode(segment: &str) -> String {
 }
 
 /// The families of routes, by the beginnings of their paths; a route belongs to the longest that fits.
-const FAMILIES: [&str; 42] = [
+const FAMILIES: [&str; 44] = [
     "/v1/audit",
     "/v1/categories",
+    "/v1/counters",
     "/v1/customers",
     "/v1/customers/{id}/addresses",
     "/v1/customers/{id}/cart",
@@ -366,6 +367,7 @@ const FAMILIES: [&str; 42] = [
     "/v1/customers/{id}/wallet",
     "/v1/graph",
     "/v1/invoices",
+    "/v1/metrics",
     "/v1/orders",
     "/v1/orders/{id}/log",
     "/v1/orders/{id}/refunds",

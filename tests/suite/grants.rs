@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use key_schema::instant::Instant;
 use local::System;
 use serde_json::{Value as Json, json};
 
@@ -108,6 +109,10 @@ pub async fn what_no_sample_does(system: &System) {
     follows.staff().send(system).await.expect(201);
     let erase = Call::new("DELETE", &shop::path(&["customers", "grants-ann"])).staff().header("if-match", "\"1\"");
     erase.send(system).await.expect(204);
+    // Points of now: those of a sample are over.
+    let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
+    let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;
+    assert_eq!(stored.expect(200).body["results"][0]["status"], "stored");
     // An alias that was lost is put back with the next change.
     drain(system).await;
     let (index, alias) = (format!("{}-products-v1", system.table()), format!("{}-products-write-v1", system.table()));

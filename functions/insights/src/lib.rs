@@ -1,6 +1,8 @@
 //! Insights: what staff wants to know about the shop as a whole.
 
 mod audit;
+mod counters;
+mod metrics;
 mod sales;
 mod stores;
 
@@ -11,6 +13,11 @@ use http_api::{Error, Routes, Store};
 pub fn routes() -> Routes<Store> {
     Routes::new()
         .on("GET /v1/audit/expirations", |store, request| Box::pin(audit::expirations(store, request)))
+        .on("GET /v1/counters/{name}", |store, request| Box::pin(counters::read(store, request)))
+        .on("POST /v1/counters/{name}", |store, request| Box::pin(counters::add(store, request)))
+        .on("POST /v1/counters/{name}/split", |store, request| Box::pin(counters::split(store, request)))
+        .on("POST /v1/metrics", |store, request| Box::pin(metrics::store(store, request)))
+        .on("GET /v1/metrics/{name}", |store, request| Box::pin(metrics::list(store, request)))
         .on("GET /v1/sales/{country}", |store, request| Box::pin(sales::of_place(store, request)))
         .on("GET /v1/stores/{id}", |store, request| Box::pin(stores::read(store, request)))
         .on("PUT /v1/stores/{id}", |store, request| Box::pin(stores::put(store, request)))

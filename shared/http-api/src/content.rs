@@ -2,6 +2,7 @@
 
 use crate::body::Object;
 use crate::event::Body;
+use crate::json::texts_of;
 use crate::problem::{Code, Problem};
 use crate::request::Request;
 
@@ -28,6 +29,14 @@ impl Request<'_> {
     pub fn json_text(&self) -> Result<&str, Problem> {
         self.expect_type(JSON)?;
         self.content(BODY_LIMIT)
+    }
+
+    /// The same body's numbers as they are written: [`json::texts_of`](crate::json::texts_of).
+    ///
+    /// # Errors
+    /// 413 `body_too_large`, 400 `malformed_json` for what is not UTF-8.
+    pub fn texts_of(&self, array: &str, member: &str) -> Result<Vec<Option<&str>>, Problem> {
+        Ok(texts_of(self.content(BODY_LIMIT)?, array, member))
     }
 
     /// The lines of a newline-delimited JSON body of at most `limit` bytes, with their numbers from 1; blank lines

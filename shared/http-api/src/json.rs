@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 /// A JSON value; texts without escapes borrow from the document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -94,6 +95,21 @@ impl<'a> Value<'a> {
             _ => Members::new(),
         }
     }
+}
+
+/// The texts, as they are written, of one member of each object in an array of the document's: for numbers of which no digit may be lost. None
+/// for an element without that member. Of a document that [`Value::parse`] does not take it says nothing.
+#[must_use]
+pub fn texts_of<'a>(document: &'a str, array: &str, member: &str) -> Vec<Option<&'a str>> {
+    type Raw<'a> = BTreeMap<String, &'a RawValue>;
+    let whole: Raw<'a> = serde_json::from_str(document).unwrap_or_default();
+    let elements: Vec<&'a RawValue> =
+        whole.get(array).and_then(|array| serde_json::from_str(array.get()).ok()).unwrap_or_default();
+    let text = |element: &&'a RawValue| {
+        let members: Raw<'a> = serde_json::from_str(element.get()).ok()?;
+        members.get(member).map(|value| value.get())
+    };
+    elements.iter().map(text).collect()
 }
 
 impl<'de> Deserialize<'de> for Value<'de> {
@@ -220,6 +236,18 @@ mod tests {
             assert!(matches!(Value::parse(document), Err(ParseError::DuplicateName { .. })), "{document}");
         }
         assert!(Value::parse(r#"{"a":{"a":1},"b":{"a":1}}"#).is_ok());
+    }
+
+    #[test]
+    fn numbers_in_a_list_are_given_as_they_are_written() {
+        let document =
+            r#"{"a":1,"points":[{"v":1.50},{"\u0076" : 12345678901234567890123456789012345678},{},7,{"v":"x"},[1]]}"#;
+        let digits = "12345678901234567890123456789012345678";
+        let expected = [Some("1.50"), Some(digits), None, None, Some("\"x\""), None];
+        assert_eq!(texts_of(document, "points", "v"), expected);
+        for other in ["[]", "{}", r#"{"points":1}"#, "{"] {
+            assert_eq!(texts_of(other, "points", "v"), [], "{other}");
+        }
     }
 
     #[test]

@@ -47,9 +47,22 @@ impl Once {
         request.idempotency_key_optional()?.map(|key| Self::new(request, key)).transpose()
     }
 
+    /// From a request that may have a key and needs no token. All who have none share their keys, so this is for answers that anybody may see, and
+    /// for clients that choose keys which nobody guesses.
+    ///
+    /// # Errors
+    /// As [`Request::idempotency_key_optional`]; as [`Request::fingerprint`].
+    pub fn of_anybody(request: &Request<'_>) -> Result<Option<Self>, Problem> {
+        let key = request.idempotency_key_optional()?;
+        key.map(|key| Self::of(request, request.caller().key().to_owned(), key)).transpose()
+    }
+
     fn new(request: &Request<'_>, key: &str) -> Result<Self, Problem> {
-        let scope = Scope { caller: request.signed_in()?.id().to_string(), key: key.to_owned() };
-        Ok(Self { scope, hash: request.fingerprint()? })
+        Self::of(request, request.signed_in()?.id().to_string(), key)
+    }
+
+    fn of(request: &Request<'_>, caller: String, key: &str) -> Result<Self, Problem> {
+        Ok(Self { scope: Scope { caller, key: key.to_owned() }, hash: request.fingerprint()? })
     }
 
     /// Whose key, and which: for a handler that reads the record with other items ([`Once::first`]).

@@ -2,6 +2,7 @@
 
 use crate::cart::Cart;
 use crate::category::{CategoryAbout, CategoryNode};
+use crate::counter::{Counter, CounterShard};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
 use crate::expiration::Expiration;
 use crate::follow::Follow;
@@ -12,6 +13,7 @@ use crate::like::{Like, LikeCount};
 use crate::mail::Mail;
 use crate::mark::Mark;
 use crate::membership::{Membership, ProductCategories};
+use crate::metric::MetricPoint;
 use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
 use crate::picking::{PickingStations, WaitingJob};
 use crate::place::{PlaceSales, SalePlace, Store};
@@ -69,9 +71,8 @@ macro_rules! entities {
 }
 
 entities! {
-    Answer Cart CategoryAbout CategoryNode Customer CustomerOrder CustomerQuestion EmailClaim Expiration Follow IdempotencyRecord Invoice
-    InvoiceCounter Like LikeCount Mail Mark
-    Membership Order OrderLine OrderLog OrderStatusEvent PickingStations PlaceSales Product ProductCategories ProductContent ProductSales
-    Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock Store UsernameClaim WaitingJob Wallet
-    WalletEntry
+    Answer Cart CategoryAbout CategoryNode Counter CounterShard Customer CustomerOrder CustomerQuestion EmailClaim Expiration Follow
+    IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Membership MetricPoint Order OrderLine OrderLog OrderStatusEvent
+    PickingStations PlaceSales Product ProductCategories ProductContent ProductSales Question RecentReview ReferenceClaim Review ReviewMonth
+    ReviewStats Sale SalePlace Session Settings Stock Store UsernameClaim WaitingJob Wallet WalletEntry
 }

@@ -145,6 +145,12 @@ ids! {
     AddressName
     /// A client's own number for an order, unique over all orders.
     OrderReference
+    /// What a metric is called.
+    MetricName
+    /// A point of a metric: a client's own id or a generated one, so that a point that is sent again is the same point.
+    PointId
+    /// What a counter is called, such as `product:1082185`.
+    CounterName
     /// One life of an item: given at creation, so that a key used again is another incarnation.
     Born
 }
@@ -162,6 +168,14 @@ impl Born {
     /// The birth mark of a counter, which has one life.
     pub(crate) fn counter() -> Self {
         Self("counter".to_owned())
+    }
+}
+
+impl PointId {
+    /// The birth mark of the point, which is written whole each time it is sent.
+    #[must_use]
+    pub fn born(&self) -> Born {
+        Born(self.0.clone())
     }
 }
 

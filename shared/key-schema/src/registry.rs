@@ -26,6 +26,8 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::graph::PATTERNS,
         crate::question::PATTERNS,
         crate::settings::PATTERNS,
+        crate::metric::PATTERNS,
+        crate::counter::PATTERNS,
         crate::idempotency::PATTERNS,
         crate::expiration::PATTERNS,
         crate::archive::PATTERNS,

@@ -19,6 +19,7 @@ pub use error::{Refusal, TableError, TransactError, WriteError};
 pub use meter::{Measured, Meter};
 pub use read::Page;
 pub use retry::Backoff;
+pub use write::Attempt;
 
 /// The table, with the client that reaches it and the meter of what that costs.
 #[derive(Debug)]

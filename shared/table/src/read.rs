@@ -14,6 +14,9 @@ use crate::error::{TableError, classify};
 /// How many times one partition is asked for one page: DynamoDB stops after 1 MB, which a page of large items may exceed.
 const MAX_REQUESTS_PER_PAGE: usize = 16;
 
+/// How many queries of a list that lies in several are asked at once.
+const MAX_QUERIES_AT_ONCE: usize = 8;
+
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
@@ -51,19 +54,44 @@ impl Table {
     /// # Errors
     /// [`TableError`].
     pub async fn query<T: FromItem>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
-        let Some(bounds) = query.bounds() else { return Ok(Page { items: Vec::new(), next: None }) };
-        let limit = query.item_limit();
-        let shards =
-            query.partitions().iter().map(|partition| self.query_partition(query, partition, &bounds, limit + 1));
+        cut(self.gather(query).await?, query.item_limit())
+    }
+
+    /// Reads a page of a list that lies in several queries, one behind the other, such as those of consecutive days. What the page before has passed is
+    /// not asked for. The first query with something left usually has a page; where it has not, two are asked at once, then four, at most
+    /// eight, so that a list with many empty parts is walked in few rounds.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub async fn query_in_turn<T: FromItem>(
+        &self,
+        queries: Vec<Query<T>>,
+        limit: usize,
+        after: Option<String>,
+    ) -> Result<Page<T>, TableError> {
+        let queries = queries.into_iter().map(|query| query.limit(limit).after(after.clone()));
+        let left: Vec<Query<T>> = queries.filter(|query| query.bounds().is_some()).collect();
+        let (mut left, mut found, mut at_once) = (left.as_slice(), Vec::new(), 1);
+        while !left.is_empty() && found.len() <= limit {
+            let (round, later) = left.split_at(left.len().min(at_once));
+            found.extend(try_join_all(round.iter().map(|query| self.gather(query))).await?.into_iter().flatten());
+            (left, at_once) = (later, MAX_QUERIES_AT_ONCE.min(at_once * 2));
+        }
+        cut(found, limit)
+    }
+
+    /// The items of a page with their sort keys, in the list's order, and at least one more if there is more.
+    async fn gather<T>(&self, query: &Query<T>) -> Result<Vec<(String, Item)>, TableError> {
+        let Some(bounds) = query.bounds() else { return Ok(Vec::new()) };
+        let wanted = query.item_limit() + 1;
+        let shards = query.partitions().iter().map(|partition| self.query_partition(query, partition, &bounds, wanted));
         let mut found: Vec<(String, Item)> = try_join_all(shards).await?.into_iter().flatten().collect();
         if query.partitions().len() > 1 {
             found.sort_by(|(a, _), (b, _)| if query.is_descending() { b.cmp(a) } else { a.cmp(b) });
         }
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let next = if more { found.last().map(|(sort, _)| sort.clone()) } else { None };
-        let items = found.into_iter().map(|(_, item)| T::from_item(item)).collect::<Result<_, _>>()?;
-        Ok(Page { items, next })
+        // What lies behind was not read from every shard.
+        found.truncate(wanted);
+        Ok(found)
     }
 
     /// Up to `wanted` items of one partition with their sort keys.
@@ -120,6 +148,15 @@ impl Table {
         // What was found is a true beginning of the page; pretending that it is the end would lose the rest.
         Err(TableError::Unprocessed(wanted - found.len()))
     }
+}
+
+/// So many of the items that were found, and where to go on behind them.
+fn cut<T: FromItem>(mut found: Vec<(String, Item)>, limit: usize) -> Result<Page<T>, TableError> {
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = if more { found.last().map(|(sort, _)| sort.clone()) } else { None };
+    let items = found.into_iter().map(|(_, item)| T::from_item(item)).collect::<Result<_, _>>()?;
+    Ok(Page { items, next })
 }
 
 pub(crate) fn key_map(key: &Key) -> HashMap<String, AttributeValue> {

@@ -23,6 +23,15 @@ use crate::retry::Backoff;
 
 type Attributes = HashMap<String, AttributeValue>;
 
+/// What became of one attempt at a transaction.
+#[derive(Debug)]
+pub enum Attempt {
+    /// All of it was done.
+    Done,
+    /// None of it was done, and none will be: it met another, or a partition took no more ([`TableError::Contended`], [`TableError::Throttled`]).
+    Cancelled(TableError),
+}
+
 impl Table {
     /// Writes one item if its condition holds.
     ///
@@ -150,13 +159,32 @@ impl Table {
     /// # Errors
     /// [`TransactError::Refused`] names every action whose condition does not hold. [`TableError::TooManyActions`] before anything is sent.
     pub async fn transact<L: Clone>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
+        let mut backoff = Backoff::new();
+        loop {
+            match self.try_transact(transaction, &mut backoff).await? {
+                Attempt::Done => return Ok(()),
+                Attempt::Cancelled(failure) if !backoff.wait().await => return Err(failure.into()),
+                Attempt::Cancelled(_) => {}
+            }
+        }
+    }
+
+    /// The same, but a transaction that was cancelled because of others is given up: for who can write elsewhere instead. Waiting for an answer to
+    /// what may have been done counts against the caller's budget.
+    ///
+    /// # Errors
+    /// As [`Table::transact`].
+    pub async fn try_transact<L: Clone>(
+        &self,
+        transaction: &Transaction<L>,
+        backoff: &mut Backoff,
+    ) -> Result<Attempt, TransactError<L>> {
         transaction.check_size().map_err(TableError::from)?;
         let actions = transaction.actions().iter().map(|(_, guarded)| self.action(&caused(guarded)));
         let actions = actions.collect::<Result<Vec<_>, _>>()?;
-        let mut backoff = Backoff::new();
-        let mut token = token();
+        // The token makes an attempt whose answer was lost, by the SDK's retries or ours, the same attempt: DynamoDB does it once.
+        let token = token();
         loop {
-            // The token makes an attempt whose answer was lost, by the SDK's retries or ours, the same attempt: DynamoDB does it once.
             let answer = self
                 .client
                 .transact_write_items()
@@ -168,26 +196,20 @@ impl Table {
             let error = match answer {
                 Ok(answer) => {
                     self.meter.record(transaction.pattern(), answer.consumed_capacity.iter().flatten(), 0, 0);
-                    return Ok(());
+                    return Ok(Attempt::Done);
                 }
                 Err(error) => error,
             };
-            let (failure, again) = match cancelled(&error) {
-                Some(reasons) => {
-                    let failure = judge(reasons, transaction.actions())?;
-                    // Cancelled is done with: the next attempt is another.
-                    token = self::token();
-                    let again = matches!(failure, TableError::Contended | TableError::Throttled);
-                    (failure, again)
-                }
-                None => {
-                    let failure = classify(&error);
-                    // Still in progress, under the same token. Throttling of the whole call was the SDK's to retry.
-                    let again = matches!(failure, TableError::Contended);
-                    (failure, again)
-                }
-            };
-            if !again || !backoff.wait().await {
+            if let Some(reasons) = cancelled(&error) {
+                // Cancelled is done with: the next attempt is another, with another token.
+                return match judge(reasons, transaction.actions())? {
+                    busy @ (TableError::Contended | TableError::Throttled) => Ok(Attempt::Cancelled(busy)),
+                    failure => Err(failure.into()),
+                };
+            }
+            let failure = classify(&error);
+            // Still in progress, under the same token. Throttling of the whole call was the SDK's to retry.
+            if !matches!(failure, TableError::Contended) || !backoff.wait().await {
                 return Err(failure.into());
             }
         }

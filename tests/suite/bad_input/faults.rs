@@ -6,7 +6,7 @@ use super::world::Good;
 use super::{Trial, place};
 use crate::support::client::Call;
 use crate::support::openapi::{Operation, api};
-use crate::support::schema::breaches;
+use crate::support::schema::{EACH_BY_ITSELF, breaches};
 
 /// Bodies of a route that takes JSON, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -46,7 +46,8 @@ pub fn of(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         (Some(_), Some(body)) if good.content_type == "application/x-ndjson" => trials.extend(import(good, body)),
         (Some(schema), Some(body)) => {
             trials.extend(contents(good, body));
-            trials.extend(values(schema, body).into_iter().map(|(body, pointer)| {
+            let whole = values(schema, body).into_iter().filter(|(_, pointer)| !is_of_an_element(schema, pointer));
+            trials.extend(whole.map(|(body, pointer)| {
                 let spoilt = Good { body: Some(body), ..good.clone() };
                 let shown: String = spoilt.body.as_ref().map(ToString::to_string).unwrap_or_default();
                 Trial::new(spoilt.call(), shown.chars().take(300).collect::<String>(), 422, "invalid_body").at(pointer)
@@ -314,6 +315,13 @@ fn values(schema: &Json, body: &Json) -> Vec<(Json, String)> {
     // Some of them keep the schema: null and what may be left out.
     found.retain(|(spoilt, _)| !breaches(api(), schema, spoilt, false).is_empty());
     found
+}
+
+/// Whether a place of a body lies in an element that is taken or refused by itself.
+fn is_of_an_element(schema: &Json, pointer: &str) -> bool {
+    let fields = api().follow(schema)["properties"].as_object();
+    let mut lists = fields.into_iter().flatten().filter(|(_, field)| field[EACH_BY_ITSELF] == true);
+    lists.any(|(name, _)| pointer.starts_with(&format!("/{name}/")))
 }
 
 /// The places of a value and of all in it.

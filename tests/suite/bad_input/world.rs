@@ -1,6 +1,7 @@
 //! A shop in which every route has something to act on, and a good request for each.
 
 use key_schema::expiration::{Expiration, RemovedBy};
+use key_schema::instant::Instant;
 use local::System;
 use serde_json::{Value as Json, json};
 
@@ -124,6 +125,8 @@ impl World {
             like("bad-bob", "bad-1"),
             new(put("/v1/settings".to_owned(), settings())),
             post(own(&["questions"]), question()),
+            post("/v1/metrics".to_owned(), points()),
+            post("/v1/counters/bad-views".to_owned(), json!({ "add": 5 })),
             paid_in("1"),
             paid_in("2"),
             sold("330"),
@@ -166,6 +169,8 @@ impl World {
                 ("questions", "id") => &self.question,
                 ("stores", "id") => "bad-shop",
                 ("sales", "country") => "US",
+                ("metrics", "name") => "bad-metric",
+                ("counters", "name") => "bad-views",
                 (_, "name") => "home",
                 (_, "path") => "bad",
                 other => panic!("{}: what is {other:?}?", operation.key()),
@@ -224,6 +229,11 @@ fn shop() -> Json {
     json!({ "country": "DE", "city": "Ulm", "name": "By the minster" })
 }
 
+fn points() -> Json {
+    let point = |id: &str| json!({ "name": "bad-metric", "value": 1.5, "at": Instant::now(), "id": id });
+    json!({ "points": [point("1"), point("2")] })
+}
+
 /// A body with every field that the route knows.
 fn body(operation: &str) -> Json {
     let product = json!({
@@ -266,6 +276,8 @@ fn body(operation: &str) -> Json {
         "askQuestion" => question(),
         "answerQuestion" => json!({ "text": "Above 0 °C." }),
         "putSettings" => settings(),
+        "storeMetrics" => points(),
+        "addToCounter" => json!({ "add": 5 }),
         "addLogLine" => json!({ "text": "The customer called." }),
         other => panic!("{other} has a body that nobody thought of"),
     }

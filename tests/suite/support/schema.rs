@@ -7,7 +7,10 @@ use serde_json::Value as Json;
 use super::openapi::Api;
 
 /// Keywords that say something to people only.
-const ANNOTATIONS: [&str; 3] = ["description", "examples", "default"];
+const ANNOTATIONS: [&str; 4] = ["description", "examples", "default", EACH_BY_ITSELF];
+
+/// An array of which each element is taken or refused by itself, so that one which breaks the schema does not make the body a bad one.
+pub const EACH_BY_ITSELF: &str = "x-each-by-itself";
 
 /// How a value breaks a schema, with the place of each breach.
 ///

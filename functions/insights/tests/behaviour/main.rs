@@ -3,4 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod audit;
+mod batches;
+mod counters;
+mod crowds;
+mod desk;
+mod metrics;
 mod places;
+mod registry;

@@ -13,8 +13,8 @@ use key_schema::question::QuestionStatus;
 use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, customer, expiration, follow, graph, idempotency, invoice, like, mail, mark, membership,
-    order, picking, place, product, question, residence, review, sales, session, settings, wallet,
+    archive, cart, category, counter, customer, expiration, follow, graph, idempotency, invoice, like, mail, mark,
+    membership, metric, order, picking, place, product, question, residence, review, sales, session, settings, wallet,
 };
 
 use crate::categories::path;
@@ -42,6 +42,8 @@ pub fn exercises() -> Vec<Shown> {
         likes(&world),
         graph(&world),
         questions(&world),
+        metrics(&world),
+        counters(&world),
         others(&world),
         subscribers(&world),
     ]
@@ -383,6 +385,33 @@ fn questions(world: &World) -> Vec<Shown> {
         settings::read(13).unwrap().show("settings::read"),
         settings::create(&values, &private, &open.meta.born, now).unwrap().show("settings::create"),
         settings::change(&values, &private, 3, now).unwrap().show("settings::change"),
+    ]
+}
+
+fn metrics(world: &World) -> Vec<Shown> {
+    let (now, point) = (at(NOW), world.metric_point());
+    let range = |from: &str, to: &str| metric::of_name(&world.metric, at(from), at(to), now).unwrap();
+    let shown = range("2017-02-03T22:00:00.000Z", "2017-02-04T18:00:00.000Z").into_iter();
+    let days = shown.map(|day| day.show("metric::of_name"));
+    [metric::store([&point]).unwrap().show("metric::store")].into_iter().chain(days).collect()
+}
+
+fn counters(world: &World) -> Vec<Shown> {
+    use counter::Reason;
+
+    let (now, name, head) = (at(NOW), &world.counter, world.counter_head());
+    let answer = Answer::Body { status: 200, body: "{}".into() };
+    let claim = idempotency::claim(&world.idempotency_record(answer), now).unwrap();
+    let split = |seen, reason| counter::split(name, seen, reason, now).unwrap().unwrap().show("counter::split");
+    vec![
+        counter::head(name).unwrap().show("counter::head"),
+        counter::add(name, 27, 5, None, now).unwrap().show("counter::add"),
+        counter::add(name, 27, 5, Some(claim), now).unwrap().show("counter::add"),
+        split(None, Reason::Hot),
+        split(Some(&head), Reason::Asked),
+        split(Some(&head), Reason::Hot),
+        counter::read(name).unwrap().show("counter::read"),
+        counter::rest(&head).unwrap().unwrap().show("counter::rest"),
     ]
 }
 

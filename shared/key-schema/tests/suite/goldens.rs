@@ -104,6 +104,9 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("PickingStations-free", world.stations(false), Any::PickingStations),
         Golden::of("WaitingJob", world.waiting_job(), Any::WaitingJob),
         Golden::of("Expiration", world.expiration(), Any::Expiration),
+        Golden::of("MetricPoint", world.metric_point(), Any::MetricPoint),
+        Golden::of("Counter", world.counter_head(), Any::Counter),
+        Golden::of("CounterShard", world.counter_shard(), Any::CounterShard),
         Golden::of("Wallet", world.wallet(), Any::Wallet),
         Golden::of("WalletEntry", world.wallet_entry(), Any::WalletEntry),
         Golden::of("WalletEntry-payment", world.payment(), Any::WalletEntry),
@@ -230,6 +233,7 @@ fn only_what_expires_carries_a_time_to_live_and_it_is_in_seconds() {
             AnyEntity::CustomerOrder(copy) => copy.expires_at,
             AnyEntity::Mark(mark) => Some(mark.expires_at),
             AnyEntity::Mail(mail) => Some(mail.expires_at),
+            AnyEntity::MetricPoint(point) => Some(point.at.plus_seconds(30 * 24 * 60 * 60)),
             _ => None,
         };
         let expected = expected.map(|at| AttributeValue::N((at.as_millis() / 1000).to_string()));

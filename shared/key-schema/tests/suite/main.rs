@@ -19,6 +19,7 @@ mod registry;
 mod rendering;
 mod requests;
 mod retirement;
+mod series;
 mod support;
 mod templates;
 mod upgrades;

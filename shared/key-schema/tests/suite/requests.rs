@@ -64,6 +64,9 @@ fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String
                 "Transaction<",
                 "Vec<Transaction<",
                 "Option<Transaction<",
+                "Option<Single<",
+                "Option<BatchGet<",
+                "Vec<Query<",
                 "BatchWrite,",
             ]
             .iter()

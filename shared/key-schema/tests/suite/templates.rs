@@ -43,7 +43,7 @@ fn name(part: &str, values: &[(String, String)]) -> Option<String> {
     };
     let day = || {
         let of = values.iter().find(|(name, value)| {
-            part.len() == "2017-01-01".len() && name.ends_with("_at") && value.starts_with(part)
+            part.len() == "2017-01-01".len() && (name == "at" || name.ends_with("_at")) && value.starts_with(part)
         })?;
         Some(format!("<day of {}>", of.0))
     };
@@ -96,5 +96,7 @@ fn parts_are_named_by_the_attributes_that_they_came_from() {
     assert_eq!(shown("Expiration", "PK"), "AUDIT#<day of removed_at>#<shard>");
     assert_eq!(shown("CustomerQuestion", "SK"), "QUESTION#<complement of asked_at>#<id>");
     assert_eq!(shown("RecentReview", "PK"), "RECENTREVIEWS#<month of written_at>#<shard>");
+    assert_eq!(shown("MetricPoint", "PK"), "METRIC#<name>#<day of at>#<shard>");
+    assert_eq!(shown("CounterShard", "PK"), "COUNTER#<name>#<shard>");
     assert_eq!(shown("Stock", "SK"), "PRODUCT#STOCK");
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
+use key_schema::counter::{Counter, CounterShard};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::follow::Follow;
 use key_schema::id::{
-    AddressName, AnswerId, Born, CustomerId, EntryId, LogId, MAX_ID_BYTES, OrderId, OrderReference, ProductId,
-    QuestionId, SessionId, StoreId,
+    AddressName, AnswerId, Born, CounterName, CustomerId, EntryId, LogId, MAX_ID_BYTES, MetricName, OrderId,
+    OrderReference, PointId, ProductId, QuestionId, SessionId, StoreId,
 };
 use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
@@ -19,6 +20,7 @@ use key_schema::like::{Like, LikeCount};
 use key_schema::mail::{Mail, MailState};
 use key_schema::mark::Mark;
 use key_schema::membership::{Membership, ProductCategories};
+use key_schema::metric::MetricPoint;
 use key_schema::money::{Currency, Money};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
@@ -51,6 +53,9 @@ pub struct World {
     pub entry: EntryId,
     pub question: QuestionId,
     pub answer: AnswerId,
+    pub metric: MetricName,
+    pub point: PointId,
+    pub counter: CounterName,
     pub reference: OrderReference,
     pub address: AddressName,
     pub email: Email,
@@ -81,6 +86,7 @@ fn longest_path(character: &str) -> CategoryPath {
     }
 }
 
+const MEASURED: &str = "2017-02-04T17:45:00.125Z";
 const PLACED: &str = "2017-01-01T11:53:26.000Z";
 /// Since when work on an order is unfinished: another instant than that of the order, so that a key tells which of the two it has.
 const UNFINISHED: &str = "2017-01-01T12:01:07.350Z";
@@ -99,6 +105,9 @@ impl World {
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), [0xE5; 10]),
             answer: AnswerId::generate(at("2017-02-02T10:30:00.250Z"), [0xF6; 10]),
+            metric: MetricName::new("till #3: queue/länge").unwrap(),
+            point: PointId::generate(at(MEASURED), [0xE5; 10]),
+            counter: CounterName::new("product:1082185").unwrap(),
             reference: OrderReference::new("basket #26984851472").unwrap(),
             address: AddressName::new("home").unwrap(),
             email: "Zoë@Example.com".parse().unwrap(),
@@ -126,6 +135,9 @@ impl World {
             entry: EntryId::new(hashes(128)).unwrap(),
             question: QuestionId::new(hashes(128)).unwrap(),
             answer: AnswerId::new(hashes(128)).unwrap(),
+            metric: MetricName::new(hashes(128)).unwrap(),
+            point: PointId::new(hashes(128)).unwrap(),
+            counter: CounterName::new(hashes(128)).unwrap(),
             reference: OrderReference::new(hashes(128)).unwrap(),
             address: AddressName::new(hashes(128)).unwrap(),
             order: OrderId::new(hashes(128)).unwrap(),
@@ -527,6 +539,19 @@ impl World {
             answer,
             expires_at: at("2017-02-02T09:00:00.000Z"),
         })
+    }
+
+    pub fn metric_point(&self) -> Stored<MetricPoint> {
+        let (name, id) = (self.metric.clone(), self.point.clone());
+        MetricPoint { name, at: at(MEASURED), id, value: "-12.50".parse().unwrap() }.stored()
+    }
+
+    pub fn counter_head(&self) -> Stored<Counter> {
+        self.stored(Counter { name: self.counter.clone(), shards: 32 })
+    }
+
+    pub fn counter_shard(&self) -> Stored<CounterShard> {
+        self.stored(CounterShard { name: self.counter.clone(), shard: 27, counted: 4812 })
     }
 
     pub fn expiration(&self) -> Stored<Expiration> {

@@ -7,6 +7,7 @@
 
 mod community;
 mod large;
+mod series;
 mod support;
 mod wallets;
 
@@ -219,6 +220,7 @@ async fn measure() {
     wallets::measure(&mut bench).await;
     community::measure(&mut bench).await;
     support::measure(&mut bench).await;
+    series::measure(&mut bench).await;
     large::measure(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();

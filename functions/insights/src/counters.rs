@@ -1,0 +1,141 @@
+//! Counters: how often something happened, such as a product being looked at.
+//!
+//! Anybody may add, without a token: who looks at a product need not be known. What that can do is bounded by the gateway's limit for the route, by how
+//! much one request adds, and by what one request can leave behind, which is an item of some hundred bytes. Only staff sees a sum.
+
+use http_api::read::integer;
+use http_api::{Once, Problem, Request, Response, Store};
+use key_schema::counter::{self, Counter, MAX_ADD, Reason};
+use key_schema::entity::AnyEntity;
+use key_schema::id::CounterName;
+use key_schema::instant::Instant;
+use key_schema::item::{FromItem as _, Stored};
+use serde::Serialize;
+use table::{Attempt, Backoff, TableError, TransactError, WriteError};
+
+/// A request that was in others' way so often, on whatever shard, says that there are too few.
+const HOT_AFTER: u32 = 3;
+
+/// POST counters/{name}: adds 1, or as much as the body says; with an Idempotency-Key, once for the key.
+pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let name: CounterName = request.path("name")?;
+    let once = Once::of_anybody(request)?;
+    let mut body = request.object()?;
+    let amount = body.optional("add", integer(1..=MAX_ADD));
+    let amount = body.finish(amount)?.unwrap_or(1);
+    let answer = Response::ok(&Added { name: &name, added: amount });
+    let (mut backoff, mut cancelled) = (Backoff::new(), 0);
+    loop {
+        // One request more than the addition: a number kept from before would be as right, but not know of a split.
+        let head = store.table.get(&counter::head(&name)?).await?;
+        let shard = fastrand::u32(0..counter::shards(head.as_deref()));
+        let at = Instant::now();
+        let claim = match &once {
+            Some(once) => Some(once.claim_with(&answer, store.born(at)?, at)?),
+            None => None,
+        };
+        match store.table.try_transact(&counter::add(&name, shard, amount, claim, at)?, &mut backoff).await {
+            Ok(Attempt::Done) => return Ok(answer),
+            // Nothing was added, for sure: another shard may be free.
+            Ok(Attempt::Cancelled(busy)) => {
+                cancelled += 1;
+                if cancelled % HOT_AFTER == 0 {
+                    cool(store, &name, head.as_ref(), at).await?;
+                }
+                if !backoff.wait().await {
+                    return Err(busy.into());
+                }
+            }
+            Err(TransactError::Refused(_)) => {
+                return match &once {
+                    Some(once) => once.replay_or(store, Once::in_progress()).await,
+                    None => Err(Problem::internal("an addition without a key was refused")),
+                };
+            }
+            // It may have been added. The same client's next attempt would be another, unless it has a key.
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        }
+    }
+}
+
+/// Splits a counter in which additions are in each other's way. Whoever sees that at the same time does the same, and one of them does it; the
+/// addition goes on either way.
+async fn cool(store: &Store, name: &CounterName, head: Option<&Stored<Counter>>, at: Instant) -> Result<(), Problem> {
+    if let Some(split) = counter::split(name, head, Reason::Hot, at)? {
+        let _ = store.table.update(&split).await;
+    }
+    Ok(())
+}
+
+/// GET counters/{name}. A counter that was never split is one request; one that was needs a second, for the shards that only its head could name.
+/// To ask for all of 64 shards at once would cost every reader of a small counter 30 times as much.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let name: CounterName = request.path("name")?;
+    let mut found = store.table.batch_get(&counter::read(&name)?).await?;
+    let head = found.iter().flatten().find_map(|entity| match entity {
+        AnyEntity::Counter(head) => Some(head.data.clone()),
+        _ => None,
+    });
+    if found.iter().all(Option::is_none) {
+        return Err(Problem::not_found("counter"));
+    }
+    if let Some(rest) = head.as_ref().map(counter::rest).transpose()?.flatten() {
+        found.extend(store.table.batch_get(&rest).await?);
+    }
+    let values = found.iter().flatten().map(|entity| match entity {
+        AnyEntity::CounterShard(shard) => shard.counted,
+        _ => 0,
+    });
+    let value = values.fold(0, u64::saturating_add);
+    Ok(Response::ok(&CounterView { name: &name, value, shards: counter::shards(head.as_ref()) }))
+}
+
+/// POST counters/{name}/split: doubles the number of shards. Each request does it once, also beside others; at the most that there can be it
+/// changes nothing.
+pub async fn split(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let name: CounterName = request.path("name")?;
+    let mut seen = store.table.get(&counter::head(&name)?).await?;
+    let mut backoff = Backoff::new();
+    loop {
+        let Some(split) = counter::split(&name, seen.as_ref(), Reason::Asked, Instant::now())? else {
+            return Ok(shards(&name, seen.as_ref()));
+        };
+        match store.table.update(&split).await {
+            Ok(head) => return Ok(shards(&name, Some(&head))),
+            // Another has split it after it was read.
+            Err(WriteError::Refused(head)) => {
+                seen = head.map(|head| Stored::from_item(*head)).transpose().map_err(TableError::from)?;
+            }
+            Err(WriteError::Table(error)) => return Err(error.into()),
+        }
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+    }
+}
+
+fn shards(name: &CounterName, head: Option<&Stored<Counter>>) -> Response {
+    Response::ok(&Split { name, shards: counter::shards(head.map(|head| &head.data)) })
+}
+
+/// What was added. Nobody but staff is told the sum.
+#[derive(Serialize)]
+struct Added<'a> {
+    name: &'a CounterName,
+    added: u32,
+}
+
+#[derive(Serialize)]
+struct CounterView<'a> {
+    name: &'a CounterName,
+    value: u64,
+    shards: u32,
+}
+
+#[derive(Serialize)]
+struct Split<'a> {
+    name: &'a CounterName,
+    shards: u32,
+}

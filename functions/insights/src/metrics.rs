@@ -1,0 +1,180 @@
+//! Metrics: points of time series, stored in batches and read by range.
+
+use std::collections::BTreeMap;
+
+use futures::future::try_join_all;
+use http_api::body::Invalid;
+use http_api::json::Value;
+use http_api::read::{array, instant, parsed};
+use http_api::{Code, FieldError, Problem, Request, Response, Store};
+use key_schema::id::{MAX_ID_BYTES, MetricName, PointId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Stored, key_of};
+use key_schema::key::Key;
+use key_schema::metric::{self, Decimal, MAX_POINTS, MetricPoint};
+use key_schema::request::{BatchWriteAction, MAX_BATCH_WRITE};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use table::{Table, TableError};
+
+/// As many errors as are told of one point; some hundred points must fit one answer.
+const MAX_ERRORS: usize = 3;
+/// Without `from`, a list begins so long before its end.
+const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
+
+/// POST metrics: stores up to [`MAX_POINTS`] points, each on its own. A point with an id can be sent again without harm; of two with the same
+/// name, instant and id the later one counts.
+pub async fn store(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let now = Instant::now();
+    let read = read(store, request, now)?;
+    let mut distinct = BTreeMap::new();
+    for point in read.iter().flatten() {
+        // DynamoDB refuses a batch that names a key twice.
+        distinct.insert(point.key()?, point);
+    }
+    let points: Vec<&Stored<MetricPoint>> = distinct.values().copied().collect();
+    // All at once: there are at most 20 requests, and the time for retries is then that of one.
+    let writes = points.chunks(MAX_BATCH_WRITE).map(|chunk| write(&store.table, chunk));
+    let unwritten: BTreeMap<Key, Code> = try_join_all(writes).await?.into_iter().flatten().collect();
+    if let Some(code) = unwritten.values().next().filter(|_| unwritten.len() == points.len()) {
+        let all = "none of the points could be written";
+        return Err(if *code == Code::Throttled { Problem::throttled(all) } else { Problem::unavailable(all) });
+    }
+    let mut results = Vec::with_capacity(read.len());
+    for (index, point) in read.iter().enumerate() {
+        results.push(match point {
+            Ok(point) => Outcome::of(index, &point.id, unwritten.get(&point.key()?)),
+            Err(invalid) => Outcome::invalid(index, invalid),
+        });
+    }
+    Ok(Response::ok(&Report { results }))
+}
+
+/// The body's points, each as it is stored or with what is wrong with it.
+fn read(
+    store: &Store,
+    request: &Request<'_>,
+    now: Instant,
+) -> Result<Vec<Result<Stored<MetricPoint>, Invalid>>, Problem> {
+    let mut body = request.object()?;
+    let points = body.required("points", array(1..=MAX_POINTS, Ok));
+    let points = body.finish(points)?;
+    let mut numbers = request.texts_of("points", "value")?.into_iter();
+    let mut all = Vec::with_capacity(points.len());
+    for point in points {
+        let (number, generated) = (numbers.next().flatten(), PointId::generate(now, store.random()?));
+        all.push(read_point(point, number, generated, now));
+    }
+    Ok(all)
+}
+
+/// A point; `number` is its value as it is written.
+fn read_point(
+    point: Value<'_>,
+    number: Option<&str>,
+    generated: PointId,
+    now: Instant,
+) -> Result<Stored<MetricPoint>, Invalid> {
+    let mut fields = point.object()?;
+    let name = fields.required("name", parsed::<MetricName>);
+    let value = fields.required("value", |value| match (value, number) {
+        (Value::Integer(_) | Value::OtherNumber, Some(text)) => {
+            text.parse::<Decimal>().map_err(|error| Invalid::new(error.to_string()))
+        }
+        _ => Err(Invalid::new("must be a number")),
+    });
+    let at = fields.required("at", |value| {
+        let at = instant(value)?;
+        metric::check_time(at, now).map_err(|error| Invalid::new(error.to_string()))?;
+        Ok(at)
+    });
+    let id = fields.optional("id", parsed::<PointId>);
+    let (name, value, at, id) = fields.finish((name, value, at, id))?;
+    Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
+}
+
+/// Writes a request's worth of points; gives back those that were not written, or may not have been.
+async fn write(table: &Table, points: &[&Stored<MetricPoint>]) -> Result<Vec<(Key, Code)>, Problem> {
+    let all = |code| points.iter().map(|point| Ok((point.key()?, code))).collect::<Result<Vec<_>, Problem>>();
+    match table.batch_write(&metric::store(points.iter().copied())?).await {
+        Ok(left) => Ok(left.iter().filter_map(key_written).map(|key| (key, Code::Throttled)).collect()),
+        Err(TableError::Throttled | TableError::Contended | TableError::Unprocessed(_)) => all(Code::Throttled),
+        Err(TableError::Unavailable(_)) => all(Code::Unavailable),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn key_written(action: &BatchWriteAction) -> Option<Key> {
+    match action {
+        BatchWriteAction::Put(item) => key_of(item),
+        BatchWriteAction::Delete(key) => Some(key.clone()),
+    }
+}
+
+/// GET metrics/{name}?from=&to=: the points of a range, the oldest first. Without `to` it ends with the newest point, without `from` it begins a day before
+/// `to`, or before now. A page is at most as many requests as 32 days have shards, and as a rule as many as one day has.
+pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let name: MetricName = request.path("name")?;
+    let (from, to) = (request.query_instant("from")?, request.query_instant("to")?);
+    let given = |parameter| Ok::<_, Problem>(request.query(parameter)?.unwrap_or_default());
+    let parameters = [("name", name.as_str()), ("from", given("from")?), ("to", given("to")?)];
+    let page = request.page(&store.cursors, metric::OF_NAME.id, &parameters)?;
+    let now = Instant::now();
+    let from = from.unwrap_or_else(|| to.unwrap_or(now).plus_seconds(-DEFAULT_RANGE_SECONDS));
+    let days = metric::of_name(&name, from, to.unwrap_or(Instant::MAX), now)?;
+    let found = store.table.query_in_turn(days, page.limit(), page.after()).await?;
+    let items = found.items.iter().map(PointView::new).collect::<Result<Vec<_>, _>>()?;
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    results: Vec<Outcome<'a>>,
+}
+
+/// What became of a point.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    index: usize,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a PointId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<&'a FieldError>,
+}
+
+impl<'a> Outcome<'a> {
+    /// Of a point that could be read. Its id is told also when it was not written: with it the point can be sent again.
+    fn of(index: usize, id: &'a PointId, unwritten: Option<&Code>) -> Self {
+        let status = if unwritten.is_some() { "refused" } else { "stored" };
+        Self { index, status, id: Some(id), code: unwritten.map(|code| code.name()), errors: Vec::new() }
+    }
+
+    fn invalid(index: usize, invalid: &'a Invalid) -> Self {
+        // The name of an unknown field is in its pointer, and may be as long as the body.
+        let brief = invalid.errors().iter().filter(|error| error.pointer.len() <= MAX_ID_BYTES);
+        let (code, errors) = (Some(Code::InvalidBody.name()), brief.take(MAX_ERRORS).collect());
+        Self { index, status: "refused", id: None, code, errors }
+    }
+}
+
+#[derive(Serialize)]
+struct PointView<'a> {
+    name: &'a MetricName,
+    /// Digit for digit as it was given.
+    value: Box<RawValue>,
+    at: Instant,
+    id: &'a PointId,
+}
+
+impl<'a> PointView<'a> {
+    fn new(point: &'a Stored<MetricPoint>) -> Result<Self, Problem> {
+        let MetricPoint { name, at, id, value } = &point.data;
+        let value = RawValue::from_string(value.to_string()).map_err(Problem::internal)?;
+        Ok(Self { name, value, at: *at, id })
+    }
+}

@@ -1,0 +1,152 @@
+//! Adding, reading and splitting, one after the other.
+
+use emulators::table::FaultKind;
+use http_api::sample::Call;
+use key_schema::counter::{self, Reason};
+use key_schema::id::CounterName;
+use serde_json::json;
+
+use crate::desk::{Desk, NAMES, add, in_seconds, read, split};
+
+#[tokio::test]
+async fn anybody_adds_and_only_staff_reads_and_splits() {
+    let desk = Desk::open().await;
+    let nothing_said = Call::new("POST /v1/counters/{name}").path("name", "views").json(&json!({}));
+    let answer = desk.done(nothing_said.clone()).await;
+    assert_eq!(answer.body, json!({ "name": "views", "added": 1 }));
+    desk.done(nothing_said.customer("c1")).await;
+    desk.done(add("views", 1000).staff("s1")).await;
+    assert_eq!(desk.count("views").await, (1002, 1));
+    for route in ["GET /v1/counters/{name}", "POST /v1/counters/{name}/split"] {
+        let call = Call::new(route).path("name", "views");
+        assert_eq!(desk.send(call.clone()).await.status, 401);
+        assert_eq!(desk.send(call.customer("c1")).await.status, 403);
+    }
+    assert_eq!(desk.count("views").await, (1002, 1));
+}
+
+#[tokio::test]
+async fn a_counter_that_nobody_added_to_is_not_there_until_it_is_split_or_added_to() {
+    let desk = Desk::open().await;
+    let answer = desk.send(read("views")).await;
+    assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+    desk.done(split("views")).await;
+    assert_eq!(desk.count("views").await, (0, 2));
+}
+
+#[tokio::test]
+async fn what_is_added_is_1_to_1000_and_nothing_else_is_taken() {
+    let desk = Desk::open().await;
+    let call = || Call::new("POST /v1/counters/{name}").path("name", "views");
+    for bad in [
+        json!({ "add": 0 }),
+        json!({ "add": 1001 }),
+        json!({ "add": -1 }),
+        json!({ "add": 1.5 }),
+        json!({ "add": "1" }),
+    ] {
+        let answer = desk.send(call().json(&bad)).await;
+        assert_eq!(
+            (answer.status, answer.code(), answer.pointers()),
+            (422, Some("invalid_body"), vec!["/add"]),
+            "{bad}"
+        );
+    }
+    assert_eq!(desk.send(call().json(&json!({ "more": 1 }))).await.pointers(), ["/more"]);
+    assert_eq!(desk.send(call().body("{")).await.code(), Some("malformed_json"));
+    assert_eq!(desk.send(add("a\u{1}", 1)).await.code(), Some("invalid_id"));
+    assert_eq!(desk.send(read("views")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_name_in_any_script_and_with_any_mark_is_a_counter_of_its_own() {
+    let desk = Desk::open().await;
+    let longest = "#".repeat(128);
+    for (n, name) in (1..).zip(NAMES.into_iter().chain([longest.as_str()])) {
+        desk.done(add(name, n)).await;
+        desk.done(split(name)).await;
+        assert_eq!(desk.count(name).await, (n, 2), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_addition_with_a_key_counts_once_and_has_one_answer() {
+    let desk = Desk::open().await;
+    for caller in [None, Some("c1")] {
+        let call = |amount| {
+            let call = add("views", amount).header("idempotency-key", "k1");
+            caller.iter().fold(call, |call, id| call.customer(id))
+        };
+        let first = desk.done(call(5)).await;
+        for _ in 0..3 {
+            let again = desk.done(call(5)).await;
+            assert_eq!((&again.body, again.header("idempotency-replayed")), (&first.body, Some("true")));
+        }
+        let other = desk.send(call(6)).await;
+        assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
+    }
+    assert_eq!(desk.count("views").await.0, 10);
+    let bad = desk.send(add("views", 5).header("idempotency-key", "ä")).await;
+    assert_eq!((bad.status, bad.code()), (400, Some("invalid_header")));
+}
+
+#[tokio::test]
+async fn a_counter_doubles_up_to_64_shards_and_its_value_stays() {
+    let desk = Desk::open().await;
+    let (mut expected, mut shards) = (0, 1);
+    for _ in 0..7 {
+        for _ in 0..10 {
+            desk.done(add("views", 3)).await;
+            expected += 3;
+        }
+        assert_eq!(desk.count("views").await, (expected, shards));
+        let answer = desk.done(split("views")).await;
+        shards = (shards * 2).min(64);
+        assert_eq!(answer.body, json!({ "name": "views", "shards": shards }));
+        assert_eq!(desk.count("views").await, (expected, shards));
+    }
+    assert_eq!(shards, 64);
+    let _ = desk.store.table.meter().take();
+    desk.count("views").await;
+    let requests: u32 = desk.store.table.meter().take().iter().map(|measured| measured.requests).sum();
+    assert_eq!(requests, 2, "to read a counter of 64 shards");
+}
+
+/// A function that has read the head before a split, and writes after it.
+#[tokio::test]
+async fn who_has_seen_an_older_number_of_shards_is_counted() {
+    let desk = Desk::open().await;
+    let name = CounterName::new("views").unwrap();
+    for seen in [1, 2, 4] {
+        for shard in 0..seen {
+            desk.store.table.transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
+        }
+        desk.done(split("views")).await;
+        for shard in 0..seen {
+            desk.store.table.transact(&counter::add(&name, shard, 10, None, in_seconds(0)).unwrap()).await.unwrap();
+        }
+    }
+    assert_eq!(desk.count("views").await, (140, 8));
+}
+
+#[tokio::test]
+async fn additions_in_each_others_way_split_a_counter_once_in_a_while() {
+    let desk = Desk::open().await;
+    // Now and then is no heat.
+    desk.break_with(FaultKind::Conflict, 1.0, Some(2), 0);
+    desk.done(add("views", 1)).await;
+    assert_eq!((desk.mend(), desk.count("views").await), (2, (1, 1)));
+    for _ in 0..3 {
+        desk.break_with(FaultKind::Conflict, 1.0, Some(3), 0);
+        desk.done(add("views", 1)).await;
+        assert_eq!(desk.mend(), 3);
+    }
+    assert_eq!(desk.count("views").await, (4, 2), "three that were in others' way within seconds are one split");
+    let name = CounterName::new("views").unwrap();
+    let head = desk.store.table.get(&counter::head(&name).unwrap()).await.unwrap().unwrap();
+    let again = |at| counter::split(&name, Some(&head), Reason::Hot, at).unwrap().unwrap();
+    let since = head.meta.updated_at;
+    assert!(desk.store.table.update(&again(since.plus_seconds(9))).await.is_err());
+    let after = desk.store.table.update(&again(since.plus_seconds(10))).await.unwrap();
+    assert_eq!((after.shards, desk.count("views").await), (4, (4, 4)));
+}

@@ -1,0 +1,116 @@
+//! What staff and others do with metrics and counters, in a table of their own for each test.
+
+use emulators::table::{Fault, FaultKind};
+use fixture::TestTable;
+use http_api::sample::{Answered, Call};
+use http_api::{Routes, Store};
+use key_schema::instant::Instant;
+use serde_json::{Value, json};
+
+pub struct Desk {
+    pub test: TestTable,
+    pub store: Store,
+    routes: Routes<Store>,
+}
+
+/// Ids that are none too strange.
+pub const NAMES: [&str; 9] = ["a#b", "50%", "%23", "till/3", "a b", "Länge", "商品數量", "product:1", "$"];
+
+/// An instant so many seconds from now.
+pub fn in_seconds(seconds: i64) -> Instant {
+    Instant::now().plus_seconds(seconds)
+}
+
+/// A point with an id.
+pub fn point(name: &str, value: i64, at: Instant, id: &str) -> Value {
+    json!({ "name": name, "value": value, "at": at, "id": id })
+}
+
+pub fn store(points: &[Value]) -> Call {
+    Call::new("POST /v1/metrics").json(&json!({ "points": points })).staff("s1")
+}
+
+pub fn list(name: &str) -> Call {
+    Call::new("GET /v1/metrics/{name}").path("name", name).staff("s1")
+}
+
+/// An addition by nobody in particular.
+pub fn add(name: &str, amount: u64) -> Call {
+    Call::new("POST /v1/counters/{name}").path("name", name).json(&json!({ "add": amount }))
+}
+
+pub fn read(name: &str) -> Call {
+    Call::new("GET /v1/counters/{name}").path("name", name).staff("s1")
+}
+
+pub fn split(name: &str) -> Call {
+    Call::new("POST /v1/counters/{name}/split").path("name", name).staff("s1")
+}
+
+impl Desk {
+    pub async fn open() -> Self {
+        let test = TestTable::create().await;
+        Self { store: test.store(), test, routes: insights::routes() }
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        call.send(&self.routes, &self.store).await
+    }
+
+    /// The same, and it must succeed.
+    pub async fn done(&self, call: Call) -> Answered {
+        let answer = self.send(call).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer
+    }
+
+    /// The text of an answer.
+    pub async fn text(&self, call: &Call) -> String {
+        let answer = self.routes.answer(&self.store, serde_json::from_value(call.event()).unwrap()).await;
+        String::from_utf8(answer.body.unwrap().to_vec()).unwrap()
+    }
+
+    /// All entries of a list, read in pages of so many, with the most requests to the table that a page took.
+    pub async fn all(&self, call: &Call, limit: usize) -> (Vec<Value>, u32) {
+        let (mut found, mut most, mut cursor) = (Vec::new(), 0, None::<String>);
+        loop {
+            let page = cursor.iter().fold(call.clone(), |call, cursor| call.query("cursor", cursor));
+            let _ = self.store.table.meter().take();
+            let answer = self.done(page.query("limit", &limit.to_string())).await;
+            most = most.max(self.store.table.meter().take().iter().map(|measured| measured.requests).sum());
+            let items = answer.body["items"].as_array().unwrap();
+            found.extend(items.iter().cloned());
+            match answer.body["next_cursor"].as_str() {
+                Some(next) => {
+                    assert_eq!(items.len(), limit, "a page with one behind it is full");
+                    cursor = Some(next.to_owned());
+                }
+                None => return (found, most),
+            }
+        }
+    }
+
+    /// The ids of a metric's points, in their order.
+    pub async fn ids(&self, call: &Call) -> Vec<String> {
+        let (found, _) = self.all(call, 100).await;
+        found.iter().map(|point| point["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Value and shards of a counter.
+    pub async fn count(&self, name: &str) -> (u64, u64) {
+        let answer = self.done(read(name)).await;
+        (answer.body["value"].as_u64().unwrap(), answer.body["shards"].as_u64().unwrap())
+    }
+
+    /// Lets things go wrong from now on.
+    pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
+        self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
+    }
+
+    /// How often things went wrong; from now on they do not.
+    pub fn mend(&self) -> u64 {
+        let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
+        self.test.faults().clear();
+        fired
+    }
+}

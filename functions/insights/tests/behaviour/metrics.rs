@@ -1,0 +1,153 @@
+//! Reading points: merged in order over days and shards, page by page, and never when they are over.
+
+use std::collections::BTreeSet;
+
+use key_schema::id::{MetricName, PointId};
+use key_schema::instant::Instant;
+use key_schema::metric::{self, MAX_DAYS, MetricPoint};
+use serde_json::Value;
+
+use crate::desk::{Desk, in_seconds, list, point, store};
+
+const DAY: i64 = 86_400;
+/// What a page takes at most, whatever lies where.
+const MOST_REQUESTS: u32 = 4 * MAX_DAYS as u32;
+
+/// Puts points into the table, past the function's rules.
+async fn put(desk: &Desk, points: &[(Instant, String)]) {
+    let points = points.iter().map(|(at, id)| {
+        let (name, id) = (MetricName::new("m").unwrap(), PointId::new(id.as_str()).unwrap());
+        MetricPoint { name, at: *at, id, value: "1".parse().unwrap() }.stored()
+    });
+    let points: Vec<_> = points.collect();
+    assert!(desk.store.table.batch_write(&metric::store(&points).unwrap()).await.unwrap().is_empty());
+}
+
+/// What orders the points.
+fn key(point: &Value) -> (String, String) {
+    (point["at"].as_str().unwrap().to_owned(), point["id"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn a_thousand_points_of_30_days_are_read_page_by_page_in_their_order() {
+    let desk = Desk::open().await;
+    let now = in_seconds(0);
+    let mut random = fastrand::Rng::with_seed(7);
+    // Denser towards now, ten days without any, and four of each instant.
+    let points: Vec<(Instant, String)> = (0..1000)
+        .map(|n| {
+            let days = if n % 3 == 0 { random.i64(20..30) } else { random.i64(0..10) };
+            let millis = days * DAY * 1000 - 3_600_000 + (n / 4 % 100) * 1000;
+            (now.plus_millis(-millis.abs() - 60_000), format!("{:04}#", random.u32(..) % 7919 * 1000 + n as u32))
+        })
+        .collect();
+    put(&desk, &points).await;
+    let expected: BTreeSet<(String, String)> = points.iter().map(|(at, id)| (at.to_string(), id.clone())).collect();
+    assert_eq!(expected.len(), 1000);
+    let expected: Vec<_> = expected.into_iter().collect();
+    let call = list("m").query("from", &now.plus_seconds(-30 * DAY).to_string());
+    for limit in [100, 17] {
+        let (found, most) = desk.all(&call, limit).await;
+        assert!(found.iter().map(key).eq(expected.iter().cloned()), "in pages of {limit}");
+        assert!(most <= MOST_REQUESTS, "{most} requests for a page of {limit}");
+    }
+    // Between two instants, of which there is a point each.
+    let (first, last) = (&expected[300].0, &expected[700].0);
+    let (found, _) = desk.all(&list("m").query("from", first).query("to", last), 100).await;
+    let within = expected.iter().filter(|(at, _)| (first..=last).contains(&at));
+    assert!(found.iter().map(key).eq(within.cloned()));
+}
+
+#[tokio::test]
+async fn points_that_come_while_a_list_is_read_neither_repeat_nor_lose_others() {
+    let desk = Desk::open().await;
+    let begin = in_seconds(-20 * 3600);
+    let points: Vec<_> = (0..90).map(|n| (begin.plus_millis(n * 100), format!("p{n}"))).collect();
+    put(&desk, &points).await;
+    let (mut found, mut cursor, mut page) = (Vec::new(), None::<String>, 0);
+    loop {
+        let call = cursor.iter().fold(list("m").query("limit", "20"), |call, cursor| call.query("cursor", cursor));
+        let answer = desk.done(call).await;
+        found.extend(answer.body["items"].as_array().unwrap().iter().map(key));
+        // One behind what was read, one before it.
+        page += 1;
+        let later = begin.plus_millis(page * 2000 + 50);
+        put(&desk, &[(later, format!("later{page}")), (begin.plus_millis(50), format!("earlier{page}"))]).await;
+        match answer.body["next_cursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert!(found.is_sorted_by(|one, other| one < other));
+    let ids: BTreeSet<&str> = found.iter().map(|(_, id)| id.as_str()).collect();
+    assert!(points.iter().all(|(_, id)| ids.contains(id.as_str())));
+    assert!(ids.contains("later1") && !ids.contains("earlier1"));
+}
+
+#[tokio::test]
+async fn a_list_is_of_the_last_day_unless_it_says_from_and_to_which_are_both_included() {
+    let desk = Desk::open().await;
+    let now = in_seconds(0);
+    let at = |hours: i64| now.plus_seconds(-hours * 3600);
+    let points = [(at(50), "50"), (at(30), "30"), (at(20), "20"), (at(1), "1"), (now.plus_seconds(120), "ahead")];
+    put(&desk, &points.map(|(at, id)| (at, id.to_owned()))).await;
+    let (from, to) = (|hours: i64| ("from", at(hours).to_string()), |hours: i64| ("to", at(hours).to_string()));
+    for (range, expected) in [
+        (vec![], vec!["20", "1", "ahead"]),
+        (vec![from(30)], vec!["30", "20", "1", "ahead"]),
+        (vec![to(20)], vec!["30", "20"]),
+        (vec![from(50), to(20)], vec!["50", "30", "20"]),
+        (vec![from(30), to(30)], vec!["30"]),
+        (vec![from(1), to(50)], vec![]),
+        (vec![from(24 * 400), to(-24 * 400)], vec!["50", "30", "20", "1", "ahead"]),
+    ] {
+        let call = range.iter().fold(list("m"), |call, (name, value)| call.query(name, value));
+        assert_eq!(desk.ids(&call).await, expected, "{range:?}");
+    }
+    for bad in ["yesterday", "", "2017-01-01"] {
+        let answer = desk.send(list("m").query("from", bad)).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")));
+    }
+}
+
+/// The table of a test never removes anything by itself.
+#[tokio::test]
+async fn a_point_whose_time_is_over_is_not_listed_though_it_is_still_there() {
+    let desk = Desk::open().await;
+    let now = in_seconds(0);
+    let points = [(now.plus_seconds(-30 * DAY - 1), "over"), (now.plus_seconds(-30 * DAY + 120), "alive")];
+    put(&desk, &points.map(|(at, id)| (at, id.to_owned()))).await;
+    for from in ["2000-01-01T00:00:00Z", &now.plus_seconds(-31 * DAY).to_string()] {
+        assert_eq!(desk.ids(&list("m").query("from", from)).await, ["alive"]);
+    }
+    let over =
+        list("m").query("from", "2000-01-01T00:00:00Z").query("to", &now.plus_seconds(-30 * DAY - 1).to_string());
+    assert!(desk.ids(&over).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_metric_without_points_costs_no_more_than_its_days_have_shards() {
+    let desk = Desk::open().await;
+    let (found, most) = desk.all(&list("m").query("from", "2000-01-01T00:00:00Z"), 100).await;
+    assert!(found.is_empty() && most <= MOST_REQUESTS && most > 4 * 30, "{most}");
+    // A day, or two around midnight, and five minutes ahead.
+    let (_, most) = desk.all(&list("m"), 100).await;
+    assert!(most <= 3 * 4, "{most}");
+}
+
+#[tokio::test]
+async fn only_staff_reads_a_metric_and_a_cursor_is_good_for_its_list_alone() {
+    let desk = Desk::open().await;
+    let points: Vec<Value> = (0..3).map(|n| point("m", n, in_seconds(-n), &n.to_string())).collect();
+    desk.done(store(&points)).await;
+    let bare = || http_api::sample::Call::new("GET /v1/metrics/{name}").path("name", "m");
+    assert_eq!(desk.send(bare()).await.status, 401);
+    assert_eq!(desk.send(bare().customer("c1")).await.status, 403);
+    let page = desk.done(list("m").query("limit", "1")).await;
+    assert!(page.header("link").is_some());
+    let cursor = page.body["next_cursor"].as_str().unwrap();
+    for other in [list("n"), list("m").query("to", &in_seconds(0).to_string()), bare().staff("s2")] {
+        let answer = desk.send(other.query("cursor", cursor)).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("cursor_invalid")));
+    }
+}

@@ -1,0 +1,222 @@
+//! Metrics: what staff and machines measure, kept for 30 days.
+//!
+//! A series is written by many and read by few, so it is spread for the writers: a day of it lies in [`SHARDS`] partitions, and a point's shard is
+//! computed from its id. It is not random, because a point that is sent again must land where it was: then it is written over itself, and is one.
+//! For the same reason a point holds nothing that its sender did not say: two writes of it are equal to the last byte.
+//!
+//! # Reading
+//!
+//! A range is read day by day, each day from all its shards at once, merged by instant and id ([`of_name`] gives a query for each day). Days are
+//! walked and not looked up: there are at most [`MAX_DAYS`], because nothing older is kept, and a directory of days would be one more write for
+//! every point, to spare reads of which there are few.
+//!
+//! # 30 days
+//!
+//! DynamoDB removes a point some time after its `ttl`. No query reaches back further than that instant, so a point is gone when its time is over,
+//! removed or not, and no page is thinned out after it was read.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::change::entity;
+use crate::encoding::join;
+use crate::id::{MetricName, PointId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{BatchWrite, BatchWriteAction, Query, Range};
+use crate::shard::Shards;
+
+/// The shards of one day of one metric: some 4,000 points a second.
+pub const SHARDS: Shards = Shards(4);
+/// How long a point is kept, from its own instant.
+pub const LIFETIME_SECONDS: i64 = 30 * 24 * 60 * 60;
+/// How far ahead of ours the clock of a sender may be.
+pub const MAX_AHEAD_SECONDS: i64 = 5 * 60;
+/// The most days that a query reaches over: 30 days and 5 minutes touch 32 at most.
+pub const MAX_DAYS: usize = 32;
+/// The most points that are sent together.
+pub const MAX_POINTS: usize = 500;
+
+const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
+/// A decimal number, digit for digit as it was given: `1.50` stays `1.50`. At most [`MAX_DIGITS`] digits and an exponent of three, which is what
+/// DynamoDB's own numbers have. It is stored as text, because DynamoDB would write the number in its own way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decimal(String);
+
+/// The most digits of a [`Decimal`], leading and trailing zeros included.
+pub const MAX_DIGITS: usize = 38;
+
+/// The text is not a number by JSON's grammar, or one with too many digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a number of at most {MAX_DIGITS} digits, with an exponent of at most three")]
+pub struct DecimalError;
+
+impl Decimal {
+    /// The number as it was given, which is JSON.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Decimal {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Self, DecimalError> {
+        let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (mantissa, exponent) =
+            unsigned.split_once(['e', 'E']).map_or((unsigned, None), |(number, power)| (number, Some(power)));
+        let (whole, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(whole, part)| (whole, Some(part)));
+        let is_whole = are_digits(whole) && (whole == "0" || !whole.starts_with('0'));
+        let is_fraction = fraction.is_none_or(are_digits);
+        let is_exponent = exponent.is_none_or(|power| {
+            let power = power.strip_prefix(['+', '-']).unwrap_or(power);
+            are_digits(power) && power.len() <= 3
+        });
+        let digits = whole.len() + fraction.map_or(0, str::len);
+        let is_decimal = is_whole && is_fraction && is_exponent && digits <= MAX_DIGITS;
+        if is_decimal { Ok(Self(text.to_owned())) } else { Err(DecimalError) }
+    }
+}
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Decimal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+entity! {
+    /// What was measured at an instant. Name, instant and id together name a point; one that is sent again with another value has that value.
+    MetricPoint = "MetricPoint" {
+        keyed {
+            /// Of which metric.
+            name: MetricName,
+            /// When it was measured.
+            at: Instant,
+            /// Which of the points of that instant.
+            id: PointId,
+        }
+        free {
+            /// What was measured.
+            value: Decimal,
+        }
+    }
+}
+
+impl Entity for MetricPoint {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        Ok(Key {
+            pk: partition(&self.name, &self.at.day(), SHARDS.of(self.id.as_str()))?,
+            sk: SortKey::new(join(&self.at.to_string(), &[&self.id]))?,
+        })
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        Some(self.at.plus_seconds(LIFETIME_SECONDS))
+    }
+}
+
+impl MetricPoint {
+    /// The point as it is stored: the same whenever it is sent.
+    #[must_use]
+    pub fn stored(self) -> Stored<Self> {
+        let (born, at) = (self.id.born(), self.at);
+        Stored::new(self, born, at)
+    }
+}
+
+fn partition(name: &MetricName, day: &str, shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("METRIC", &[name, &day, &shard])
+}
+
+/// Whether a point of this instant may be stored.
+///
+/// # Errors
+/// [`Untimely`].
+pub fn check_time(at: Instant, now: Instant) -> Result<(), Untimely> {
+    if at < oldest(now) {
+        Err(Untimely::TooOld)
+    } else if at > newest(now) {
+        Err(Untimely::InFuture)
+    } else {
+        Ok(())
+    }
+}
+
+/// Why a point is not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Untimely {
+    /// It would be gone at once.
+    #[error("must not be older than 30 days")]
+    TooOld,
+    /// The sender's clock is wrong.
+    #[error("must not lie more than 5 minutes in the future")]
+    InFuture,
+}
+
+/// The instant of the oldest point that is not over.
+fn oldest(now: Instant) -> Instant {
+    now.plus_seconds(-LIFETIME_SECONDS).plus_millis(1)
+}
+
+/// The instant of the newest point that there can be.
+fn newest(now: Instant) -> Instant {
+    now.plus_seconds(MAX_AHEAD_SECONDS)
+}
+
+patterns! {
+    STORE = "metrics.store": BatchWriteItem, "PK = METRIC#<name>#<day>#<shard>, SK = <at>#<id>, for each point" => "written whoever writes them; the shard follows from the id", Consistency::Write, "staff", "Store points of metrics", ["POST /v1/metrics"];
+    OF_NAME = "metrics.of-name": ShardedQuery, "PK = METRIC#<name>#<day>#<shard> for each day, SK between two instants" => "points, the oldest first", Consistency::Eventual, "staff", "List the points of a metric", ["GET /v1/metrics/{name}"];
+}
+
+/// Writes points; one that is there already is written over itself.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn store<'a>(points: impl IntoIterator<Item = &'a Stored<MetricPoint>>) -> Result<BatchWrite, EncodeError> {
+    let puts = points.into_iter().map(|point| point.to_item().map(BatchWriteAction::Put)).collect::<Result<_, _>>()?;
+    Ok(BatchWrite::new(&STORE, puts))
+}
+
+/// The points of a metric from one instant to another, both included, the oldest first: a query for each day, in order, [`MAX_DAYS`] at most. What
+/// is over at `now` is left out, and so is what lies further ahead than a point may.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn of_name(
+    name: &MetricName,
+    from: Instant,
+    to: Instant,
+    now: Instant,
+) -> Result<Vec<Query<Stored<MetricPoint>>>, KeyError> {
+    let (from, to) = (from.max(oldest(now)), to.min(newest(now)));
+    let (first, last) = (from.as_millis().div_euclid(DAY_MILLIS), to.as_millis().div_euclid(DAY_MILLIS));
+    let days = (first..=last).filter_map(|day| Instant::from_millis(day * DAY_MILLIS));
+    days.map(|midnight| {
+        let (begin, end) = (from.max(midnight), to.min(midnight.plus_millis(DAY_MILLIS - 1)));
+        let day = midnight.day();
+        let shards = SHARDS.all().map(|shard| partition(name, &day, shard)).collect::<Result<_, _>>()?;
+        Ok(Query::sharded(&OF_NAME, shards, Range::Between(begin.to_string(), format!("{end}$"))))
+    })
+    .collect()
+}

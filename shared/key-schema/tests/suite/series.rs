@@ -1,0 +1,92 @@
+//! Metrics and counters: where points lie, how far a query reaches, how a counter grows.
+
+use key_schema::counter::{self, MAX_SHARDS, Reason};
+use key_schema::id::{MetricName, PointId};
+use key_schema::instant::Instant;
+use key_schema::item::key_of;
+use key_schema::metric::{self, Decimal, MAX_DAYS, MetricPoint};
+use proptest::prelude::*;
+
+use crate::support::{at, deterministic, text};
+use crate::world::World;
+
+const NOW: &str = "2017-03-01T12:00:00.000Z";
+
+fn name() -> MetricName {
+    MetricName::new("m").unwrap()
+}
+
+/// The point's place, and whether the queries of a range find it there.
+fn is_found(id: &str, when: Instant, from: Instant, to: Instant) -> Option<bool> {
+    let id = PointId::new(id).ok()?;
+    let point = MetricPoint { name: name(), at: when, id, value: "1".parse().unwrap() }.stored();
+    let key = key_of(&point.to_item().unwrap()).unwrap();
+    let days = metric::of_name(&name(), from, to, at(NOW)).unwrap();
+    assert!(days.len() <= MAX_DAYS, "{} days", days.len());
+    let found = days.iter().filter(|day| {
+        day.partitions().contains(&key.pk) && day.bounds().is_some_and(|range| range.contains(key.sk.as_str()))
+    });
+    let found = found.count();
+    assert!(found <= 1, "in {found} days");
+    Some(found == 1)
+}
+
+proptest! {
+    #![proptest_config(deterministic())]
+
+    #[test]
+    fn a_point_is_found_between_both_instants_until_it_is_30_days_old(
+        when in -3_000_000_000_i64..400_000, from in -3_000_000_000_i64..400_000, to in -3_000_000_000_i64..400_000, id in text(9),
+    ) {
+        let now = at(NOW);
+        let (when, from, to) = (now.plus_millis(when), now.plus_millis(from), now.plus_millis(to));
+        let is_alive = when > now.plus_seconds(-30 * 86_400) && when <= now.plus_seconds(300);
+        prop_assert_eq!(metric::check_time(when, now).is_ok(), is_alive);
+        if let Some(found) = is_found(&id, when, from, to) {
+            prop_assert_eq!(found, is_alive && from <= when && when <= to);
+        }
+    }
+}
+
+#[test]
+fn a_query_reaches_over_all_that_is_kept_and_no_further() {
+    let days = metric::of_name(&name(), Instant::MIN, Instant::MAX, at("2017-03-01T23:58:00.000Z")).unwrap();
+    assert_eq!(days.len(), MAX_DAYS);
+    let first = days.first().unwrap().bounds().unwrap();
+    assert!(!first.contains("2017-01-30T23:58:00.000Z#a") && first.contains("2017-01-30T23:58:00.001Z#a"));
+    assert!(metric::of_name(&name(), at(NOW), at("2017-02-28T00:00:00Z"), at(NOW)).unwrap().is_empty());
+}
+
+#[test]
+fn a_number_keeps_its_digits_and_no_more_than_38() {
+    let digits = "9".repeat(38);
+    let fraction = format!("-0.{}", "1".repeat(37));
+    for good in ["0", "-0", "1.50", "-12", "1e3", "1E+125", "2.5e-130", &digits, &fraction] {
+        assert_eq!(good.parse::<Decimal>().unwrap().as_str(), good);
+    }
+    let (long, longer) = (format!("{digits}0"), format!("{fraction}0"));
+    for bad in [
+        "", "-", "+1", "01", ".5", "5.", "1e", "1e1234", "0x1", "1_0", " 1", "1 ", "NaN", "١", "--1", "1.2.3", &long,
+        &longer,
+    ] {
+        assert!(bad.parse::<Decimal>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_counter_doubles_its_shards_from_one_to_the_most_there_can_be() {
+    let (world, now) = (World::plain(), at(NOW));
+    let name = &world.counter;
+    assert_eq!(counter::shards(None), 1);
+    assert!(counter::split(name, None, Reason::Hot, now).unwrap().is_some());
+    let mut head = world.counter_head();
+    head.data.shards = MAX_SHARDS;
+    for reason in [Reason::Hot, Reason::Asked] {
+        assert!(counter::split(name, Some(&head), reason, now).unwrap().is_none());
+    }
+    // All that a reader asks for, with the first.
+    let rest = counter::rest(&head).unwrap().unwrap();
+    assert_eq!(rest.keys().len() + 1, usize::try_from(MAX_SHARDS).unwrap());
+    head.data.shards = 1;
+    assert!(counter::rest(&head).unwrap().is_none());
+}
