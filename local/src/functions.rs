@@ -13,6 +13,8 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
         "Orders" => orders::run().await,
         "Wallet" => wallet::run().await,
         "Community" => community::run().await,
+        "Organizations" => organizations::run().await,
+        "Documents" => documents::run().await,
         "Insights" => insights::run().await,
         "Support" => support::run().await,
         "Settings" => settings::run().await,

@@ -16,6 +16,8 @@ fn keys_of_functions() -> BTreeMap<String, &'static str> {
         ("Orders", orders::routes().keys().collect()),
         ("Wallet", wallet::routes().keys().collect()),
         ("Community", community::routes().keys().collect()),
+        ("Organizations", organizations::routes().keys().collect()),
+        ("Documents", documents::routes().keys().collect()),
         ("Insights", insights::routes().keys().collect()),
         ("Support", ::support::routes().keys().collect()),
         ("Settings", settings::routes().keys().collect()),
@@ -194,7 +196,9 @@ fn every_body_has_an_example_and_every_example_keeps_its_schema() {
 
 #[test]
 fn the_bounds_that_the_code_names_are_the_described_ones() {
-    use key_schema::{cart, counter, cursor, customer, graph, id, metric, order, product, question, wallet};
+    use key_schema::{
+        cart, counter, cursor, customer, document, graph, id, metric, order, organization, product, question, wallet,
+    };
 
     let schema =
         |pointer: &str| api().0["components"]["schemas"].pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
@@ -204,6 +208,7 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
     let edges: Vec<&str> = graph::EdgeKind::ALL.iter().map(|kind| kind.as_str()).collect();
     let kinds: Vec<&str> = wallet::EntryKind::ALL.iter().map(|kind| kind.as_str()).collect();
     let states: Vec<&str> = question::QuestionStatus::ALL.iter().map(|status| status.as_str()).collect();
+    let roles: Vec<&str> = organization::Role::ALL.iter().map(|role| role.as_str()).collect();
     for (described, named) in [
         (&limit["maximum"], json!(http_api::MAX_LIMIT)),
         (&limit["default"], json!(http_api::DEFAULT_LIMIT)),
@@ -231,6 +236,11 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/NewMetrics/properties/points/maxItems"), json!(metric::MAX_POINTS)),
         (schema("/CounterAddition/properties/add/maximum"), json!(counter::MAX_ADD)),
         (schema("/ShardCount/maximum"), json!(counter::MAX_SHARDS)),
+        (schema("/Role/enum"), json!(roles)),
+        (schema("/Organization/properties/teams/maxItems"), json!(organization::MAX_TEAMS)),
+        (schema("/NewDocument/properties/sections/maxProperties"), json!(document::MAX_SECTIONS)),
+        (schema("/SectionContent/maxLength"), json!(document::MAX_TEXT)),
+        (schema("/Document/properties/editors/maxItems"), json!(document::MAX_EDITORS)),
     ] {
         assert_eq!(*described, named);
     }

@@ -346,7 +346,7 @@ fn decode(segment: &str) -> String {
 }
 
 /// The families of routes, by the beginnings of their paths; a route belongs to the longest that fits.
-const FAMILIES: [&str; 44] = [
+const FAMILIES: [&str; 47] = [
     "/v1/audit",
     "/v1/categories",
     "/v1/counters",
@@ -358,6 +358,7 @@ const FAMILIES: [&str; 44] = [
     "/v1/customers/{id}/following",
     "/v1/customers/{id}/likes",
     "/v1/customers/{id}/orders",
+    "/v1/customers/{id}/organizations",
     "/v1/customers/{id}/overview",
     "/v1/customers/{id}/questions",
     "/v1/customers/{id}/reviews",
@@ -366,12 +367,14 @@ const FAMILIES: [&str; 44] = [
     "/v1/customers/{id}/support",
     "/v1/customers/{id}/wallet",
     "/v1/graph",
+    "/v1/documents",
     "/v1/invoices",
     "/v1/metrics",
     "/v1/orders",
     "/v1/orders/{id}/log",
     "/v1/orders/{id}/refunds",
     "/v1/orders/{id}/status",
+    "/v1/organizations",
     "/v1/picking",
     "/v1/places",
     "/v1/products",

@@ -77,6 +77,14 @@ codes! {
     IllegalTransition = "illegal_transition", CONFLICT, "Illegal status change";
     /// The first request with this Idempotency-Key is still running.
     IdempotencyInProgress = "idempotency_in_progress", CONFLICT, "Still in progress";
+    /// An organization would be left without an admin.
+    LastAdmin = "last_admin", CONFLICT, "Last admin";
+    /// Somebody is in the team that is to be removed.
+    TeamInUse = "team_in_use", CONFLICT, "Team in use";
+    /// A draft of the document is open, which would be lost.
+    DraftOpen = "draft_open", CONFLICT, "Draft open";
+    /// There is no draft of the document.
+    DraftMissing = "draft_missing", CONFLICT, "No draft";
     /// Somebody else changed what the request builds on; nothing was written.
     Conflict = "conflict", CONFLICT, "Conflict";
     /// The version in If-Match is not the current one.

@@ -4,6 +4,7 @@ use crate::cart::Cart;
 use crate::category::{CategoryAbout, CategoryNode};
 use crate::counter::{Counter, CounterShard};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
+use crate::document::{Document, DocumentSection, DocumentVersion};
 use crate::expiration::Expiration;
 use crate::follow::Follow;
 use crate::idempotency::IdempotencyRecord;
@@ -15,6 +16,7 @@ use crate::mark::Mark;
 use crate::membership::{Membership, ProductCategories};
 use crate::metric::MetricPoint;
 use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
+use crate::organization::{Member, Organization, Team};
 use crate::picking::{PickingStations, WaitingJob};
 use crate::place::{PlaceSales, SalePlace, Store};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
@@ -71,8 +73,9 @@ macro_rules! entities {
 }
 
 entities! {
-    Answer Cart CategoryAbout CategoryNode Counter CounterShard Customer CustomerOrder CustomerQuestion EmailClaim Expiration Follow
-    IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Membership MetricPoint Order OrderLine OrderLog OrderStatusEvent
-    PickingStations PlaceSales Product ProductCategories ProductContent ProductSales Question RecentReview ReferenceClaim Review ReviewMonth
-    ReviewStats Sale SalePlace Session Settings Stock Store UsernameClaim WaitingJob Wallet WalletEntry
+    Answer Cart CategoryAbout CategoryNode Counter CounterShard Customer CustomerOrder CustomerQuestion Document DocumentSection
+    DocumentVersion EmailClaim Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
+    MetricPoint Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
+    ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock Store Team
+    UsernameClaim WaitingJob Wallet WalletEntry
 }

@@ -143,6 +143,14 @@ ids! {
     AnswerId
     /// The name of one of a customer's addresses, "home".
     AddressName
+    /// An organization of customers.
+    OrganizationId
+    /// A team of an organization.
+    TeamId
+    /// A document.
+    DocumentId
+    /// The name of a section of a document.
+    SectionName
     /// A client's own number for an order, unique over all orders.
     OrderReference
     /// What a metric is called.

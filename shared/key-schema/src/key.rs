@@ -163,6 +163,8 @@ impl Index {
                 "text",
                 "title",
                 "rating",
+                "role",
+                "team",
                 "version",
             ],
             Self::Gsi2 => &[
@@ -216,7 +218,7 @@ impl Index {
     #[must_use]
     pub const fn projection_reason(self) -> &'static str {
         match self {
-            Self::Gsi1 => "Sessions, reviews and log lines are shown whole.",
+            Self::Gsi1 => "Sessions, reviews, log lines and memberships of organizations are shown whole.",
             Self::Gsi2 => {
                 "An order's summary, what a category page shows of a product, and reviews whole. Customers by tier are read by key: \
                  that list is rare, and a profile's attributes would be paid for at every change of one."

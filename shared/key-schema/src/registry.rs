@@ -34,6 +34,8 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::mark::PATTERNS,
         crate::mail::PATTERNS,
         crate::picking::PATTERNS,
+        crate::organization::PATTERNS,
+        crate::document::PATTERNS,
     ]
     .into_iter()
     .flatten()

@@ -78,6 +78,8 @@ fn a_cursor_is_good_for_its_list_its_parameters_and_its_caller_only() {
                 let other = match (name.as_str(), value.as_str()) {
                     (_, "bad-ann") => "bad-bob",
                     (_, "bad-1") => "bad-2",
+                    (_, "bad-org") => "bad-org-2",
+                    (_, "bad-doc") => "bad-doc-draft",
                     (_, "bad") => "bad~x",
                     _ => continue,
                 };

@@ -84,6 +84,9 @@ fn identities(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         ("staff", _) => Trial::new(stranger, "not staff", 403, "forbidden"),
         // Whether it exists is no secret of one who does not exist yet.
         (_, "createCustomer") => Trial::new(stranger, "another's id", 403, "forbidden"),
+        (_, "foundOrganization") => Trial::new(stranger, "an id", 403, "forbidden"),
+        // Anybody creates documents; not for an organization of others.
+        (_, "createDocument") => Trial::new(stranger, "another's organization", 422, "invalid_body"),
         (_, "placeOrder") => {
             // Fields of staff's are unknown to a customer, which would be another fault.
             let mut plain = good.clone();

@@ -87,6 +87,7 @@ impl World {
         }
         let order = orders.pop().unwrap();
         let put = |path: String, body: Json| Call::new("PUT", &path).staff().json(&body);
+        let bare = |path: String| Call::new("POST", &path).staff().header("if-match", "\"1\"");
         let post = |path: String, body: Json| Call::new("POST", &path).staff().json(&body);
         let review = json!({ "rating": 4, "title": "T", "text": "T" });
         let new = |call: Call| call.header("if-none-match", "*");
@@ -135,6 +136,22 @@ impl World {
             let answer = call.send(system).await;
             assert!((200..300).contains(&answer.status), "{}", answer.body);
         }
+        for call in [
+            post("/v1/organizations".to_owned(), json!({ "id": "bad-org", "name": "N" })),
+            post("/v1/organizations".to_owned(), json!({ "id": "bad-org-2", "name": "N" })),
+            new(put(path(&["organizations", "bad-org", "teams", "bad-team"]), json!({ "name": "N" }))),
+            put(path(&["organizations", "bad-org", "members", "bad-ann"]), json!({ "role": "member" })),
+            put(path(&["organizations", "bad-org-2", "members", "bad-ann"]), json!({ "role": "member" })),
+            post("/v1/documents".to_owned(), document("bad-doc")),
+            put(path(&["documents", "bad-doc", "sections", "a"]), json!({ "text": "A" })).header("if-match", "\"1\""),
+            post("/v1/documents".to_owned(), document("bad-doc-draft")),
+            bare(path(&["documents", "bad-doc-draft", "drafts"])),
+            post("/v1/documents".to_owned(), document("bad-doc-discard")),
+            bare(path(&["documents", "bad-doc-discard", "drafts"])),
+        ] {
+            let answer = call.send(system).await;
+            assert!((200..300).contains(&answer.status), "{}", answer.body);
+        }
         for item in ["one", "two"] {
             let expired = Expiration {
                 kind: "Session".to_owned(),
@@ -157,6 +174,7 @@ impl World {
     /// A good request for an operation, in what its thing is now.
     pub async fn good(&self, system: &System, operation: Operation<'_>) -> Good {
         let owner = operation.path.split('/').nth(2).unwrap();
+        let id = operation.own["operationId"].as_str().unwrap();
         let parameters = operation.parameters().filter(|parameter| parameter["in"] == "path").map(|parameter| {
             let name = parameter["name"].as_str().unwrap();
             let value = match (owner, name) {
@@ -171,13 +189,22 @@ impl World {
                 ("sales", "country") => "US",
                 ("metrics", "name") => "bad-metric",
                 ("counters", "name") => "bad-views",
+                ("organizations", "id") => "bad-org",
+                ("organizations", "team") => "bad-team",
+                // What there is no draft for goes on one without; each that ends a draft has its own.
+                ("documents", "id") => match id {
+                    "publishDraft" => "bad-doc-draft",
+                    "discardDraft" => "bad-doc-discard",
+                    _ => "bad-doc",
+                },
+                ("documents", "n") => "1",
+                ("documents", "name") => "a",
                 (_, "name") => "home",
                 (_, "path") => "bad",
                 other => panic!("{}: what is {other:?}?", operation.key()),
             };
             (name.to_owned(), value.to_owned())
         });
-        let id = operation.own["operationId"].as_str().unwrap();
         let query: &[(&str, &str)] = match id {
             "findCustomers" => &[("tier", "bronze")],
             "listOrders" => &[("status", "pending")],
@@ -199,9 +226,19 @@ impl World {
         for parameter in operation.parameters().filter(|parameter| parameter["in"] == "header") {
             match parameter["name"].as_str().unwrap() {
                 "If-Match" => {
-                    let thing = good.url().trim_end_matches("/status").to_owned();
+                    let thing = match owner {
+                        "documents" => path(&["documents", &good.parameters[0].1]),
+                        "organizations" => path(&["organizations", "bad-org"]),
+                        _ => good.url().trim_end_matches("/status").to_owned(),
+                    };
                     let found = Call::new("GET", &thing).staff().send(system).await.expect(200);
-                    good.headers.push(("if-match".to_owned(), found.headers["etag"].clone()));
+                    // A team is shown by its organization alone.
+                    let tag = if operation.path.contains("{team}") {
+                        format!("\"{}\"", found.body["teams"][0]["version"])
+                    } else {
+                        found.headers["etag"].clone()
+                    };
+                    good.headers.push(("if-match".to_owned(), tag));
                 }
                 "Idempotency-Key" => good.headers.push(("idempotency-key".to_owned(), format!("bad {id}"))),
                 // The thing is there already.
@@ -232,6 +269,10 @@ fn shop() -> Json {
 fn points() -> Json {
     let point = |id: &str| json!({ "name": "bad-metric", "value": 1.5, "at": Instant::now(), "id": id });
     json!({ "points": [point("1"), point("2")] })
+}
+
+fn document(id: &str) -> Json {
+    json!({ "id": id, "title": "T", "organization_id": "bad-org", "sections": { "a": "A" } })
 }
 
 /// A body with every field that the route knows.
@@ -278,6 +319,13 @@ fn body(operation: &str) -> Json {
         "putSettings" => settings(),
         "storeMetrics" => points(),
         "addToCounter" => json!({ "add": 5 }),
+        "foundOrganization" => json!({ "id": "bad-new", "name": "N" }),
+        "renameOrganization" | "putTeam" => json!({ "name": "N" }),
+        "putMember" => json!({ "role": "admin", "team": "bad-team" }),
+        "createDocument" => document("bad-new"),
+        "putSection" => json!({ "text": "A" }),
+        "publishDraft" => json!({ "note": "N" }),
+        "restoreVersion" => json!({ "version": 1, "note": "N" }),
         "addLogLine" => json!({ "text": "The customer called." }),
         other => panic!("{other} has a body that nobody thought of"),
     }

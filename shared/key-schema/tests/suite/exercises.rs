@@ -2,19 +2,22 @@
 
 use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier, TierPlace};
+use key_schema::document::{Edit, Right};
 use key_schema::entity::AnyEntity;
-use key_schema::id::{AddressName, Born, EntryId, ProductId};
+use key_schema::id::{AddressName, Born, CustomerId, EntryId, ProductId, TeamId};
 use key_schema::idempotency::Answer;
 use key_schema::mail::MailState;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
+use key_schema::organization::{Authority, Role};
 use key_schema::product::{CategoryPlace, Product};
 use key_schema::question::QuestionStatus;
 use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, counter, customer, expiration, follow, graph, idempotency, invoice, like, mail, mark,
-    membership, metric, order, picking, place, product, question, residence, review, sales, session, settings, wallet,
+    archive, cart, category, counter, customer, document, expiration, follow, graph, idempotency, invoice, like, mail,
+    mark, membership, metric, order, organization, picking, place, product, question, residence, review, sales,
+    session, settings, wallet,
 };
 
 use crate::categories::path;
@@ -46,6 +49,8 @@ pub fn exercises() -> Vec<Shown> {
         counters(&world),
         others(&world),
         subscribers(&world),
+        organizations(&world),
+        documents(&world),
     ]
     .into_iter()
     .flatten()
@@ -441,5 +446,81 @@ fn subscribers(world: &World) -> Vec<Shown> {
         picking::wait(&world.waiting_job()).unwrap().show("picking::wait"),
         picking::admit(id, 10, &born, now).unwrap().show("picking::admit"),
         picking::leave(id, &born, now).unwrap().show("picking::leave"),
+    ]
+}
+
+fn organizations(world: &World) -> Vec<Shown> {
+    let (now, id, customer, team) = (at(NOW), &world.organization, &world.customer, &world.team);
+    let admin = CustomerId::new("household-1").unwrap();
+    let (by_admin, by_staff) = (Authority::Customer(&admin), Authority::Staff);
+    let (old, mut new) = (world.member(Role::Admin), world.member(Role::Member));
+    new.meta.updated_at = now;
+    new.data.team = Some(TeamId::new("team #2").unwrap());
+    let name = "Knights".to_owned();
+    let put = |old, authority| organization::put_member(old, &new, authority).unwrap().show("organization::put_member");
+    let remove = |authority| organization::remove_member(&old, authority).unwrap().show("organization::remove_member");
+    vec![
+        organization::create(&world.organization(), &old).unwrap().show("organization::create"),
+        organization::get(id).unwrap().show("organization::get"),
+        organization::renamed(id).unwrap().show("organization::renamed"),
+        organization::rename(id, &name, 3, by_admin, now).unwrap().show("organization::rename"),
+        organization::create_team(&world.team(), by_admin).unwrap().show("organization::create_team"),
+        organization::change_team(id, team, &name, 3, by_staff, now).unwrap().show("organization::change_team"),
+        organization::delete_team(id, team, 3, by_admin).unwrap().show("organization::delete_team"),
+        organization::member(id, customer).unwrap().show("organization::member"),
+        organization::prepare(id, customer, &admin).unwrap().show("organization::prepare"),
+        put(None, by_admin),
+        put(None, by_staff),
+        put(Some(&old), by_admin),
+        put(Some(&old), Authority::Customer(customer)),
+        put(None, Authority::Customer(customer)),
+        remove(by_admin),
+        remove(Authority::Customer(customer)),
+        organization::members(id).unwrap().show("organization::members"),
+        organization::of_customer(customer).unwrap().show("organization::of_customer"),
+    ]
+}
+
+fn documents(world: &World) -> Vec<Shown> {
+    let (now, id, editor) = (at(NOW), &world.document, CustomerId::new("household-13").unwrap());
+    let (plain, drafted, version) = (world.document(false), world.document(true), world.document_version(false));
+    let (section, note) = ([world.document_section()], Some("as agreed".to_owned()));
+    let (own, admin) = (Right::Own(&editor), Right::Admin(&world.organization, &editor));
+    let born = Born::new("0190163d-8694-739b-aea5-966c26f8ad91").unwrap();
+    let edit = |old, right| Edit { old, right, by: &editor, at: now, born: &born };
+    let draft = drafted.draft.as_ref().unwrap();
+    let put = |old, right| {
+        let (put, _) = document::put_section(edit(old, right), &world.section, "To win.".to_owned()).unwrap();
+        put.show("document::put_section")
+    };
+    let mut private = world.document(false);
+    private.data.organization_id = None;
+    let create = |head, member| document::create(head, &section, member).unwrap().show("document::create");
+    vec![
+        create(&private, None),
+        create(&plain, None),
+        create(&plain, Some(&world.customer)),
+        document::get(id).unwrap().show("document::get"),
+        document::texts(id, &world.manifest(), Some((&world.organization, &editor))).unwrap().show("document::texts"),
+        document::version(id, 41).unwrap().show("document::version"),
+        document::versions(id).unwrap().show("document::versions"),
+        document::edit(id).unwrap().show("document::edit"),
+        put(&plain, own),
+        put(&drafted, admin),
+        put(&plain, Right::Staff),
+        document::begin_draft(edit(&plain, own)).unwrap().0.show("document::begin_draft"),
+        document::discard_draft(edit(&drafted, own), draft).unwrap().show("document::discard_draft"),
+        document::publish(edit(&drafted, own), draft, note.clone()).unwrap().0.show("document::publish"),
+        document::restore(edit(&plain, admin), &version, note).unwrap().0.show("document::restore"),
+        document::add_editor(id, &editor, Some(&world.customer)).unwrap().show("document::add_editor"),
+        document::add_editor(id, &editor, None).unwrap().show("document::add_editor"),
+        document::remove_editor(id, &editor, Some(&world.customer)).unwrap().show("document::remove_editor"),
+        document::remove_editor(id, &editor, Some(&editor)).unwrap().show("document::remove_editor"),
+        document::remove_editor(id, &editor, None).unwrap().show("document::remove_editor"),
+        document::retire(id, 3, Some(&world.customer), now).unwrap().show("document::retire"),
+        document::history(id).unwrap().show("document::history"),
+        document::sweep_texts(&drafted, std::slice::from_ref(&version)).unwrap().show("document::sweep_texts"),
+        document::sweep_versions(std::slice::from_ref(&version)).unwrap().show("document::sweep_versions"),
+        document::delete(id).unwrap().show("document::delete"),
     ]
 }

@@ -10,6 +10,7 @@ use key_schema::item::{
 };
 use key_schema::key::Index;
 use key_schema::order::OrderStatus;
+use key_schema::organization::Role;
 use key_schema::product::{Product, Stock};
 use key_schema::question::QuestionStatus;
 use serde_dynamo::AttributeValue;
@@ -103,6 +104,15 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("PickingStations", world.stations(true), Any::PickingStations),
         Golden::of("PickingStations-free", world.stations(false), Any::PickingStations),
         Golden::of("WaitingJob", world.waiting_job(), Any::WaitingJob),
+        Golden::of("Organization", world.organization(), Any::Organization),
+        Golden::of("Team", world.team(), Any::Team),
+        Golden::of("Member", world.member(Role::Admin), Any::Member),
+        Golden::of("Document", world.document(false), Any::Document),
+        Golden::of("Document-draft", world.document(true), Any::Document),
+        Golden::of("Document-deleting", world.deleted_document(), Any::Document),
+        Golden::of("DocumentSection", world.document_section(), Any::DocumentSection),
+        Golden::of("DocumentVersion", world.document_version(false), Any::DocumentVersion),
+        Golden::of("DocumentVersion-restored", world.document_version(true), Any::DocumentVersion),
         Golden::of("Expiration", world.expiration(), Any::Expiration),
         Golden::of("MetricPoint", world.metric_point(), Any::MetricPoint),
         Golden::of("Counter", world.counter_head(), Any::Counter),

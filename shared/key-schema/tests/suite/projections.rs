@@ -7,7 +7,7 @@ use key_schema::item::{FromItem, Item};
 use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
-use key_schema::{customer, follow, like, order, product, question, residence, review, sales, session};
+use key_schema::{customer, follow, like, order, organization, product, question, residence, review, sales, session};
 
 use crate::goldens::golden;
 use crate::support::assert_same;
@@ -56,6 +56,7 @@ fn lists() -> Vec<List> {
         list::<residence::Resident>(&residence::OF_PLACE, "Customer"),
         list::<follow::Follower>(&follow::FOLLOWERS, "Follow"),
         list::<like::Liker>(&like::LIKERS, "Like"),
+        list::<organization::Listed>(&organization::OF_CUSTOMER, "Member"),
     ]
 }
 

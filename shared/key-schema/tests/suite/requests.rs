@@ -67,6 +67,7 @@ fn constructors(folder: &Path, module: Option<&str>, found: &mut BTreeSet<String
                 "Option<Single<",
                 "Option<BatchGet<",
                 "Vec<Query<",
+                "(Transaction<",
                 "BatchWrite,",
             ]
             .iter()

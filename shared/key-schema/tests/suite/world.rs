@@ -6,11 +6,12 @@ use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::counter::{Counter, CounterShard};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
+use key_schema::document::{Document, DocumentSection, DocumentVersion, Draft, Manifest};
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::follow::Follow;
 use key_schema::id::{
-    AddressName, AnswerId, Born, CounterName, CustomerId, EntryId, LogId, MAX_ID_BYTES, MetricName, OrderId,
-    OrderReference, PointId, ProductId, QuestionId, SessionId, StoreId,
+    AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, LogId, MAX_ID_BYTES, MetricName,
+    OrderId, OrderReference, OrganizationId, PointId, ProductId, QuestionId, SectionName, SessionId, StoreId, TeamId,
 };
 use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
@@ -24,6 +25,7 @@ use key_schema::metric::MetricPoint;
 use key_schema::money::{Currency, Money};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
+use key_schema::organization::{Member, Organization, Role, Team};
 use key_schema::picking::{PickingStations, WaitingJob};
 use key_schema::place::{PlaceSales, SalePlace, Store};
 use key_schema::product::{
@@ -68,6 +70,10 @@ pub struct World {
     pub city: String,
     pub scope: Scope,
     pub event_id: String,
+    pub organization: OrganizationId,
+    pub team: TeamId,
+    pub document: DocumentId,
+    pub section: SectionName,
 }
 
 /// Names of one character each, as long and as many as a path may have.
@@ -119,6 +125,10 @@ impl World {
             city: "Zürich #8 ~ 蘇黎世".into(),
             scope: Scope { caller: "household-2375".into(), key: "order-0001".into() },
             event_id: "b7d1c1a0c24ff3a2d0d4a9e2a1f3c7e9".into(),
+            organization: OrganizationId::new("chess-club").unwrap(),
+            team: TeamId::new("team #1: Läufer").unwrap(),
+            document: DocumentId::new("statutes/2017").unwrap(),
+            section: SectionName::new("§ 1 Purpose").unwrap(),
         }
     }
 
@@ -150,6 +160,10 @@ impl World {
             city: hashes(128),
             scope: Scope { caller: hashes(128), key: hashes(255) },
             event_id: hashes(64),
+            organization: OrganizationId::new(hashes(128)).unwrap(),
+            team: TeamId::new(hashes(128)).unwrap(),
+            document: DocumentId::new(hashes(128)).unwrap(),
+            section: SectionName::new(hashes(128)).unwrap(),
         }
     }
 
@@ -585,5 +599,75 @@ impl World {
 
     pub fn mark(&self) -> Stored<Mark> {
         Mark::new("bus", &self.event_id, at("2017-02-01T09:00:00.500Z")).unwrap()
+    }
+
+    pub fn organization(&self) -> Stored<Organization> {
+        let id = self.organization.clone();
+        self.stored(Organization { id, teams: 12, admins: 2, name: "Chess club".into() })
+    }
+
+    pub fn team(&self) -> Stored<Team> {
+        let (organization_id, id) = (self.organization.clone(), self.team.clone());
+        self.stored(Team { organization_id, id, members: 4, name: "Bishops".into() })
+    }
+
+    pub fn member(&self, role: Role) -> Stored<Member> {
+        let team = Some(self.team.clone());
+        self.stored(Member { id: self.organization.clone(), customer_id: self.customer.clone(), role, team })
+    }
+
+    pub fn manifest(&self) -> Manifest {
+        Manifest::from([(self.section.clone(), 41)])
+    }
+
+    pub fn document(&self, drafted: bool) -> Stored<Document> {
+        let draft = Draft {
+            sections: Manifest::from([(self.section.clone(), 42)]),
+            by: self.customer.clone(),
+            at: at("2017-02-02T10:15:00.000Z"),
+        };
+        self.stored(Document {
+            id: self.document.clone(),
+            owner_id: self.customer.clone(),
+            organization_id: Some(self.organization.clone()),
+            editors: [CustomerId::new("household-13").unwrap()].into(),
+            deleting: false,
+            title: "Statutes".into(),
+            current: 41,
+            sections: self.manifest(),
+            draft: drafted.then_some(draft),
+        })
+    }
+
+    /// Of nobody else's, without editors, and on its way out.
+    pub fn deleted_document(&self) -> Stored<Document> {
+        let mut document = self.document(false);
+        document.data.organization_id = None;
+        document.data.editors.clear();
+        document.data.deleting = true;
+        document
+    }
+
+    pub fn document_section(&self) -> Stored<DocumentSection> {
+        self.stored(DocumentSection {
+            id: self.document.clone(),
+            name: self.section.clone(),
+            number: 41,
+            text: "To play chess.".into(),
+            by: self.customer.clone(),
+            at: at("2017-02-02T10:30:00.250Z"),
+        })
+    }
+
+    pub fn document_version(&self, restored: bool) -> Stored<DocumentVersion> {
+        self.stored(DocumentVersion {
+            id: self.document.clone(),
+            number: 41,
+            sections: self.manifest(),
+            by: self.customer.clone(),
+            at: at("2017-02-02T10:30:00.250Z"),
+            note: restored.then(|| "as it was".into()),
+            restored_from: restored.then_some(7),
+        })
     }
 }

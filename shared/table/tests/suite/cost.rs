@@ -6,7 +6,9 @@
 //! table's own figure must agree.
 
 mod community;
+mod documents;
 mod large;
+mod organizations;
 mod series;
 mod support;
 mod wallets;
@@ -222,6 +224,8 @@ async fn measure() {
     support::measure(&mut bench).await;
     series::measure(&mut bench).await;
     large::measure(&mut bench).await;
+    organizations::measure(&mut bench).await;
+    documents::measure(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
     assert!(missing.is_empty(), "not measured: {missing:?}");

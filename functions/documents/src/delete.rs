@@ -1,0 +1,70 @@
+//! Deleting a document with its history.
+//!
+//! A history has no bound, so it is not one transaction. The head is marked first, on the client's version: from then on there is no such document to anybody,
+//! and nobody writes it any more. Then go the texts of the versions, the versions, and last the head, which frees the id. What is left when that is
+//! interrupted nobody can see; the head remains and keeps the id, and the same request again goes on where it stopped.
+
+use http_api::identity::SignedIn;
+use http_api::{Problem, Request, Response, Store};
+use key_schema::document::{self, Document};
+use key_schema::instant::Instant;
+use key_schema::item::{FromItem as _, Item, Stored};
+use key_schema::request::BatchWrite;
+use table::{TableError, WriteError};
+
+use crate::access::{no_such_document, only_its_owner};
+use crate::edit::{Asked, asked};
+
+/// How many versions go with one request to the function; its time is bounded.
+const MAX_ROUNDS: usize = 20;
+/// How many versions are looked at together.
+const ROUND: usize = 100;
+
+/// DELETE documents/{id}, by the owner.
+pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let asked = asked(request)?;
+    let Asked { caller, id, version } = &asked;
+    let owner = (!caller.is_staff()).then(|| caller.id());
+    let document = match store.table.update(&document::retire(id, *version, owner, Instant::now())?).await {
+        Ok(document) => document,
+        Err(WriteError::Refused(None)) => return Err(no_such_document()),
+        Err(WriteError::Refused(Some(item))) => interrupted(store, caller, *item).await?,
+        Err(WriteError::Table(error)) => return Err(error.into()),
+    };
+    sweep(store, &document).await?;
+    match store.table.write(&document::delete(id)?).await {
+        // Somebody who deletes it too was first.
+        Ok(()) | Err(WriteError::Refused(_)) => Ok(Response::no_content()),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// The document whose deletion was begun before; otherwise what stood against beginning it.
+async fn interrupted(store: &Store, caller: &SignedIn, item: Item) -> Result<Stored<Document>, Problem> {
+    let document: Stored<Document> = Stored::from_item(item).map_err(Problem::internal)?;
+    let is_owner = caller.is_staff() || document.owner_id == *caller.id();
+    match (document.deleting, is_owner) {
+        (true, true) => Ok(document),
+        (true, false) => Err(no_such_document()),
+        (false, true) => Err(Problem::version_mismatch()),
+        (false, false) => Err(only_its_owner(store, caller, &document).await),
+    }
+}
+
+async fn sweep(store: &Store, document: &Stored<Document>) -> Result<(), Problem> {
+    for _ in 0..MAX_ROUNDS {
+        let versions = store.table.query(&document::history(&document.id)?.limit(ROUND)).await?.items;
+        // The texts go first: the versions are what names them.
+        remove(store, &document::sweep_texts(document, &versions)?).await?;
+        if versions.is_empty() {
+            return Ok(());
+        }
+        remove(store, &document::sweep_versions(&versions)?).await?;
+    }
+    Err(Problem::unavailable("the history is longer than one request removes"))
+}
+
+async fn remove(store: &Store, items: &BatchWrite) -> Result<(), Problem> {
+    let left = store.table.batch_write(items).await?.len();
+    if left > 0 { Err(TableError::Unprocessed(left).into()) } else { Ok(()) }
+}

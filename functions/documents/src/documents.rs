@@ -1,0 +1,82 @@
+//! The document as a whole: creating and reading it.
+
+use std::collections::BTreeSet;
+
+use http_api::read::{long_text, map, parsed, text};
+use http_api::url::location;
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::document::{self, Document, DocumentSection, MAX_SECTIONS, MAX_TEXT, Part};
+use key_schema::id::{DocumentId, OrganizationId, SectionName};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use table::TransactError;
+
+use crate::access::{Standing, known, no_such_document};
+use crate::versions::{Texts, texts};
+use crate::view::{DocumentView, HeadView};
+
+/// The longest title, in bytes of UTF-8.
+const MAX_TITLE: usize = 200;
+
+/// POST documents. What is there is version 1.
+pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let mut body = request.object()?;
+    let id = body.optional("id", parsed::<DocumentId>);
+    let title = body.required("title", text(1..=MAX_TITLE));
+    let organization = body.optional("organization_id", parsed::<OrganizationId>);
+    let sections = body.required("sections", map::<SectionName, String>(MAX_SECTIONS, long_text(0..=MAX_TEXT)));
+    let (id, title, organization_id, sections) = body.finish((id, title, organization, sections))?;
+    let (at, by) = (Instant::now(), caller.id());
+    let born = store.born(at)?;
+    let id = match id {
+        Some(id) => id,
+        None => DocumentId::generate(at, store.random()?),
+    };
+    let head = Document {
+        id: id.clone(),
+        owner_id: by.clone(),
+        organization_id,
+        editors: BTreeSet::new(),
+        deleting: false,
+        title,
+        current: 1,
+        sections: sections.keys().map(|name| (name.clone(), 1)).collect(),
+        draft: None,
+    };
+    let head = Stored::new(head, born.clone(), at);
+    let section = |(name, text)| {
+        let section = DocumentSection { id: id.clone(), name, number: 1, text, by: by.clone(), at };
+        Stored::new(section, born.clone(), at)
+    };
+    let texts: Vec<Stored<DocumentSection>> = sections.into_iter().map(section).collect();
+    let location = location(&["documents", head.id.as_str()]);
+    let member = (!caller.is_staff()).then_some(by);
+    match store.table.transact(&document::create(&head, &texts, member)?).await {
+        Ok(()) => Ok(Response::created(location, &HeadView::new(&head, true)).etag(head.meta.version)),
+        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Document) => {
+            Err(Problem::new(Code::AlreadyExists, "There is a document with this id.").location(location))
+        }
+        Err(TransactError::Refused(_)) => {
+            let problem = Problem::new(Code::InvalidBody, "The document cannot be of this organization.");
+            Err(problem.error("/organization_id", "is no organization that you are a member of"))
+        }
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// GET documents/{id}: the current version, in two requests whatever its size. The head says which texts it has; they are read by key, and with
+/// them the caller's membership where that decides who may read.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let id: DocumentId = request.path("id")?;
+    let head = store.table.get(&document::get(&id)?).await?.filter(|head| !head.deleting);
+    let head = head.ok_or_else(no_such_document)?;
+    let known = known(&caller, &head);
+    if known == Ok(Standing::Stranger) {
+        return Err(no_such_document());
+    }
+    let Texts { sections, standing } = texts(store, &head, &head.sections, known).await?;
+    let document = DocumentView::new(&head, &sections, standing == Standing::Writer);
+    Ok(Response::ok(&document).etag(head.meta.version))
+}

@@ -1,0 +1,52 @@
+//! The next version, prepared where readers do not see it, and made current in one write.
+
+use http_api::read::text;
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::document;
+use key_schema::document::Draft;
+
+use crate::edit::{Open, asked};
+use crate::view::{HeadView, MAX_NOTE, version_location};
+
+/// POST documents/{id}/drafts.
+pub async fn begin(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let asked = asked(request)?;
+    let open = asked.open(store).await?;
+    if open.document.draft.is_some() {
+        let problem = Problem::new(Code::DraftOpen, "There is a draft already; publish it or give it up.");
+        return Err(open.refuse(problem).await);
+    }
+    let (transaction, document) = document::begin_draft(open.edit())?;
+    open.commit(Ok(transaction)).await?;
+    let location = version_location(&document.id, document.next());
+    Ok(Response::created(location, &HeadView::new(&document, true)).etag(document.meta.version))
+}
+
+/// DELETE documents/{id}/drafts: its texts go with it.
+pub async fn discard(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let asked = asked(request)?;
+    let open = asked.open(store).await?;
+    let draft = draft_of(&open).await?;
+    open.commit(document::discard_draft(open.edit(), &draft)).await?;
+    Ok(Response::no_content())
+}
+
+/// POST documents/{id}/publish: from then on readers see what was prepared.
+pub async fn publish(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let asked = asked(request)?;
+    let mut body = request.object()?;
+    let note = body.optional("note", text(1..=MAX_NOTE));
+    let note = body.finish(note)?;
+    let open = asked.open(store).await?;
+    let draft = draft_of(&open).await?;
+    let (transaction, document) = document::publish(open.edit(), &draft, note)?;
+    open.commit(Ok(transaction)).await?;
+    Ok(Response::ok(&HeadView::new(&document, true)).etag(document.meta.version))
+}
+
+async fn draft_of(open: &Open<'_>) -> Result<Draft, Problem> {
+    match &open.document.draft {
+        Some(draft) => Ok(draft.clone()),
+        None => Err(open.refuse(Problem::new(Code::DraftMissing, "There is no draft; begin one first.")).await),
+    }
+}

@@ -1,0 +1,6 @@
+//! The Lambda function `Documents`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    documents::run().await
+}

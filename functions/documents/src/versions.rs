@@ -1,0 +1,152 @@
+//! The history: every version that was ever published, by whom and when. It is added to, and never rewritten.
+
+use std::collections::BTreeMap;
+
+use http_api::read::{integer, text};
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::document::{self, Document, DocumentSection, DocumentVersion, Manifest};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
+use key_schema::item::Stored;
+
+use crate::access::{Standing, by_membership, known, no_such_document, standing};
+use crate::edit::asked;
+use crate::view::{HeadView, ListedVersion, MAX_NOTE, VersionView};
+
+/// The highest number that every JSON reader has exactly.
+const MAX_NUMBER: u64 = 9_007_199_254_740_991;
+
+/// GET documents/{id}/versions, newest first. The head, which says who may read, is asked for at the same time.
+pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let id: DocumentId = request.path("id")?;
+    let parameters = [("document", id.as_str())];
+    let page = request.page(&store.cursors, document::VERSIONS.id, &parameters)?;
+    let query = document::versions(&id)?.limit(page.limit()).after(page.after());
+    let head = document::get(&id)?;
+    let (head, found) = tokio::try_join!(store.table.get(&head), store.table.query(&query))?;
+    let head = head.filter(|head| !head.deleting).ok_or_else(no_such_document)?;
+    if standing(store, &caller, &head).await? == Standing::Stranger {
+        return Err(no_such_document());
+    }
+    let items: Vec<ListedVersion<'_>> = found.items.iter().map(|version| ListedVersion::from(&version.data)).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET documents/{id}/versions/{n}. Who may write sees the draft under the number that it will have.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let id: DocumentId = request.path("id")?;
+    let number: u64 = request.path("n")?;
+    let (head, version) = read_version(store, &id, number).await?;
+    let head = head.filter(|head| !head.deleting).ok_or_else(no_such_document)?;
+    let known = known(&caller, &head);
+    if known == Ok(Standing::Stranger) {
+        return Err(no_such_document());
+    }
+    match (version, &head.draft) {
+        (Some(version), _) => {
+            let Texts { sections, .. } = texts(store, &head, &version.sections, known).await?;
+            Ok(Response::ok(&VersionView::published(&version.data, &sections)).etag(version.meta.version))
+        }
+        (None, Some(draft)) if number == head.next() => {
+            let Texts { sections, standing } = texts(store, &head, &draft.sections, known).await?;
+            if standing != Standing::Writer {
+                return Err(no_such_version());
+            }
+            Ok(Response::ok(&VersionView::draft(&head, draft, &sections)).etag(head.meta.version))
+        }
+        // Whoever may not know of the document must not learn from the noun, either.
+        (None, _) => {
+            let standing = match known {
+                Ok(standing) => standing,
+                Err(_) => standing(store, &caller, &head).await?,
+            };
+            Err(if standing == Standing::Stranger { no_such_document() } else { no_such_version() })
+        }
+    }
+}
+
+/// POST documents/{id}/restore: makes an old version current again, as a new one.
+pub async fn restore(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let asked = asked(request)?;
+    let mut body = request.object()?;
+    let number = body.required("version", integer(1..=MAX_NUMBER));
+    let note = body.optional("note", text(1..=MAX_NOTE));
+    let (number, note) = body.finish((number, note))?;
+    let (head, version) = read_version(store, &asked.id, number).await?;
+    let open = asked.over(store, head).await?;
+    if open.document.draft.is_some() {
+        let problem = Problem::new(Code::DraftOpen, "There is a draft, which would be lost; publish it or give it up.");
+        return Err(open.refuse(problem).await);
+    }
+    let Some(version) = version else {
+        let problem = Problem::new(Code::InvalidBody, "There is no such version.");
+        return Err(open.refuse(problem.error("/version", "is no version of this document")).await);
+    };
+    let (transaction, document) = document::restore(open.edit(), &version, note)?;
+    open.commit(Ok(transaction)).await?;
+    Ok(Response::ok(&HeadView::new(&document, true)).etag(document.meta.version))
+}
+
+async fn read_version(
+    store: &Store,
+    id: &DocumentId,
+    number: u64,
+) -> Result<(Option<Stored<Document>>, Option<Stored<DocumentVersion>>), Problem> {
+    let mut found = store.table.batch_get(&document::version(id, number)?).await?.into_iter();
+    let head = match found.next().flatten() {
+        Some(AnyEntity::Document(head)) => Some(head),
+        _ => None,
+    };
+    let version = match found.next().flatten() {
+        Some(AnyEntity::DocumentVersion(version)) => Some(version),
+        _ => None,
+    };
+    Ok((head, version))
+}
+
+/// The texts of a version, for somebody who may read them.
+pub struct Texts {
+    pub sections: BTreeMap<SectionName, DocumentSection>,
+    /// What the reader is to the document: no stranger.
+    pub standing: Standing,
+}
+
+/// Reads the texts that a manifest names, and with them the membership that decides where the head alone does not.
+///
+/// # Errors
+/// 404 `not_found` for strangers, and when the document is deleted at the same time.
+pub async fn texts(
+    store: &Store,
+    head: &Document,
+    manifest: &Manifest,
+    known: Result<Standing, (&OrganizationId, &CustomerId)>,
+) -> Result<Texts, Problem> {
+    // Without any text and any doubt there is nothing to ask for, and DynamoDB refuses an empty request.
+    let (mut sections, mut member) = (BTreeMap::new(), None);
+    let asks = !manifest.is_empty() || known.is_err();
+    let found = if asks {
+        store.table.batch_get(&document::texts(&head.id, manifest, known.err())?).await?
+    } else {
+        Vec::new()
+    };
+    for item in found.into_iter().flatten() {
+        match item {
+            AnyEntity::DocumentSection(section) => {
+                sections.insert(section.data.name.clone(), section.data);
+            }
+            AnyEntity::Member(found) => member = Some(found),
+            _ => {}
+        }
+    }
+    let standing = known.unwrap_or_else(|_| by_membership(member.as_ref()));
+    if standing == Standing::Stranger || sections.len() != manifest.len() {
+        return Err(no_such_document());
+    }
+    Ok(Texts { sections, standing })
+}
+
+fn no_such_version() -> Problem {
+    Problem::not_found("version")
+}

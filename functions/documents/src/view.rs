@@ -1,0 +1,182 @@
+//! What clients see of documents.
+
+use std::collections::BTreeMap;
+
+use http_api::url::location;
+use key_schema::document::{Document, DocumentSection, DocumentVersion, Draft, Manifest};
+use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use serde::Serialize;
+
+/// The longest note about a version, in bytes of UTF-8.
+pub const MAX_NOTE: usize = 500;
+
+/// Where a version is.
+pub fn version_location(id: &DocumentId, number: u64) -> String {
+    location(&["documents", id.as_str(), "versions", &number.to_string()])
+}
+
+/// A document whose sections are shown in some way.
+#[derive(Serialize)]
+pub struct Shown<'a, S> {
+    id: &'a DocumentId,
+    title: &'a str,
+    owner_id: &'a CustomerId,
+    organization_id: Option<&'a OrganizationId>,
+    editors: Vec<&'a CustomerId>,
+    current: u64,
+    sections: S,
+    /// For who may write it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    draft: Option<Option<DraftView<'a>>>,
+    version: u64,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+/// A document with the number of the version since which each section has its text.
+pub type HeadView<'a> = Shown<'a, &'a Manifest>;
+
+/// A document with its current texts.
+pub type DocumentView<'a> = Shown<'a, BTreeMap<&'a SectionName, SectionView<'a>>>;
+
+impl<'a> HeadView<'a> {
+    pub fn new(document: &'a Stored<Document>, is_writer: bool) -> Self {
+        shown(document, &document.sections, is_writer)
+    }
+}
+
+impl<'a> DocumentView<'a> {
+    pub fn new(
+        document: &'a Stored<Document>,
+        texts: &'a BTreeMap<SectionName, DocumentSection>,
+        is_writer: bool,
+    ) -> Self {
+        shown(document, sections(texts), is_writer)
+    }
+}
+
+fn shown<S>(document: &Stored<Document>, sections: S, is_writer: bool) -> Shown<'_, S> {
+    let Document { id, owner_id, organization_id, editors, title, current, draft, .. } = &document.data;
+    let draft = is_writer.then(|| draft.as_ref().map(|draft| DraftView::new(document, draft)));
+    Shown {
+        id,
+        title,
+        owner_id,
+        organization_id: organization_id.as_ref(),
+        editors: editors.iter().collect(),
+        current: *current,
+        sections,
+        draft,
+        version: document.meta.version,
+        created_at: document.meta.created_at,
+        updated_at: document.meta.updated_at,
+    }
+}
+
+/// The next version while it is prepared.
+#[derive(Serialize)]
+pub struct DraftView<'a> {
+    number: u64,
+    sections: &'a Manifest,
+    by: &'a CustomerId,
+    at: Instant,
+}
+
+impl<'a> DraftView<'a> {
+    const fn new(document: &'a Stored<Document>, draft: &'a Draft) -> Self {
+        Self { number: document.data.next(), sections: &draft.sections, by: &draft.by, at: draft.at }
+    }
+}
+
+/// A section's text, with the version that brought it.
+#[derive(Serialize)]
+pub struct SectionView<'a> {
+    text: &'a str,
+    version: u64,
+    by: &'a CustomerId,
+    at: Instant,
+}
+
+fn sections(texts: &BTreeMap<SectionName, DocumentSection>) -> BTreeMap<&SectionName, SectionView<'_>> {
+    texts.iter().map(|(name, section)| (name, SectionView::from(section))).collect()
+}
+
+impl<'a> From<&'a DocumentSection> for SectionView<'a> {
+    fn from(section: &'a DocumentSection) -> Self {
+        let DocumentSection { number, text, by, at, .. } = section;
+        Self { text, version: *number, by, at: *at }
+    }
+}
+
+/// A version with its texts; also the draft, under the number that it will have.
+#[derive(Serialize)]
+pub struct VersionView<'a> {
+    document_id: &'a DocumentId,
+    number: u64,
+    draft: bool,
+    sections: BTreeMap<&'a SectionName, SectionView<'a>>,
+    by: &'a CustomerId,
+    at: Instant,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restored_from: Option<u64>,
+}
+
+impl<'a> VersionView<'a> {
+    pub fn published(version: &'a DocumentVersion, texts: &'a BTreeMap<SectionName, DocumentSection>) -> Self {
+        let DocumentVersion { id, number, by, at, note, restored_from, .. } = version;
+        Self {
+            document_id: id,
+            number: *number,
+            draft: false,
+            sections: sections(texts),
+            by,
+            at: *at,
+            note: note.as_deref(),
+            restored_from: *restored_from,
+        }
+    }
+
+    pub fn draft(document: &'a Document, draft: &'a Draft, texts: &'a BTreeMap<SectionName, DocumentSection>) -> Self {
+        Self {
+            document_id: &document.id,
+            number: document.next(),
+            draft: true,
+            sections: sections(texts),
+            by: &draft.by,
+            at: draft.at,
+            note: None,
+            restored_from: None,
+        }
+    }
+}
+
+/// A version in the list of them: which text each section has in it, without the texts.
+#[derive(Serialize)]
+pub struct ListedVersion<'a> {
+    number: u64,
+    sections: &'a Manifest,
+    by: &'a CustomerId,
+    at: Instant,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restored_from: Option<u64>,
+}
+
+impl<'a> From<&'a DocumentVersion> for ListedVersion<'a> {
+    fn from(version: &'a DocumentVersion) -> Self {
+        let DocumentVersion { number, sections, by, at, note, restored_from, .. } = version;
+        Self { number: *number, sections, by, at: *at, note: note.as_deref(), restored_from: *restored_from }
+    }
+}
+
+/// Who may edit what.
+#[derive(Serialize)]
+pub struct EditorView<'a> {
+    pub document_id: &'a DocumentId,
+    pub customer_id: &'a CustomerId,
+}

@@ -1,0 +1,110 @@
+//! Who may read and write a document.
+
+use http_api::sample::Call;
+
+use crate::desk::{
+    CLUB, DOC, Desk, add_editor, begin, delete, discard, hidden, publish, put, read, remove_editor, restore, version,
+    versions,
+};
+
+fn reads(id: &str) -> [Call; 3] {
+    [read(id), versions(id), version(id, 1)]
+}
+
+/// Each in the current version, in a stale one, and where something else stands against it too.
+fn writes(id: &str) -> Vec<Call> {
+    vec![
+        put(id, "a", "X", 1),
+        put(id, "a", "X", 7),
+        begin(id, 1),
+        begin(id, 7),
+        publish(id, 1),
+        discard(id, 1),
+        restore(id, 1, 1),
+        restore(id, 99, 1),
+        restore(id, 1, 7),
+        delete(id, 1),
+        delete(id, 7),
+        add_editor(id, "ben"),
+        add_editor(id, "nobody"),
+        remove_editor(id, "ben"),
+    ]
+}
+
+#[tokio::test]
+async fn a_document_exists_to_its_owner_its_editors_and_staff_only() {
+    let desk = Desk::open().await;
+    for call in reads(DOC).into_iter().chain(writes(DOC)) {
+        assert_eq!(desk.refusal(call.clone()).await, (401, "unauthenticated".into()));
+        for stranger in ["ben", "nobody"] {
+            assert_eq!(desk.refusal(call.clone().customer(stranger)).await, hidden(), "{call:?}");
+        }
+    }
+    desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
+    for call in reads(DOC) {
+        for insider in [call.clone().customer("ann"), call.clone().customer("ben"), call.staff("s1")] {
+            desk.expect(200, insider).await;
+        }
+    }
+    desk.expect(200, put(DOC, "a", "by ben", 1).customer("ben")).await;
+    desk.expect(200, put(DOC, "a", "by ann", 2).customer("ann")).await;
+    desk.expect(200, put(DOC, "a", "by staff", 3).staff("s1")).await;
+    assert_eq!(desk.refusal(delete(DOC, 4).customer("ben")).await, (403, "forbidden".into()));
+    assert_eq!(desk.texts(DOC).await["a"], "by staff");
+}
+
+#[tokio::test]
+async fn members_read_the_documents_of_their_organization_and_admins_write_them() {
+    let desk = Desk::with_club("c").await;
+    for call in reads("c") {
+        for insider in ["mia", "max"] {
+            desk.expect(200, call.clone().customer(insider)).await;
+        }
+        assert_eq!(desk.refusal(call.customer("ann")).await, hidden());
+    }
+    for call in writes("c") {
+        assert_eq!(desk.refusal(call.clone().customer("max")).await, (403, "forbidden".into()), "{call:?}");
+        assert_eq!(desk.refusal(call.clone().customer("ann")).await, hidden(), "{call:?}");
+    }
+    // One of max's own: then mia writes as an admin, whose right another item holds.
+    let body = serde_json::json!({ "id": "m", "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
+    desk.expect(201, Call::new("POST /v1/documents").json(&body).customer("max")).await;
+    desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
+    assert_eq!(desk.refusal(put("m", "a", "X", 1).customer("mia")).await, (412, "version_mismatch".into()));
+    assert_eq!(desk.refusal(delete("m", 2).customer("mia")).await, (403, "forbidden".into()));
+    assert_eq!(desk.refusal(put("m", "a", "X", 2).customer("ann")).await, hidden());
+    desk.expect(200, add_editor("m", "ann").customer("max")).await;
+    desk.expect(200, put("m", "a", "by ann", 2).customer("ann")).await;
+    assert_eq!(desk.texts("m").await["a"], "by ann");
+}
+
+/// Whatever the function read beforehand, the table refuses who is no editor any more when it is written.
+#[tokio::test]
+async fn the_condition_on_the_document_itself_refuses_who_is_no_editor() {
+    use key_schema::document::{self, Edit, Part, Right};
+    use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
+    use key_schema::instant::Instant;
+    use table::TransactError;
+
+    let desk = Desk::with_club("c").await;
+    let (ben, max) = (CustomerId::new("ben").unwrap(), CustomerId::new("max").unwrap());
+    let club = OrganizationId::new(CLUB).unwrap();
+    for (id, right, by, label) in [
+        (DOC, Right::Own(&ben), &ben, Part::Document),
+        ("c", Right::Own(&max), &max, Part::Document),
+        ("c", Right::Admin(&club, &max), &max, Part::Admin),
+        ("c", Right::Admin(&club, &ben), &ben, Part::Admin),
+    ] {
+        let old = desk.store.table.get(&document::edit(&DocumentId::new(id).unwrap()).unwrap()).await.unwrap().unwrap();
+        let edit = Edit { old: &old, right, by, at: Instant::now(), born: &Born::new("b").unwrap() };
+        let (change, _) = document::put_section(edit, &SectionName::new("a").unwrap(), "X".to_owned()).unwrap();
+        match desk.store.table.transact(&change).await {
+            Err(TransactError::Refused(refusals)) => {
+                assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [label]);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(desk.texts(DOC).await["a"], "A1");
+    assert_eq!(desk.texts("c").await["a"], "A1");
+}

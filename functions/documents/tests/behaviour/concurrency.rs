@@ -1,0 +1,101 @@
+//! Many editors at once.
+
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::desk::{DOC, Desk, begin, create, delete, put, read, texts, version, versions};
+
+/// As many clients as come at once.
+const CLIENTS: usize = 50;
+
+#[tokio::test]
+async fn of_many_who_create_one_document_one_does() {
+    let desk = Desk::open().await;
+    let answers = join_all((0..CLIENTS).map(|n| {
+        desk.settled(move || create("d", &json!({ "a": n.to_string(), "b": n.to_string() })).customer("ann"))
+    }))
+    .await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
+    assert!(answers.iter().all(|answer| [201, 409].contains(&answer.status)));
+    let texts = desk.texts("d").await;
+    assert_eq!(texts["a"], texts["b"], "nothing of the others is in it");
+}
+
+#[tokio::test]
+async fn of_many_who_change_one_version_one_wins_and_the_others_change_nothing() {
+    let desk = Desk::open().await;
+    let answers = join_all((0..CLIENTS).map(|n| {
+        let section = if n % 2 == 0 { "a" } else { "b" };
+        desk.settled(move || put(DOC, section, &format!("by {n}"), 1).customer("ann"))
+    }))
+    .await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1);
+    assert_eq!(answers.iter().filter(|answer| answer.code() == Some("version_mismatch")).count(), CLIENTS - 1);
+    let body = desk.expect(200, read(DOC).customer("ann")).await;
+    let first = desk.expect(200, version(DOC, 1).customer("ann")).await;
+    let (now, then) = (texts(&body), texts(&first));
+    let changed = ["a", "b"].iter().filter(|name| now[**name] != then[**name]).count();
+    assert_eq!((changed, &body["current"], &body["version"]), (1, &json!(2), &json!(2)));
+    let begun = join_all((0..CLIENTS).map(|_| desk.settled(|| begin(DOC, 2).customer("ann")))).await;
+    assert_eq!(begun.iter().filter(|answer| answer.status == 201).count(), 1);
+}
+
+#[tokio::test]
+async fn many_who_read_and_try_again_until_they_win_leave_versions_without_gaps() {
+    let desk = Desk::open().await;
+    let work = (0..CLIENTS).map(|n| {
+        let desk = &desk;
+        async move {
+            loop {
+                let seen = desk.expect(200, read(DOC).customer("ann")).await["version"].as_u64().unwrap();
+                let name = format!("s{}", n % 10);
+                let answer = desk.settled(|| put(DOC, &name, &format!("by {n}"), seen).customer("ann")).await;
+                if answer.status == 200 {
+                    return answer.body["current"].as_u64().unwrap();
+                }
+                assert_eq!(answer.status, 412, "{}", answer.body);
+            }
+        }
+    });
+    let mut numbers = join_all(work).await;
+    numbers.sort_unstable();
+    assert_eq!(numbers, (2..=CLIENTS as u64 + 1).collect::<Vec<_>>());
+    let (found, _) = desk.all(|| versions(DOC).customer("ann"), 100).await;
+    let listed: Vec<u64> = found.iter().rev().map(|item| item["number"].as_u64().unwrap()).collect();
+    assert_eq!(listed, (1..=CLIENTS as u64 + 1).collect::<Vec<_>>());
+    // Each version differs from the one before in the one section that it brought.
+    for pair in found.windows(2) {
+        let (new, old) = (&pair[0], &pair[1]);
+        let changed: Vec<&String> = new["sections"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(name, number)| old["sections"].get(name.as_str()) != Some(number))
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(changed.len(), 1);
+        assert_eq!(new["sections"][changed[0].as_str()], new["number"]);
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_is_deleted_while_many_write_it_leaves_nothing() {
+    let desk = Desk::open().await;
+    let calls = (0..CLIENTS).map(|n| {
+        let desk = &desk;
+        async move {
+            if n == CLIENTS / 2 {
+                return desk.settled(|| delete(DOC, 1).customer("ann")).await.status;
+            }
+            desk.settled(|| put(DOC, "a", &n.to_string(), 1).customer("ann")).await.status
+        }
+    });
+    let statuses = join_all(calls).await;
+    let won = statuses.iter().filter(|status| [200, 204].contains(*status)).count();
+    assert_eq!(won, 1, "{statuses:?}");
+    if statuses.contains(&204) {
+        assert_eq!(desk.stored(DOC).await, [""; 0]);
+    } else {
+        assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["current"], 2);
+    }
+}

@@ -1,0 +1,54 @@
+//! DELETE of a document, with all that it ever was.
+
+use serde_json::json;
+
+use crate::desk::{DOC, Desk, add_editor, begin, create, delete, hidden, put, read, restore, version, versions};
+
+#[tokio::test]
+async fn a_deleted_document_leaves_nothing_and_its_id_is_free() {
+    let desk = Desk::open().await;
+    for n in 1..=30 {
+        desk.expect(200, put(DOC, if n % 2 == 0 { "a" } else { "b" }, "text", n).customer("ann")).await;
+    }
+    desk.expect(200, restore(DOC, 3, 31).customer("ann")).await;
+    desk.expect(201, begin(DOC, 32).customer("ann")).await;
+    desk.expect(200, put(DOC, "drafted", "X", 33).customer("ann")).await;
+    assert_eq!(desk.refusal(delete(DOC, 33).customer("ann")).await, (412, "version_mismatch".into()));
+    assert!(desk.stored(DOC).await.len() > 60);
+    desk.expect(204, delete(DOC, 34).customer("ann")).await;
+    assert_eq!(desk.stored(DOC).await, [""; 0]);
+    for call in
+        [read(DOC), versions(DOC), version(DOC, 1), delete(DOC, 34), add_editor(DOC, "ben"), put(DOC, "a", "X", 35)]
+    {
+        assert_eq!(desk.refusal(call.staff("s1")).await, hidden());
+    }
+    desk.expect(201, create(DOC, &json!({ "a": "anew" })).customer("ben")).await;
+    assert_eq!(desk.texts(DOC).await, json!({ "a": "anew" }));
+    assert_eq!(desk.expect(200, versions(DOC).customer("ben")).await["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_deletion_that_was_interrupted_hides_the_document_and_goes_on_when_it_is_asked_for_again() {
+    use emulators::table::{Fault, FaultKind};
+
+    let desk = Desk::open().await;
+    desk.expect(200, put(DOC, "a", "A2", 1).customer("ann")).await;
+    // The head is marked; nothing after that gets through.
+    let document = key_schema::id::DocumentId::new(DOC).unwrap();
+    let at = key_schema::instant::Instant::now();
+    let retire = key_schema::document::retire(&document, 2, None, at).unwrap();
+    desk.store.table.update(&retire).await.unwrap();
+    for call in [read(DOC), versions(DOC), version(DOC, 1), put(DOC, "a", "X", 3), add_editor(DOC, "ben")] {
+        for caller in [call.clone().customer("ann"), call.staff("s1")] {
+            assert_eq!(desk.refusal(caller).await, hidden());
+        }
+    }
+    assert_eq!(desk.refusal(delete(DOC, 2).customer("ben")).await, hidden());
+    let taken = desk.refusal(create(DOC, &json!({})).customer("ben")).await;
+    assert_eq!(taken, (409, "already_exists".into()));
+    desk.test.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: Some(200), seed: 1 }).unwrap();
+    assert_eq!(desk.send(delete(DOC, 2).customer("ann")).await.status, 503);
+    desk.test.faults().clear();
+    desk.expect(204, delete(DOC, 2).customer("ann")).await;
+    assert_eq!(desk.stored(DOC).await, [""; 0]);
+}

@@ -1,0 +1,229 @@
+//! Documents and who works on them, in a table of their own for each test.
+
+use std::collections::BTreeMap;
+
+use fixture::TestTable;
+use http_api::sample::{Answered, Call};
+use http_api::{Routes, Store};
+use key_schema::customer::{self, Customer, Tier};
+use key_schema::id::{Born, CustomerId, OrganizationId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use key_schema::organization::{self, Authority, Member, Organization, Role};
+use serde_json::{Value, json};
+
+/// The document of most tests; `ann` owns it.
+pub const DOC: &str = "statutes #1/2% Zürich 章程";
+/// An organization with `mia` as admin and `max` as member.
+pub const CLUB: &str = "club";
+
+pub struct Desk {
+    pub test: TestTable,
+    pub store: Store,
+    routes: Routes<Store>,
+}
+
+pub fn create(id: &str, sections: &Value) -> Call {
+    Call::new("POST /v1/documents").json(&json!({ "id": id, "title": "Statutes", "sections": sections }))
+}
+
+fn on(route: &'static str, id: &str) -> Call {
+    Call::new(route).path("id", id)
+}
+
+fn at(call: Call, version: u64) -> Call {
+    call.header("if-match", &format!("\"{version}\""))
+}
+
+pub fn read(id: &str) -> Call {
+    on("GET /v1/documents/{id}", id)
+}
+
+pub fn delete(id: &str, version: u64) -> Call {
+    at(on("DELETE /v1/documents/{id}", id), version)
+}
+
+pub fn put(id: &str, name: &str, text: &str, version: u64) -> Call {
+    let call = on("PUT /v1/documents/{id}/sections/{name}", id).path("name", name);
+    at(call.json(&json!({ "text": text })), version)
+}
+
+pub fn versions(id: &str) -> Call {
+    on("GET /v1/documents/{id}/versions", id)
+}
+
+pub fn version(id: &str, number: u64) -> Call {
+    on("GET /v1/documents/{id}/versions/{n}", id).path("n", &number.to_string())
+}
+
+pub fn begin(id: &str, version: u64) -> Call {
+    at(on("POST /v1/documents/{id}/drafts", id), version)
+}
+
+pub fn discard(id: &str, version: u64) -> Call {
+    at(on("DELETE /v1/documents/{id}/drafts", id), version)
+}
+
+pub fn publish(id: &str, version: u64) -> Call {
+    at(on("POST /v1/documents/{id}/publish", id).json(&json!({ "note": "as agreed" })), version)
+}
+
+pub fn restore(id: &str, number: u64, version: u64) -> Call {
+    at(on("POST /v1/documents/{id}/restore", id).json(&json!({ "version": number })), version)
+}
+
+pub fn add_editor(id: &str, customer: &str) -> Call {
+    on("PUT /v1/documents/{id}/editors/{customer}", id).path("customer", customer)
+}
+
+pub fn remove_editor(id: &str, customer: &str) -> Call {
+    on("DELETE /v1/documents/{id}/editors/{customer}", id).path("customer", customer)
+}
+
+impl Desk {
+    /// With the document: sections `a` and `b`, version 1.
+    pub async fn open() -> Self {
+        let test = TestTable::create().await;
+        let desk = Self { store: test.store(), test, routes: documents::routes() };
+        for id in ["ann", "ben"] {
+            desk.join(id).await;
+        }
+        desk.expect(201, create(DOC, &json!({ "a": "A1", "b": "B1" })).customer("ann")).await;
+        desk
+    }
+
+    /// With a document of the club besides, created by `mia`.
+    pub async fn with_club(id: &str) -> Self {
+        let desk = Self::open().await;
+        let organization = OrganizationId::new(CLUB).unwrap();
+        let member = |customer: &str, role| {
+            let customer_id = CustomerId::new(customer).unwrap();
+            let member = Member { id: organization.clone(), customer_id, role, team: None };
+            Stored::new(member, Born::new("b").unwrap(), Instant::now())
+        };
+        let head = Organization { id: organization.clone(), teams: 0, admins: 1, name: "Club".into() };
+        let head = Stored::new(head, Born::new("b").unwrap(), Instant::now());
+        let table = &desk.store.table;
+        table.transact(&organization::create(&head, &member("mia", Role::Admin)).unwrap()).await.unwrap();
+        desk.join("max").await;
+        let max = organization::put_member(None, &member("max", Role::Member), Authority::Staff).unwrap();
+        table.transact(&max).await.unwrap();
+        let mut body = json!({ "id": id, "title": "Of the club", "sections": { "a": "A1" } });
+        body["organization_id"] = CLUB.into();
+        desk.expect(201, Call::new("POST /v1/documents").json(&body).customer("mia")).await;
+        desk
+    }
+
+    pub async fn join(&self, id: &str) {
+        let profile = Customer {
+            id: CustomerId::new(id).unwrap(),
+            email: format!("{id}@example.com").parse().unwrap(),
+            username: id.parse().unwrap(),
+            tier: Tier::Bronze,
+            name: id.to_owned(),
+            place: None,
+            addresses: BTreeMap::new(),
+        };
+        let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
+        self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+    }
+
+    /// Writes items past every rule, many at a time.
+    pub async fn seed<T: Entity>(&self, items: &[Stored<T>]) {
+        for chunk in items.chunks(50) {
+            let put = |item: &Stored<T>| {
+                let put = self.test.client().put_item().table_name(self.test.name());
+                put.set_item(Some(item.to_item().unwrap().into())).send()
+            };
+            for put in futures::future::join_all(chunk.iter().map(put)).await {
+                put.unwrap();
+            }
+        }
+    }
+
+    /// The sort keys of a document's partition.
+    pub async fn stored(&self, id: &str) -> Vec<String> {
+        let mut keys = Vec::new();
+        let mut pages = self.test.client().scan().table_name(self.test.name()).into_paginator().items().send();
+        let partition = format!("DOC#{}", key_schema::encoding::encode(id));
+        while let Some(item) = pages.next().await {
+            let item: key_schema::item::Item = item.unwrap().into();
+            let key = key_schema::item::key_of(&item).unwrap();
+            if key.pk.as_str() == partition {
+                keys.push(key.sk.into_string());
+            }
+        }
+        keys.sort();
+        keys
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        call.send(&self.routes, &self.store).await
+    }
+
+    /// Expects a status and gives the body.
+    pub async fn expect(&self, status: u16, call: Call) -> Value {
+        let answer = self.send(call).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+        answer.body
+    }
+
+    /// The status and the code of a refusal.
+    pub async fn refusal(&self, call: Call) -> (u16, String) {
+        let answer = self.send(call).await;
+        (answer.status, answer.code().unwrap_or_default().to_owned())
+    }
+
+    /// Comes again when it is told to: a table that others keep busy answers 503.
+    pub async fn settled(&self, call: impl Fn() -> Call) -> Answered {
+        let mut answer = self.send(call()).await;
+        for _ in 0..50 {
+            if answer.status != 503 {
+                break;
+            }
+            answer = self.send(call()).await;
+        }
+        answer
+    }
+
+    /// The requests of each pattern since the last look.
+    pub fn requests(&self) -> BTreeMap<&'static str, u32> {
+        self.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
+    }
+
+    /// The current texts.
+    pub async fn texts(&self, id: &str) -> Value {
+        texts(&self.expect(200, read(id).staff("s1")).await)
+    }
+
+    /// A list to its end, in pages of so many, and how many requests each page took.
+    pub async fn all(&self, list: impl Fn() -> Call, limit: usize) -> (Vec<Value>, Vec<u32>) {
+        let (mut found, mut requests, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
+        loop {
+            let _ = self.requests();
+            let call = list().query("limit", &limit.to_string());
+            let body = self.expect(200, cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await;
+            requests.push(self.requests().values().sum());
+            found.extend(body["items"].as_array().unwrap().iter().cloned());
+            match body["next_cursor"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return (found, requests),
+            }
+        }
+    }
+}
+
+/// The texts in an answer, by section.
+pub fn texts(body: &Value) -> Value {
+    body["sections"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, section)| (name.clone(), section["text"].clone()))
+        .collect()
+}
+
+/// 404, as for what is not there.
+pub fn hidden() -> (u16, String) {
+    (404, "not_found".to_owned())
+}

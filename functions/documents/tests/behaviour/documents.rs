@@ -1,0 +1,101 @@
+//! POST and GET of documents.
+
+use http_api::sample::Call;
+use serde_json::{Value, json};
+
+use crate::desk::{CLUB, DOC, Desk, create, hidden, put, read, texts, versions};
+
+#[tokio::test]
+async fn a_document_is_created_once_and_is_version_1() {
+    let desk = Desk::open().await;
+    let answer = desk.send(create("d", &json!({ "a": "A", "": "" })).customer("ann")).await;
+    assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/sections/")));
+    let answer = desk.send(create("d", &json!({ "a": "A" })).customer("ann")).await;
+    assert_eq!((answer.status, answer.header("etag")), (201, Some("\"1\"")));
+    assert_eq!(answer.header("location"), Some("/v1/documents/d"));
+    assert_eq!((&answer.body["current"], &answer.body["sections"]), (&json!(1), &json!({ "a": 1 })));
+    assert_eq!((&answer.body["owner_id"], &answer.body["draft"]), (&json!("ann"), &json!(null)));
+    for caller in ["ann", "ben"] {
+        let again = desk.send(create("d", &json!({ "a": "X" })).customer(caller)).await;
+        assert_eq!(
+            (again.status, again.code(), again.header("location")),
+            (409, Some("already_exists"), Some("/v1/documents/d"))
+        );
+    }
+    assert_eq!(desk.texts("d").await, json!({ "a": "A" }));
+    let listed = desk.expect(200, versions("d").customer("ann")).await;
+    assert_eq!((&listed["items"][0]["number"], &listed["items"][0]["by"]), (&json!(1), &json!("ann")));
+    assert_eq!(desk.refusal(put("none", "a", "X", 1).customer("ann")).await, hidden());
+}
+
+#[tokio::test]
+async fn a_document_without_an_id_gets_one_and_without_sections_has_none() {
+    let desk = Desk::open().await;
+    let call = Call::new("POST /v1/documents").json(&json!({ "title": "Empty", "sections": {} }));
+    let body = desk.expect(201, call.customer("ann")).await;
+    let id = body["id"].as_str().unwrap();
+    assert_eq!(desk.expect(200, read(id).customer("ann")).await["sections"], json!({}));
+    desk.expect(200, put(id, "first", "text", 1).customer("ann")).await;
+    assert_eq!(desk.texts(id).await, json!({ "first": "text" }));
+}
+
+#[tokio::test]
+async fn the_current_document_is_read_in_two_requests_whatever_its_size() {
+    let desk = Desk::open().await;
+    let sections: Value = (0..50).map(|n| (format!("{n} #/%é"), json!("x".repeat(4000)))).collect();
+    desk.expect(201, create("large", &sections).customer("ann")).await;
+    let _ = desk.requests();
+    let body = desk.expect(200, read("large").customer("ann")).await;
+    assert_eq!(desk.requests().into_iter().collect::<Vec<_>>(), [("documents.get", 1), ("documents.texts", 1)]);
+    assert_eq!(texts(&body), sections);
+    let section = &body["sections"]["7 #/%é"];
+    assert_eq!((&section["version"], &section["by"]), (&json!(1), &json!("ann")));
+    let many: Value = (0..51).map(|n| (n.to_string(), json!(""))).collect();
+    let answer = desk.send(create("more", &many).customer("ann")).await;
+    assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/sections")));
+    let full = desk.send(put("large", "one more", "", 1).customer("ann")).await;
+    assert_eq!((full.status, full.code()), (422, Some("invalid_body")));
+    desk.expect(200, put("large", "0 #/%é", "", 1).customer("ann")).await;
+}
+
+#[tokio::test]
+async fn a_text_of_100_kb_fits_and_a_larger_one_is_refused_before_the_table_sees_it() {
+    let desk = Desk::open().await;
+    let longest = "é".repeat(51_200);
+    desk.expect(200, put(DOC, "a", &longest, 1).customer("ann")).await;
+    assert_eq!(desk.texts(DOC).await["a"], longest);
+    let _ = desk.requests();
+    let answer = desk.send(put(DOC, "a", &(longest + "x"), 2).customer("ann")).await;
+    assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/text")));
+    let body = json!({ "title": "t", "sections": { "a": "x".repeat(300_000) } });
+    let answer = desk.send(Call::new("POST /v1/documents").json(&body).customer("ann")).await;
+    assert_eq!(answer.code(), Some("body_too_large"));
+    assert!(desk.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_document_is_of_an_organization_that_its_creator_is_a_member_of() {
+    let desk = Desk::with_club("c").await;
+    let call = |organization: &str| {
+        let body = json!({ "title": "t", "organization_id": organization, "sections": { "a": "A" } });
+        Call::new("POST /v1/documents").json(&body)
+    };
+    assert_eq!(desk.expect(201, call(CLUB).customer("max")).await["organization_id"], CLUB);
+    desk.expect(201, call(CLUB).staff("s1")).await;
+    for call in [call(CLUB).customer("ann"), call("no such").customer("mia"), call("no such").staff("s1")] {
+        let answer = desk.send(call).await;
+        assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/organization_id")));
+    }
+    assert_eq!(desk.refusal(call(CLUB)).await, (401, "unauthenticated".into()));
+}
+
+#[tokio::test]
+async fn what_a_body_must_not_say_is_named_field_by_field() {
+    let desk = Desk::open().await;
+    let body = json!({ "id": "a\u{7}", "title": "", "sections": { "ok": 7, "b": "\u{0}" }, "owner_id": "ben" });
+    let answer = desk.send(Call::new("POST /v1/documents").json(&body).customer("ann")).await;
+    let mut pointers: Vec<&str> =
+        answer.body["errors"].as_array().unwrap().iter().map(|error| error["pointer"].as_str().unwrap()).collect();
+    pointers.sort_unstable();
+    assert_eq!(pointers, ["/id", "/owner_id", "/sections/b", "/sections/ok", "/title"]);
+}

@@ -1,0 +1,67 @@
+//! Editors: a limited set on the document itself.
+
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::desk::{DOC, Desk, add_editor, hidden, put, read, remove_editor};
+
+#[tokio::test]
+async fn an_editor_is_added_and_removed_as_often_as_one_likes() {
+    let desk = Desk::open().await;
+    assert_eq!(desk.refusal(put(DOC, "a", "X", 1).customer("ben")).await, hidden());
+    for _ in 0..2 {
+        let body = desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
+        assert_eq!(body, json!({ "document_id": DOC, "customer_id": "ben" }));
+        assert_eq!(desk.expect(200, read(DOC).customer("ben")).await["editors"], json!(["ben"]));
+    }
+    // An editor more is no change that breaks anybody's If-Match.
+    desk.expect(200, put(DOC, "a", "by ben", 1).customer("ben")).await;
+    for _ in 0..2 {
+        desk.expect(204, remove_editor(DOC, "ben").customer("ann")).await;
+        assert_eq!(desk.refusal(put(DOC, "a", "X", 2).customer("ben")).await, hidden());
+    }
+    assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["editors"], json!([]), "the set is empty again");
+    desk.expect(200, add_editor(DOC, "ben").staff("s1")).await;
+    desk.expect(204, remove_editor(DOC, "ben").customer("ben")).await;
+    assert_eq!(desk.refusal(remove_editor(DOC, "ben").customer("ben")).await, hidden());
+}
+
+#[tokio::test]
+async fn only_the_owner_and_staff_say_who_edits() {
+    let desk = Desk::open().await;
+    desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
+    let forbidden = (403, "forbidden".to_owned());
+    for call in [add_editor(DOC, "eve"), add_editor(DOC, "ben"), remove_editor(DOC, "ann"), remove_editor(DOC, "eve")] {
+        assert_eq!(desk.refusal(call.clone()).await, (401, "unauthenticated".into()));
+        assert_eq!(desk.refusal(call.clone().customer("ben")).await, forbidden);
+        assert_eq!(desk.refusal(call.customer("stranger")).await, hidden());
+    }
+    assert_eq!(desk.refusal(add_editor(DOC, "nobody").customer("ann")).await, hidden());
+    assert_eq!(desk.refusal(add_editor("none", "ben").staff("s1")).await, hidden());
+    assert_eq!(desk.refusal(remove_editor("none", "ben").staff("s1")).await, hidden());
+    assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["editors"], json!(["ben"]));
+}
+
+#[tokio::test]
+async fn of_more_than_a_hundred_who_are_added_at_once_a_hundred_get_in() {
+    let desk = Desk::open().await;
+    let names: Vec<String> = (0..120).map(|n| format!("editor-{n}")).collect();
+    for chunk in names.chunks(40) {
+        join_all(chunk.iter().map(|name| desk.join(name))).await;
+    }
+    let mut statuses = Vec::new();
+    for chunk in names.chunks(50) {
+        let added = chunk.iter().map(|name| desk.settled(|| add_editor(DOC, name).customer("ann")));
+        statuses.extend(join_all(added).await.into_iter().map(|answer| answer.status));
+    }
+    let of = |wanted| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((of(200), of(422)), (100, 20));
+    let body = desk.expect(200, read(DOC).customer("ann")).await;
+    let editors = body["editors"].as_array().unwrap();
+    assert_eq!(editors.len(), 100);
+    // Whoever is in may be added again, and another only after one has left.
+    desk.expect(200, add_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;
+    assert_eq!(desk.refusal(add_editor(DOC, "ben").customer("ann")).await, (422, "invalid_body".into()));
+    desk.expect(204, remove_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;
+    desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
+}

@@ -1,0 +1,55 @@
+//! The registry of access patterns says of each pattern which routes use it.
+
+use std::collections::BTreeSet;
+
+use http_api::sample::Call;
+use key_schema::registry;
+use serde_json::json;
+
+use crate::desk::{
+    CLUB, Desk, add_editor, begin, delete, discard, publish, put, read, remove_editor, restore, version, versions,
+};
+
+#[tokio::test]
+async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
+    let desk = Desk::with_club("c").await;
+    let of_club = json!({ "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
+    let calls = [
+        (201, Call::new("POST /v1/documents").json(&of_club).customer("mia")),
+        (200, read("c").customer("max")),
+        (200, versions("c").customer("max")),
+        (200, version("c", 1).customer("max")),
+        (200, put("c", "a", "A2", 1).customer("mia")),
+        (201, begin("c", 2).customer("mia")),
+        (200, put("c", "a", "A3", 3).customer("mia")),
+        (200, publish("c", 4).customer("mia")),
+        (201, begin("c", 5).customer("mia")),
+        (204, discard("c", 6).customer("mia")),
+        (200, restore("c", 1, 7).customer("mia")),
+        (200, add_editor("c", "ben").customer("mia")),
+        (204, remove_editor("c", "ben").customer("mia")),
+        // Who is told what is a question to the membership.
+        (403, put("c", "a", "X", 8).customer("max")),
+        (403, begin("c", 8).customer("max")),
+        (403, discard("c", 8).customer("max")),
+        (403, publish("c", 8).customer("max")),
+        (403, restore("c", 1, 8).customer("max")),
+        (403, add_editor("c", "ben").customer("max")),
+        (403, remove_editor("c", "ben").customer("max")),
+        (403, delete("c", 8).customer("max")),
+        (204, delete("c", 8).customer("mia")),
+    ];
+    let _ = desk.requests();
+    let (mut used, mut routes) = (BTreeSet::new(), BTreeSet::new());
+    for (status, call) in calls {
+        let route = call.event()["routeKey"].as_str().unwrap().to_owned();
+        desk.expect(status, call).await;
+        used.extend(desk.requests().into_keys().map(|pattern| (route.clone(), pattern)));
+        routes.insert(route);
+    }
+    let own: BTreeSet<String> = documents::routes().keys().map(str::to_owned).collect();
+    assert_eq!(routes, own);
+    let listed =
+        registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| ((*route).to_owned(), pattern.id)));
+    assert_eq!(used, listed.filter(|(route, _)| own.contains(route)).collect());
+}

@@ -1,0 +1,36 @@
+//! Organizations: their teams and members, and what a customer is a member of.
+
+mod access;
+mod members;
+mod organizations;
+mod teams;
+mod view;
+
+use http_api::{Error, Routes, Store};
+
+/// The routes of this function.
+#[must_use]
+pub fn routes() -> Routes<Store> {
+    Routes::new()
+        .on("POST /v1/organizations", |store, request| Box::pin(organizations::create(store, request)))
+        .on("GET /v1/organizations/{id}", |store, request| Box::pin(organizations::read(store, request)))
+        .on("PATCH /v1/organizations/{id}", |store, request| Box::pin(organizations::rename(store, request)))
+        .on("PUT /v1/organizations/{id}/teams/{team}", |store, request| Box::pin(teams::put(store, request)))
+        .on("DELETE /v1/organizations/{id}/teams/{team}", |store, request| Box::pin(teams::remove(store, request)))
+        .on("GET /v1/organizations/{id}/members", |store, request| Box::pin(members::list(store, request)))
+        .on("PUT /v1/organizations/{id}/members/{customer}", |store, request| Box::pin(members::put(store, request)))
+        .on("DELETE /v1/organizations/{id}/members/{customer}", |store, request| {
+            Box::pin(members::remove(store, request))
+        })
+        .on("GET /v1/customers/{id}/organizations", |store, request| Box::pin(members::of_customer(store, request)))
+}
+
+/// Answers requests until the environment is shut down.
+///
+/// # Errors
+/// When the environment lacks what the function needs, or the Runtime API breaks.
+pub async fn run() -> Result<(), Error> {
+    telemetry::init("organizations");
+    let store = Store::from_env().await?;
+    http_api::run(routes(), store).await
+}

@@ -1,0 +1,177 @@
+//! Members: a relation of customers to an organization. It is set and ended as often as one likes, without If-Match.
+//!
+//! The counts on organization and teams move by the difference to the membership that was read, so a change is conditional on it and is
+//! tried again when somebody else came first.
+
+use http_api::identity::SignedIn;
+use http_api::read::{one_of, parsed};
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{CustomerId, OrganizationId, TeamId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::organization::{self, Member, Organization, Part, Role};
+use table::{Backoff, Refusal, TableError, TransactError};
+
+use crate::access::{authority, denied, denied_by, may_see, member_in, no_such_organization};
+use crate::view::{MemberView, MembershipView};
+
+/// GET organizations/{id}/members, by customer id. Who asks is found out at the same time.
+pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let id: OrganizationId = request.path("id")?;
+    let parameters = [("organization", id.as_str())];
+    let page = request.page(&store.cursors, organization::MEMBERS.id, &parameters)?;
+    let query = organization::members(&id)?.limit(page.limit()).after(page.after());
+    let members = async { Ok::<_, Problem>(store.table.query(&query).await?) };
+    let ((), found) = tokio::try_join!(may_see(store, &caller, &id), members)?;
+    // An organization always has an admin.
+    if found.items.is_empty() && page.after().is_none() {
+        return Err(no_such_organization());
+    }
+    let items: Vec<MemberView<'_>> = found.items.iter().map(MemberView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// GET customers/{id}/organizations, the oldest membership first.
+///
+/// The names of the organizations are not among it. As copies they would be rewritten in as many items as an organization has members, each time that it is
+/// renamed; whoever opens an organization from this list reads its name with it.
+pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let parameters = [("customer", customer.as_str())];
+    let page = request.page(&store.cursors, organization::OF_CUSTOMER.id, &parameters)?;
+    let query = organization::of_customer(&customer)?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<MembershipView<'_>> = found.items.iter().map(MembershipView::from).collect();
+    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+}
+
+/// PUT organizations/{id}/members/{customer}.
+pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let (id, customer) = names(request)?;
+    let mut body = request.object()?;
+    let role = body.required("role", one_of::<Role>(&["admin", "member"]));
+    let team = body.optional("team", parsed::<TeamId>);
+    let (role, team) = body.finish((role, team))?;
+    let mut backoff = Backoff::new();
+    loop {
+        let Read { member: old, caller: asking, .. } = read(store, &id, &customer, &caller).await?;
+        let at = Instant::now();
+        let wanted = Member { id: id.clone(), customer_id: customer.clone(), role, team: team.clone() };
+        let new = match &old {
+            // What is so already is not written again; that the caller may have it so is in what was read.
+            Some(old) if old.data == wanted => {
+                let denied = if caller.is_staff() { None } else { denied_by(asking.as_ref()) };
+                return denied.map_or_else(|| Ok(Response::ok(&MemberView::from(old))), Err);
+            }
+            Some(old) => {
+                let mut meta = old.meta.clone();
+                meta.updated_at = at;
+                Stored { meta, data: wanted }
+            }
+            None => Stored::new(wanted, store.born(at)?, at),
+        };
+        let refusals =
+            match store.table.transact(&organization::put_member(old.as_ref(), &new, authority(&caller))?).await {
+                Ok(()) => return Ok(Response::ok(&MemberView::from(&new))),
+                Err(TransactError::Refused(refusals)) => refusals,
+                Err(TransactError::Table(error)) => return Err(error.into()),
+            };
+        let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+        // Who changes their own membership is checked where it is written.
+        let own = of(Part::Member).filter(|_| !caller.is_staff() && *caller.id() == customer);
+        if let Some(problem) = denied(&refusals).or_else(|| denied_own(own)) {
+            return Err(problem);
+        }
+        if of(Part::Customer).is_some() {
+            return Err(Problem::not_found("customer"));
+        }
+        if of(Part::Member).is_none() {
+            if let Some(head) = of(Part::Organization) {
+                return Err(head_refused(head));
+            }
+            if of(Part::Team).is_some() {
+                let problem = Problem::new(Code::InvalidBody, "The organization has no such team.");
+                return Err(problem.error("/team", "is no team of this organization"));
+            }
+        }
+        // Somebody else changed the membership after it was read.
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+    }
+}
+
+/// DELETE organizations/{id}/members/{customer}: by an admin, or by who leaves. A membership that is not there has ended already.
+pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let (id, customer) = names(request)?;
+    let mut backoff = Backoff::new();
+    loop {
+        let Read { head, member: old, caller: asking } = read(store, &id, &customer, &caller).await?;
+        let Some(old) = old else {
+            head.ok_or_else(no_such_organization)?;
+            let denied = if caller.is_staff() { None } else { denied_by(asking.as_ref()) };
+            return denied.map_or_else(|| Ok(Response::no_content()), Err);
+        };
+        let refusals = match store.table.transact(&organization::remove_member(&old, authority(&caller))?).await {
+            Ok(()) => return Ok(Response::no_content()),
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        };
+        if let Some(problem) = denied(&refusals) {
+            return Err(problem);
+        }
+        let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+        if let (None, Some(head)) = (of(Part::Member), of(Part::Organization)) {
+            return Err(head_refused(head));
+        }
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+    }
+}
+
+/// The organization is not there, or would be left without an admin.
+fn head_refused(refusal: &Refusal<Part>) -> Problem {
+    if refusal.item.is_none() {
+        return no_such_organization();
+    }
+    Problem::new(
+        Code::LastAdmin,
+        "The last admin can neither leave nor be a mere member; make somebody else admin first.",
+    )
+}
+
+/// What stands against a change of who asks, where that is whose membership it is.
+fn denied_own(own: Option<&Refusal<Part>>) -> Option<Problem> {
+    own.and_then(|refusal| denied_by(member_in(refusal).as_ref()))
+}
+
+/// What a change of a membership is computed from.
+struct Read {
+    head: Option<Stored<Organization>>,
+    member: Option<Stored<Member>>,
+    caller: Option<Stored<Member>>,
+}
+
+async fn read(store: &Store, id: &OrganizationId, customer: &CustomerId, caller: &SignedIn) -> Result<Read, Problem> {
+    let mut found = store.table.batch_get(&organization::prepare(id, customer, caller.id())?).await?.into_iter();
+    let head = match found.next().flatten() {
+        Some(AnyEntity::Organization(head)) => Some(head),
+        _ => None,
+    };
+    let mut member = || match found.next().flatten() {
+        Some(AnyEntity::Member(member)) => Some(member),
+        _ => None,
+    };
+    let (member, caller) = (member(), member());
+    Ok(Read { head, member, caller })
+}
+
+fn names(request: &Request<'_>) -> Result<(OrganizationId, CustomerId), Problem> {
+    Ok((request.path("id")?, request.path("customer")?))
+}

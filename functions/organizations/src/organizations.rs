@@ -1,0 +1,87 @@
+//! The organization itself: founding, reading, renaming.
+
+use http_api::read::{parsed, text};
+use http_api::url::location;
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::entity::AnyEntity;
+use key_schema::id::OrganizationId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::organization::{self, Member, Organization, Role};
+use key_schema::request::Query;
+use table::TransactError;
+
+use crate::access::{authority, denied, may_see, no_such_organization};
+use crate::view::{MAX_NAME, OrganizationView};
+
+/// POST organizations: the caller becomes its first admin. Staff may say under which id, which makes it a request that can be repeated.
+pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let mut body = request.object()?;
+    let id = body.optional("id", parsed::<OrganizationId>);
+    let name = body.required("name", text(1..=MAX_NAME));
+    let (id, name) = body.finish((id, name))?;
+    if id.is_some() && !caller.is_staff() {
+        return Err(Problem::new(Code::Forbidden, "Only staff may say under which id an organization is founded."));
+    }
+    let at = Instant::now();
+    let id = match id {
+        Some(id) => id,
+        None => OrganizationId::generate(at, store.random()?),
+    };
+    let born = store.born(at)?;
+    let member = Member { id: id.clone(), customer_id: caller.id().clone(), role: Role::Admin, team: None };
+    let head = Stored::new(Organization { id, teams: 0, admins: 1, name }, born.clone(), at);
+    let location = location(&["organizations", head.id.as_str()]);
+    match store.table.transact(&organization::create(&head, &Stored::new(member, born, at))?).await {
+        Ok(()) => Ok(Response::created(location, &OrganizationView::new(&head, &[])).etag(head.meta.version)),
+        Err(TransactError::Refused(_)) => {
+            Err(Problem::new(Code::AlreadyExists, "There is an organization with this id.").location(location))
+        }
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// GET organizations/{id}.
+///
+/// The organization with its teams is one Query. Whether the caller is a member is one item more, which cannot lie in that range: it would lie there among
+/// all members. So both are asked for at once, and the answer takes as long as one of them.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let id: OrganizationId = request.path("id")?;
+    let ((), answer) = tokio::try_join!(may_see(store, &caller, &id), with_teams(store, organization::get(&id)?))?;
+    Ok(answer)
+}
+
+/// PATCH organizations/{id}: its name.
+pub async fn rename(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let id: OrganizationId = request.path("id")?;
+    let version = request.if_match()?;
+    let mut body = request.object()?;
+    let name = body.required("name", text(1..=MAX_NAME));
+    let name = body.finish(name)?;
+    let rename = organization::rename(&id, &name, version, authority(&caller), Instant::now())?;
+    match store.table.transact(&rename).await {
+        Ok(()) => with_teams(store, organization::renamed(&id)?).await,
+        Err(TransactError::Refused(refusals)) => Err(denied(&refusals).unwrap_or_else(|| {
+            let exists = refusals.iter().any(|refusal| refusal.item.is_some());
+            if exists { Problem::version_mismatch() } else { no_such_organization() }
+        })),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+async fn with_teams(store: &Store, query: Query<AnyEntity>) -> Result<Response, Problem> {
+    let (mut head, mut teams) = (None, Vec::new());
+    for item in store.table.query(&query).await?.items {
+        match item {
+            AnyEntity::Organization(organization) => head = Some(organization),
+            AnyEntity::Team(team) => teams.push(team),
+            // The range holds nothing else; what a later version puts there is not this route's.
+            _ => {}
+        }
+    }
+    let head = head.ok_or_else(no_such_organization)?;
+    Ok(Response::ok(&OrganizationView::new(&head, &teams)).etag(head.meta.version))
+}

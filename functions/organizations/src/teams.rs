@@ -1,0 +1,92 @@
+//! Teams: resources of their own, each with a version. An organization shows them all.
+
+use http_api::read::text;
+use http_api::url::location;
+use http_api::{Code, Precondition, Problem, Request, Response, Store};
+use key_schema::id::{OrganizationId, TeamId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::organization::{self, MAX_TEAMS, Part, Team};
+use table::{Refusal, TransactError};
+
+use crate::access::{authority, denied, no_such_organization};
+use crate::view::{MAX_NAME, TeamView};
+
+/// PUT organizations/{id}/teams/{team}: adds it with `If-None-Match: *`, renames it with If-Match.
+pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let (organization_id, id) = names(request)?;
+    let precondition = request.precondition()?;
+    let mut body = request.object()?;
+    let name = body.required("name", text(1..=MAX_NAME));
+    let name = body.finish(name)?;
+    let (authority, at) = (authority(&caller), Instant::now());
+    match precondition {
+        Precondition::Absent => {
+            let location = location(&["organizations", organization_id.as_str()]);
+            let team = Stored::new(Team { organization_id, id, members: 0, name }, store.born(at)?, at);
+            match store.table.transact(&organization::create_team(&team, authority)?).await {
+                Ok(()) => Ok(Response::created(location, &TeamView::from(&team)).etag(team.meta.version)),
+                Err(TransactError::Refused(refusals)) => Err(not_added(&refusals, location)),
+                Err(TransactError::Table(error)) => Err(error.into()),
+            }
+        }
+        Precondition::Version(version) => {
+            let change = organization::change_team(&organization_id, &id, &name, version, authority, at)?;
+            match store.table.transact(&change).await {
+                // Nothing else is shown of a team, so it need not be read.
+                Ok(()) => {
+                    let team = TeamView { id: &id, name: &name, version: version + 1, updated_at: at };
+                    Ok(Response::ok(&team).etag(team.version))
+                }
+                Err(TransactError::Refused(refusals)) => Err(not_changed(&refusals, version)),
+                Err(TransactError::Table(error)) => Err(error.into()),
+            }
+        }
+    }
+}
+
+/// DELETE organizations/{id}/teams/{team}, once nobody is in it.
+pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let (organization, team) = names(request)?;
+    let version = request.if_match()?;
+    match store.table.transact(&organization::delete_team(&organization, &team, version, authority(&caller))?).await {
+        Ok(()) => Ok(Response::no_content()),
+        Err(TransactError::Refused(refusals)) => Err(not_changed(&refusals, version)),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Why a team was not added: who asks comes first, then whether there is the team, then whether there is room.
+fn not_added(refusals: &[Refusal<Part>], location: String) -> Problem {
+    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+    if let Some(denied) = denied(refusals) {
+        return denied;
+    }
+    if of(Part::Team).is_some() {
+        return Problem::new(Code::AlreadyExists, "There is such a team; rename it with If-Match.").location(location);
+    }
+    match of(Part::Organization) {
+        Some(Refusal { item: Some(_), .. }) => {
+            Problem::new(Code::InvalidBody, format!("An organization has at most {MAX_TEAMS} teams."))
+        }
+        _ => no_such_organization(),
+    }
+}
+
+/// Why a team was not changed or removed.
+fn not_changed(refusals: &[Refusal<Part>], version: u64) -> Problem {
+    let team = || refusals.iter().find(|refusal| refusal.label == Part::Team)?.item.as_deref();
+    denied(refusals).unwrap_or_else(|| match team().map(|item| item.get("version")) {
+        None => Problem::not_found("team"),
+        Some(Some(found)) if *found == key_schema::expression::number(version) => {
+            Problem::new(Code::TeamInUse, "Somebody is in the team; take them out first.")
+        }
+        Some(_) => Problem::version_mismatch(),
+    })
+}
+
+fn names(request: &Request<'_>) -> Result<(OrganizationId, TeamId), Problem> {
+    Ok((request.path("id")?, request.path("team")?))
+}

@@ -1,0 +1,79 @@
+//! What clients see of organizations.
+
+use key_schema::id::{CustomerId, OrganizationId, TeamId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::organization::{Listed, Member, Organization, Role, Team};
+use serde::Serialize;
+
+/// The longest name of an organization or a team, in bytes of UTF-8.
+pub const MAX_NAME: usize = 200;
+
+/// An organization with its teams.
+#[derive(Serialize)]
+pub struct OrganizationView<'a> {
+    id: &'a OrganizationId,
+    name: &'a str,
+    teams: Vec<TeamView<'a>>,
+    version: u64,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> OrganizationView<'a> {
+    pub fn new(head: &'a Stored<Organization>, teams: &'a [Stored<Team>]) -> Self {
+        let Organization { id, name, .. } = &head.data;
+        let (version, created_at, updated_at) = (head.meta.version, head.meta.created_at, head.meta.updated_at);
+        Self { id, name, teams: teams.iter().map(TeamView::from).collect(), version, created_at, updated_at }
+    }
+}
+
+/// A team. How many are in it is kept to guard its removal, and not shown: it would be out of step with the version.
+#[derive(Serialize)]
+pub struct TeamView<'a> {
+    pub id: &'a TeamId,
+    pub name: &'a str,
+    pub version: u64,
+    pub updated_at: Instant,
+}
+
+impl<'a> From<&'a Stored<Team>> for TeamView<'a> {
+    fn from(team: &'a Stored<Team>) -> Self {
+        Self { id: &team.id, name: &team.name, version: team.meta.version, updated_at: team.meta.updated_at }
+    }
+}
+
+/// A member, as the organization shows it.
+#[derive(Serialize)]
+pub struct MemberView<'a> {
+    customer_id: &'a CustomerId,
+    role: Role,
+    team: Option<&'a TeamId>,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> From<&'a Stored<Member>> for MemberView<'a> {
+    fn from(member: &'a Stored<Member>) -> Self {
+        let Member { customer_id, role, team, .. } = &member.data;
+        let (created_at, updated_at) = (member.meta.created_at, member.meta.updated_at);
+        Self { customer_id, role: *role, team: team.as_ref(), created_at, updated_at }
+    }
+}
+
+/// A membership, as its customer's list shows it.
+#[derive(Serialize)]
+pub struct MembershipView<'a> {
+    organization_id: &'a OrganizationId,
+    role: Role,
+    team: Option<&'a TeamId>,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> From<&'a Listed> for MembershipView<'a> {
+    fn from(listed: &'a Listed) -> Self {
+        let Listed { id, role, team, created_at, updated_at } = listed;
+        Self { organization_id: id, role: *role, team: team.as_ref(), created_at: *created_at, updated_at: *updated_at }
+    }
+}

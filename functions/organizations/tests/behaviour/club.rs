@@ -1,0 +1,181 @@
+//! An organization with customers around it, in a table of its own for each test.
+
+use std::collections::BTreeMap;
+
+use fixture::TestTable;
+use http_api::sample::{Answered, Call};
+use http_api::{Routes, Store};
+use key_schema::customer::{self, Customer, Tier};
+use key_schema::id::{Born, CustomerId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use serde_json::{Value, json};
+
+/// The organization of most tests; `ann` is its admin, `bob` a member.
+pub const CLUB: &str = "chess #1/2% Zürich 象棋";
+
+pub struct Club {
+    test: TestTable,
+    pub store: Store,
+    routes: Routes<Store>,
+}
+
+pub fn found(name: &str) -> Call {
+    Call::new("POST /v1/organizations").json(&json!({ "name": name }))
+}
+
+pub fn read(id: &str) -> Call {
+    Call::new("GET /v1/organizations/{id}").path("id", id)
+}
+
+pub fn rename(id: &str, name: &str, version: u64) -> Call {
+    let call = Call::new("PATCH /v1/organizations/{id}").path("id", id).json(&json!({ "name": name }));
+    call.header("if-match", &format!("\"{version}\""))
+}
+
+fn team(route: &'static str, id: &str, team: &str) -> Call {
+    Call::new(route).path("id", id).path("team", team)
+}
+
+pub fn add_team(id: &str, name: &str) -> Call {
+    let call = team("PUT /v1/organizations/{id}/teams/{team}", id, name).json(&json!({ "name": name }));
+    call.header("if-none-match", "*")
+}
+
+pub fn rename_team(id: &str, name: &str, to: &str, version: u64) -> Call {
+    let call = team("PUT /v1/organizations/{id}/teams/{team}", id, name).json(&json!({ "name": to }));
+    call.header("if-match", &format!("\"{version}\""))
+}
+
+pub fn delete_team(id: &str, name: &str, version: u64) -> Call {
+    team("DELETE /v1/organizations/{id}/teams/{team}", id, name).header("if-match", &format!("\"{version}\""))
+}
+
+pub fn members(id: &str) -> Call {
+    Call::new("GET /v1/organizations/{id}/members").path("id", id)
+}
+
+pub fn put_member(id: &str, customer: &str, role: &str, team: Option<&str>) -> Call {
+    let call = Call::new("PUT /v1/organizations/{id}/members/{customer}").path("id", id).path("customer", customer);
+    call.json(&json!({ "role": role, "team": team }))
+}
+
+pub fn remove_member(id: &str, customer: &str) -> Call {
+    Call::new("DELETE /v1/organizations/{id}/members/{customer}").path("id", id).path("customer", customer)
+}
+
+pub fn organizations_of(customer: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/organizations").path("id", customer)
+}
+
+impl Club {
+    /// A table with customers, and no organization.
+    pub async fn empty(customers: &[&str]) -> Self {
+        let test = TestTable::create().await;
+        let club = Self { store: test.store(), test, routes: organizations::routes() };
+        for id in customers {
+            club.join(id).await;
+        }
+        club
+    }
+
+    /// The club, founded by staff for `ann`, with `bob` as a member and `eve` outside.
+    pub async fn open() -> Self {
+        let club = Self::empty(&["ann", "bob", "eve"]).await;
+        let body = json!({ "id": CLUB, "name": "Chess" });
+        let founded = club.send(Call::new("POST /v1/organizations").json(&body).staff("s1")).await;
+        assert_eq!(founded.status, 201, "{}", founded.body);
+        for (customer, role) in [("ann", "admin"), ("bob", "member")] {
+            assert_eq!(club.send(put_member(CLUB, customer, role, None).staff("s1")).await.status, 200);
+        }
+        assert_eq!(club.send(remove_member(CLUB, "s1").staff("s1")).await.status, 204);
+        club
+    }
+
+    pub async fn join(&self, id: &str) {
+        let profile = Customer {
+            id: CustomerId::new(id).unwrap(),
+            email: format!("{id}@example.com").parse().unwrap(),
+            username: id.parse().unwrap(),
+            tier: Tier::Bronze,
+            name: id.to_owned(),
+            place: None,
+            addresses: BTreeMap::new(),
+        };
+        let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());
+        self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+    }
+
+    /// Writes items past every rule, many at a time.
+    pub async fn seed<T: Entity>(&self, items: &[Stored<T>]) {
+        for chunk in items.chunks(50) {
+            let put = |item: &Stored<T>| {
+                let put = self.test.client().put_item().table_name(self.test.name());
+                put.set_item(Some(item.to_item().unwrap().into())).send()
+            };
+            for put in futures::future::join_all(chunk.iter().map(put)).await {
+                put.unwrap();
+            }
+        }
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        call.send(&self.routes, &self.store).await
+    }
+
+    /// Expects a status and gives the body.
+    pub async fn expect(&self, status: u16, call: Call) -> Value {
+        let answer = self.send(call).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+        answer.body
+    }
+
+    /// The status and the code of a refusal.
+    pub async fn refusal(&self, call: Call) -> (u16, String) {
+        let answer = self.send(call).await;
+        (answer.status, answer.code().unwrap_or_default().to_owned())
+    }
+
+    /// Comes again when it is told to: a table that others keep busy answers 503.
+    pub async fn settled(&self, call: impl Fn() -> Call) -> Answered {
+        let mut answer = self.send(call()).await;
+        for _ in 0..50 {
+            if answer.status != 503 {
+                break;
+            }
+            answer = self.send(call()).await;
+        }
+        answer
+    }
+
+    /// A list to its end, in pages of so many, and how many requests each page took.
+    pub async fn all(&self, list: impl Fn() -> Call, limit: usize) -> (Vec<Value>, Vec<u32>) {
+        let (mut found, mut requests, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
+        loop {
+            let _ = self.store.table.meter().take();
+            let call = list().query("limit", &limit.to_string());
+            let body = self.expect(200, cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await;
+            requests.push(self.store.table.meter().take().iter().map(|cost| cost.requests).sum());
+            found.extend(body["items"].as_array().unwrap().iter().cloned());
+            match body["next_cursor"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return (found, requests),
+            }
+        }
+    }
+
+    /// Role and team of each member.
+    pub async fn roles(&self) -> BTreeMap<String, (String, Option<String>)> {
+        let (found, _) = self.all(|| members(CLUB).staff("s1"), 100).await;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let entry = |member: &Value| {
+            (text(&member["customer_id"]).unwrap(), (text(&member["role"]).unwrap(), text(&member["team"])))
+        };
+        found.iter().map(entry).collect()
+    }
+}
+
+/// 404, as for what is not there.
+pub fn hidden() -> (u16, String) {
+    (404, "not_found".to_owned())
+}

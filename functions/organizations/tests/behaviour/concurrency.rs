@@ -1,0 +1,99 @@
+//! Many changes at once.
+
+use futures::future::join_all;
+
+use crate::club::{CLUB, Club, add_team, delete_team, put_member, read, remove_member, rename, rename_team};
+
+/// As many clients as come at once.
+const CLIENTS: usize = 50;
+
+#[tokio::test]
+async fn of_many_who_change_one_version_one_wins_and_the_others_change_nothing() {
+    let club = Club::open().await;
+    club.expect(201, add_team(CLUB, "t").customer("ann")).await;
+    let names: Vec<String> = (0..CLIENTS).map(|n| format!("name {n}")).collect();
+    let renamed = join_all(names.iter().map(|name| club.settled(|| rename(CLUB, name, 1).customer("ann")))).await;
+    let won: Vec<&str> = renamed
+        .iter()
+        .filter(|answer| answer.status == 200)
+        .map(|answer| answer.body["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(won.len(), 1);
+    assert!(renamed.iter().all(|answer| [200, 412].contains(&answer.status)));
+    let changed =
+        join_all(names.iter().map(|name| club.settled(|| rename_team(CLUB, "t", name, 1).customer("ann")))).await;
+    assert_eq!(changed.iter().filter(|answer| answer.status == 200).count(), 1);
+    let body = club.expect(200, read(CLUB).staff("s1")).await;
+    assert_eq!((body["name"].as_str(), body["version"].as_u64()), (Some(won[0]), Some(2)));
+    assert_eq!(body["teams"][0]["version"], 2);
+}
+
+#[tokio::test]
+async fn of_many_who_add_the_same_team_one_does_and_it_is_counted_once() {
+    let club = Club::open().await;
+    let added = join_all((0..CLIENTS).map(|_| club.settled(|| add_team(CLUB, "t").customer("ann")))).await;
+    let of = |status| added.iter().filter(|answer| answer.status == status).count();
+    assert_eq!((of(201), of(409)), (1, CLIENTS - 1));
+    // The head's count is what the limit reads: 99 more fit, and no other.
+    let more: Vec<String> = (0..CLIENTS * 2 + 5).map(|n| format!("more {n}")).collect();
+    let added = join_all(more.iter().map(|name| club.settled(|| add_team(CLUB, name).staff("s1")))).await;
+    assert_eq!(added.iter().filter(|answer| answer.status == 201).count(), 99);
+    assert_eq!(added.iter().filter(|answer| answer.status == 422).count(), more.len() - 99);
+    assert_eq!(club.expect(200, read(CLUB).staff("s1")).await["teams"].as_array().unwrap().len(), 100);
+}
+
+#[tokio::test]
+async fn however_many_admins_leave_at_once_one_is_left() {
+    let admins: Vec<String> = (0..8).map(|n| format!("admin-{n}")).collect();
+    let club = Club::open().await;
+    for admin in &admins {
+        club.join(admin).await;
+        club.expect(200, put_member(CLUB, admin, "admin", None).customer("ann")).await;
+    }
+    let everybody: Vec<&str> = admins.iter().map(String::as_str).chain(["ann"]).collect();
+    let calls = (0..CLIENTS).map(|n| {
+        let admin = everybody[n % everybody.len()];
+        let demote = n % 2 == 0;
+        let call = move || if demote { put_member(CLUB, admin, "member", None) } else { remove_member(CLUB, admin) };
+        let club = &club;
+        async move { club.settled(|| call().customer(admin)).await.status }
+    });
+    let statuses = join_all(calls).await;
+    assert!(statuses.iter().all(|status| [200, 204, 403, 404, 409].contains(status)), "{statuses:?}");
+    let roles = club.roles().await;
+    assert!(roles.values().filter(|(role, _)| role == "admin").count() >= 1, "{roles:?}");
+    // The count agrees with the items: each admin but one can be removed.
+    for admin in everybody {
+        let _ = club.send(remove_member(CLUB, admin).staff("s1")).await;
+    }
+    let left = club.roles().await;
+    assert_eq!(left.values().filter(|(role, _)| role == "admin").count(), 1, "{left:?}");
+}
+
+#[tokio::test]
+async fn somebody_who_is_moved_between_teams_by_many_is_counted_in_one() {
+    let club = Club::open().await;
+    for team in ["a", "b"] {
+        club.expect(201, add_team(CLUB, team).customer("ann")).await;
+    }
+    let moves = (0..CLIENTS).map(|n| {
+        let club = &club;
+        async move {
+            let call = || match n % 3 {
+                0 => put_member(CLUB, "eve", "member", Some("a")),
+                1 => put_member(CLUB, "eve", "admin", Some("b")),
+                _ => remove_member(CLUB, "eve"),
+            };
+            club.settled(|| call().customer("ann")).await.status
+        }
+    });
+    let statuses = join_all(moves).await;
+    assert!(statuses.iter().all(|status| [200, 204].contains(status)), "{statuses:?}");
+    club.expect(204, remove_member(CLUB, "eve").customer("ann")).await;
+    // With nobody in them, as the counts must say.
+    for team in ["a", "b"] {
+        club.expect(204, delete_team(CLUB, team, 1).customer("ann")).await;
+    }
+    // And ann is the last admin again.
+    assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await.1, "last_admin");
+}

@@ -1,0 +1,67 @@
+//! Long lists, page by page.
+
+use key_schema::id::{Born, CustomerId, OrganizationId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::organization::{Member, Role};
+use serde_json::Value;
+
+use crate::club::{CLUB, Club, hidden, members, organizations_of, read};
+
+const COUNT: usize = 1000;
+
+fn member(organization: &str, customer: &str, at: Instant) -> Stored<Member> {
+    let (id, customer_id) = (OrganizationId::new(organization).unwrap(), CustomerId::new(customer).unwrap());
+    Stored::new(Member { id, customer_id, role: Role::Member, team: None }, Born::new("b").unwrap(), at)
+}
+
+fn texts(items: &[Value], name: &str) -> Vec<String> {
+    items.iter().map(|item| item[name].as_str().unwrap().to_owned()).collect()
+}
+
+/// The `n`th of the ids, which are not written in their order.
+fn id(n: usize) -> String {
+    format!("{:04} #/%é", n * 7919 % COUNT)
+}
+
+#[tokio::test]
+async fn a_thousand_members_are_listed_once_each_with_two_requests_a_page() {
+    let club = Club::open().await;
+    club.seed(&(0..COUNT).map(|n| member(CLUB, &id(n), Instant::now())).collect::<Vec<_>>()).await;
+    let (found, requests) = club.all(|| members(CLUB).customer("bob"), 100).await;
+    let ids = texts(&found, "customer_id");
+    assert_eq!(ids.len(), COUNT + 2);
+    assert!(ids.is_sorted_by(|one, other| one < other));
+    assert!(requests.iter().all(|count| *count == 2), "{requests:?}");
+    assert_eq!(club.all(|| members(CLUB).customer("bob"), 37).await.0, found);
+    // However many they are, reading the organization does not meet them.
+    let _ = club.store.table.meter().take();
+    club.expect(200, read(CLUB).staff("s1")).await;
+    assert_eq!(club.store.table.meter().take()[0].items, 1);
+    let first = club.expect(200, members(CLUB).customer("bob")).await;
+    let borrowed = members(CLUB).query("cursor", first["next_cursor"].as_str().unwrap());
+    assert_eq!(club.refusal(borrowed.clone().customer("ann")).await, (400, "cursor_invalid".into()));
+    assert_eq!(club.refusal(borrowed.customer("eve")).await.0, 400);
+    assert_eq!(club.refusal(members("no such").staff("s1")).await, hidden());
+}
+
+#[tokio::test]
+async fn a_thousand_memberships_of_a_customer_are_listed_oldest_first_with_one_request_a_page() {
+    let club = Club::empty(&[]).await;
+    let since = |n: usize| Instant::EPOCH.plus_seconds(i64::try_from(n / 2).unwrap());
+    club.seed(&(0..COUNT).map(|n| member(&id(n), "ann", since(n))).collect::<Vec<_>>()).await;
+    club.seed(&[member("another's", "anna", Instant::EPOCH)]).await;
+    let (found, requests) = club.all(|| organizations_of("ann").customer("ann"), 100).await;
+    assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
+    assert!(texts(&found, "created_at").is_sorted());
+    let mut ids = texts(&found, "organization_id");
+    assert_eq!(club.all(|| organizations_of("ann").staff("s1"), 7).await.0, found);
+    ids.sort();
+    let mut all: Vec<String> = (0..COUNT).map(id).collect();
+    all.sort();
+    assert_eq!(ids, all);
+    for limit in ["0", "101", "x"] {
+        let call = organizations_of("ann").query("limit", limit).customer("ann");
+        assert_eq!(club.refusal(call).await, (400, "invalid_parameter".into()));
+    }
+}

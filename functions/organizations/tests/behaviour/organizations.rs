@@ -1,0 +1,74 @@
+//! POST, GET and PATCH of organizations.
+
+use http_api::sample::Call;
+use serde_json::json;
+
+use crate::club::{CLUB, Club, add_team, found, members, organizations_of, read, rename};
+
+#[tokio::test]
+async fn who_founds_an_organization_is_its_first_admin() {
+    let club = Club::empty(&[]).await;
+    assert_eq!(club.refusal(found("Chess")).await, (401, "unauthenticated".into()));
+    let answer = club.send(found("Chess").customer("ann")).await;
+    assert_eq!((answer.status, answer.header("etag")), (201, Some("\"1\"")));
+    let id = answer.body["id"].as_str().unwrap();
+    assert_eq!(answer.header("location"), Some(format!("/v1/organizations/{id}").as_str()));
+    assert_eq!(club.expect(200, read(id).customer("ann")).await, answer.body);
+    let listed = club.expect(200, members(id).customer("ann")).await;
+    assert_eq!(listed["items"][0]["customer_id"], "ann");
+    assert_eq!((&listed["items"][0]["role"], &listed["items"][0]["team"]), (&json!("admin"), &json!(null)));
+    let own = club.expect(200, organizations_of("ann").customer("ann")).await;
+    assert_eq!((&own["items"][0]["organization_id"], &own["items"][0]["role"]), (&json!(id), &json!("admin")));
+}
+
+#[tokio::test]
+async fn only_staff_says_under_which_id_and_only_once() {
+    let club = Club::empty(&[]).await;
+    let call = || Call::new("POST /v1/organizations").json(&json!({ "id": CLUB, "name": "Chess" }));
+    assert_eq!(club.refusal(call().customer("ann")).await, (403, "forbidden".into()));
+    club.expect(201, call().staff("s1")).await;
+    let again = club.send(call().staff("s2")).await;
+    assert_eq!((again.status, again.code()), (409, Some("already_exists")));
+    assert!(again.header("location").unwrap().starts_with("/v1/organizations/chess%20%231%2F2%25"));
+    assert_eq!(club.refusal(members(CLUB).customer("s2")).await.0, 404, "who came second is no member");
+}
+
+#[tokio::test]
+async fn an_organization_comes_with_all_its_teams_in_one_query() {
+    let club = Club::open().await;
+    for n in 0..100 {
+        club.expect(201, add_team(CLUB, &format!("team {n:03}")).customer("ann")).await;
+    }
+    let _ = club.store.table.meter().take();
+    let body = club.expect(200, read(CLUB).customer("bob")).await;
+    let costs = club.store.table.meter().take();
+    let requests: Vec<(&str, u32)> = costs.iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
+    assert!(requests.contains(&("organizations.get", 1)) && requests.contains(&("members.get", 1)), "{requests:?}");
+    assert_eq!(requests.len(), 2);
+    let teams: Vec<&str> = body["teams"].as_array().unwrap().iter().map(|team| team["id"].as_str().unwrap()).collect();
+    assert_eq!(teams.len(), 100);
+    assert!(teams.is_sorted());
+    assert_eq!(body["version"], 1, "a team is no change of the organization");
+
+    let full = club.send(add_team(CLUB, "one more").customer("ann")).await;
+    assert_eq!((full.status, full.code()), (422, Some("invalid_body")));
+    assert!(full.body["detail"].as_str().unwrap().contains("100 teams"));
+}
+
+#[tokio::test]
+async fn a_name_is_changed_in_the_version_that_was_seen() {
+    let club = Club::open().await;
+    let bare = Call::new("PATCH /v1/organizations/{id}").path("id", CLUB).json(&json!({ "name": "Go" }));
+    assert_eq!(club.refusal(bare.customer("ann")).await, (428, "if_match_missing".into()));
+    let body = club.expect(200, rename(CLUB, "Go", 1).customer("ann")).await;
+    assert_eq!((&body["name"], &body["version"]), (&json!("Go"), &json!(2)));
+    assert_eq!(club.expect(200, read(CLUB).customer("bob")).await, body);
+    assert_eq!(club.refusal(rename(CLUB, "Draughts", 1).customer("ann")).await, (412, "version_mismatch".into()));
+    assert_eq!(club.refusal(rename("no such", "X", 1).staff("s1")).await, (404, "not_found".into()));
+    for bad in
+        [json!({ "name": "" }), json!({ "name": "x".repeat(201) }), json!({ "name": "a", "teams": [] }), json!({})]
+    {
+        let call = Call::new("PATCH /v1/organizations/{id}").path("id", CLUB).header("if-match", "\"2\"").json(&bad);
+        assert_eq!(club.refusal(call.customer("ann")).await, (422, "invalid_body".into()), "{bad}");
+    }
+}

@@ -1,0 +1,41 @@
+//! The registry of access patterns says of each pattern which routes use it.
+
+use std::collections::BTreeSet;
+
+use key_schema::registry;
+
+use crate::club::{
+    CLUB, Club, add_team, delete_team, found, members, organizations_of, put_member, read, remove_member, rename,
+    rename_team,
+};
+
+#[tokio::test]
+async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
+    let club = Club::open().await;
+    let calls = [
+        found("Go").customer("eve"),
+        read(CLUB).customer("bob"),
+        rename(CLUB, "Go", 1).customer("ann"),
+        add_team(CLUB, "t").customer("ann"),
+        rename_team(CLUB, "t", "T", 1).customer("ann"),
+        put_member(CLUB, "eve", "member", Some("t")).customer("ann"),
+        members(CLUB).customer("eve"),
+        organizations_of("eve").customer("eve"),
+        remove_member(CLUB, "eve").customer("ann"),
+        delete_team(CLUB, "t", 2).customer("ann"),
+    ];
+    let _ = club.store.table.meter().take();
+    let (mut used, mut routes) = (BTreeSet::new(), BTreeSet::new());
+    for call in calls {
+        let route = call.event()["routeKey"].as_str().unwrap().to_owned();
+        let answer = club.send(call).await;
+        assert!(answer.status < 300, "{route}: {}", answer.body);
+        used.extend(club.store.table.meter().take().iter().map(|cost| (route.clone(), cost.pattern.id)));
+        routes.insert(route);
+    }
+    let own: BTreeSet<String> = organizations::routes().keys().map(str::to_owned).collect();
+    assert_eq!(routes, own);
+    let listed =
+        registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| ((*route).to_owned(), pattern.id)));
+    assert_eq!(used, listed.filter(|(route, _)| own.contains(route)).collect());
+}

@@ -1,0 +1,327 @@
+//! How documents change. Every change of what is written is conditional on the head that was read, and on who makes it.
+
+use super::{
+    ADD_EDITOR, BEGIN_DRAFT, CREATE, DELETE, DISCARD_DRAFT, Document, DocumentSection, DocumentVersion, Draft,
+    MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION, Part, REMOVE_EDITOR, RESTORE, RETIRE, SWEEP, key, section_key,
+    version_key,
+};
+use crate::change::Change;
+use crate::customer;
+use crate::expression::{Condition, value};
+use crate::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Stored};
+use crate::key::KeyError;
+use crate::organization;
+use crate::request::{BatchWrite, BatchWriteAction, Guarded, Single, Transaction, Write};
+
+/// By what right a document is written.
+#[derive(Debug, Clone, Copy)]
+pub enum Right<'a> {
+    /// Staff may write all.
+    Staff,
+    /// A customer who must be its owner or one of its editors: the head's own condition.
+    Own(&'a CustomerId),
+    /// A customer who must be an admin of its organization: a condition on the membership.
+    Admin(&'a OrganizationId, &'a CustomerId),
+}
+
+/// A change of a document that was read.
+#[derive(Debug, Clone, Copy)]
+pub struct Edit<'a> {
+    /// The document as it was read, at the version that the client has seen.
+    pub old: &'a Stored<Document>,
+    /// By what right.
+    pub right: Right<'a>,
+    /// By whom.
+    pub by: &'a CustomerId,
+    /// When.
+    pub at: Instant,
+    /// The birth mark of what is created with it.
+    pub born: &'a Born,
+}
+
+impl Edit<'_> {
+    /// What the head says after the change.
+    fn head(
+        &self,
+        pattern: &'static crate::pattern::Pattern,
+        new: &Document,
+    ) -> Result<Transaction<Part>, EncodeError> {
+        let change =
+            Change::<Document>::visible(self.at).current(&new.current)?.sections(&new.sections)?.draft(&new.draft)?;
+        // A document that was deleted and created again counts its versions from the beginning.
+        let same = Condition::Is("born", value(&self.old.meta.born)?);
+        let mut condition = Condition::version(self.old.meta.version).and(same);
+        if let Right::Own(customer) = self.right {
+            condition = condition.and(is_editor(customer)?);
+        }
+        let transaction =
+            Transaction::new(pattern).action(Part::Document, Guarded::update(key(&self.old.id)?, change, condition));
+        match self.right {
+            Right::Admin(organization, customer) => {
+                Ok(transaction.action(Part::Admin, organization::admin_check(organization, customer)?))
+            }
+            Right::Staff | Right::Own(_) => Ok(transaction),
+        }
+    }
+
+    /// The head as it is after the change.
+    fn after(&self, data: Document) -> Stored<Document> {
+        let mut meta = self.old.meta.clone();
+        meta.version += 1;
+        meta.rev += 1;
+        meta.updated_at = self.at;
+        Stored { meta, data }
+    }
+
+    /// The current version of `new` as an item of the history.
+    fn version(
+        &self,
+        new: &Document,
+        note: Option<String>,
+        restored_from: Option<u64>,
+    ) -> Result<Guarded, EncodeError> {
+        let version = DocumentVersion {
+            id: new.id.clone(),
+            number: new.current,
+            sections: new.sections.clone(),
+            by: self.by.clone(),
+            at: self.at,
+            note,
+            restored_from,
+        };
+        Guarded::put(&Stored::new(version, self.born.clone(), self.at), Condition::NotExists)
+    }
+}
+
+fn is_editor(customer: &CustomerId) -> Result<Condition, EncodeError> {
+    Ok(is_owner(customer)?.or(Condition::Contains("editors", value(customer)?)))
+}
+
+fn is_owner(customer: &CustomerId) -> Result<Condition, EncodeError> {
+    Ok(Condition::Is("owner_id", value(customer)?))
+}
+
+/// Where a text goes nobody has looked yet, or only who writes the draft: the head's condition guards it.
+fn text(section: &Stored<DocumentSection>) -> Result<Guarded, EncodeError> {
+    Ok(Guarded { write: Write::Put { item: section.to_item()? }, condition: None })
+}
+
+/// Creates a document with its texts as version 1. A customer must be a member of the organization that it is for.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create(
+    head: &Stored<Document>,
+    texts: &[Stored<DocumentSection>],
+    member: Option<&CustomerId>,
+) -> Result<Transaction<Part>, EncodeError> {
+    let (born, at) = (&head.meta.born, head.meta.created_at);
+    let edit = Edit { old: head, right: Right::Staff, by: &head.owner_id, at, born };
+    let mut transaction = Transaction::new(&CREATE)
+        .action(Part::Document, Guarded::put(head, Condition::NotExists)?)
+        .action(Part::Version, edit.version(head, None, None)?);
+    for section in texts {
+        transaction = transaction.action(Part::Section, text(section)?);
+    }
+    Ok(match (&head.organization_id, member) {
+        (Some(organization), Some(member)) => {
+            transaction.action(Part::Organization, organization::member_check(organization, member)?)
+        }
+        (Some(organization), None) => {
+            transaction.action(Part::Organization, Guarded::check(organization::key(organization)?, Condition::Exists))
+        }
+        (None, _) => transaction,
+    })
+}
+
+/// Gives a section a text: in the draft if there is one, or else as a version of its own. Gives the head back as it is then.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn put_section(
+    edit: Edit<'_>,
+    name: &SectionName,
+    content: String,
+) -> Result<(Transaction<Part>, Stored<Document>), EncodeError> {
+    let (mut new, next) = (edit.old.data.clone(), edit.old.next());
+    let section = DocumentSection {
+        id: new.id.clone(),
+        name: name.clone(),
+        number: next,
+        text: content,
+        by: edit.by.clone(),
+        at: edit.at,
+    };
+    let section = text(&Stored::new(section, edit.born.clone(), edit.at))?;
+    if let Some(draft) = &mut new.draft {
+        draft.sections.insert(name.clone(), next);
+        return Ok((edit.head(&PUT_SECTION, &new)?.action(Part::Section, section), edit.after(new)));
+    }
+    new.sections.insert(name.clone(), next);
+    new.current = next;
+    let transaction = edit
+        .head(&PUT_SECTION, &new)?
+        .action(Part::Section, section)
+        .action(Part::Version, edit.version(&new, None, None)?);
+    Ok((transaction, edit.after(new)))
+}
+
+/// Begins the next version with the texts of the current one.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn begin_draft(edit: Edit<'_>) -> Result<(Transaction<Part>, Stored<Document>), EncodeError> {
+    let mut new = edit.old.data.clone();
+    new.draft = Some(Draft { sections: new.sections.clone(), by: edit.by.clone(), at: edit.at });
+    Ok((edit.head(&BEGIN_DRAFT, &new)?, edit.after(new)))
+}
+
+/// Gives a draft up, and removes the texts that only it had.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn discard_draft(edit: Edit<'_>, draft: &Draft) -> Result<Transaction<Part>, EncodeError> {
+    let mut new = edit.old.data.clone();
+    new.draft = None;
+    let mut transaction = edit.head(&DISCARD_DRAFT, &new)?;
+    for name in since(&draft.sections, new.next()) {
+        let delete = Write::Delete { key: section_key(&new.id, name, new.next())? };
+        transaction = transaction.action(Part::Section, Guarded { write: delete, condition: None });
+    }
+    Ok(transaction)
+}
+
+/// The sections that have their text since a version.
+fn since(sections: &Manifest, number: u64) -> impl Iterator<Item = &SectionName> {
+    sections.iter().filter(move |(_, since)| **since == number).map(|(name, _)| name)
+}
+
+/// Makes the draft current.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn publish(
+    edit: Edit<'_>,
+    draft: &Draft,
+    note: Option<String>,
+) -> Result<(Transaction<Part>, Stored<Document>), EncodeError> {
+    let mut new = edit.old.data.clone();
+    (new.draft, new.current, new.sections) = (None, new.next(), draft.sections.clone());
+    let version = edit.version(&new, note, None)?;
+    Ok((edit.head(&PUBLISH, &new)?.action(Part::Version, version), edit.after(new)))
+}
+
+/// Makes an old version current again, as a new one: history is never rewritten.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn restore(
+    edit: Edit<'_>,
+    version: &DocumentVersion,
+    note: Option<String>,
+) -> Result<(Transaction<Part>, Stored<Document>), EncodeError> {
+    let mut new = edit.old.data.clone();
+    (new.current, new.sections) = (new.next(), version.sections.clone());
+    let item = edit.version(&new, note, Some(version.number))?;
+    Ok((edit.head(&RESTORE, &new)?.action(Part::Version, item), edit.after(new)))
+}
+
+fn is_there() -> Condition {
+    Condition::Exists.and(Condition::Lacks("deleting"))
+}
+
+/// Lets a customer edit, on behalf of the owner, or of staff. Whoever may already stays so.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn add_editor(
+    id: &DocumentId,
+    editor: &CustomerId,
+    owner: Option<&CustomerId>,
+) -> Result<Transaction<Part>, EncodeError> {
+    let room = Condition::Lacks("editors")
+        .or(Condition::FewerEntries("editors", MAX_EDITORS))
+        .or(Condition::Contains("editors", value(editor)?));
+    let mut condition = is_there().and(room);
+    if let Some(owner) = owner {
+        condition = condition.and(is_owner(owner)?);
+    }
+    let change = Change::<Document>::copied().include("editors", editor.as_str());
+    Ok(Transaction::new(&ADD_EDITOR)
+        .action(Part::Document, Guarded::update(key(id)?, change, condition))
+        .action(Part::Customer, Guarded::check(customer::key(editor)?, Condition::Exists)))
+}
+
+/// Lets a customer edit no more, on behalf of the owner, of that editor, or of staff.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn remove_editor(
+    id: &DocumentId,
+    editor: &CustomerId,
+    caller: Option<&CustomerId>,
+) -> Result<Single<()>, EncodeError> {
+    let mut condition = is_there();
+    condition = match caller {
+        Some(caller) if caller == editor => condition.and(is_editor(caller)?),
+        Some(caller) => condition.and(is_owner(caller)?),
+        None => condition,
+    };
+    let change = Change::<Document>::copied().exclude("editors", editor.as_str());
+    Ok(Single::new(&REMOVE_EDITOR, Guarded::update(key(id)?, change, condition)))
+}
+
+/// Hides a document that is at `version` for good, on behalf of the owner, or of staff. Gives it back.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn retire(
+    id: &DocumentId,
+    version: u64,
+    owner: Option<&CustomerId>,
+    at: Instant,
+) -> Result<Single<Stored<Document>>, EncodeError> {
+    let mut condition = Condition::version(version);
+    if let Some(owner) = owner {
+        condition = condition.and(is_owner(owner)?);
+    }
+    let change = Change::<Document>::visible(at).set("deleting", true)?;
+    Ok(Single::new(&RETIRE, Guarded::update(key(id)?, change, condition)))
+}
+
+/// Removes the texts that versions of a deleted document, and its draft, have brought. They go before the versions that name them.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn sweep_texts(document: &Document, versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite, KeyError> {
+    let id = &document.id;
+    let mut writes = Vec::new();
+    let manifests = versions.iter().map(|version| (&version.sections, version.number));
+    let draft = document.draft.iter().map(|draft| (&draft.sections, document.next()));
+    for (sections, number) in manifests.chain(draft) {
+        for name in since(sections, number) {
+            writes.push(BatchWriteAction::Delete(section_key(id, name, number)?));
+        }
+    }
+    Ok(BatchWrite::new(&SWEEP, writes))
+}
+
+/// Removes versions of a deleted document.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn sweep_versions(versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite, KeyError> {
+    let delete =
+        |version: &Stored<DocumentVersion>| Ok(BatchWriteAction::Delete(version_key(&version.id, version.number)?));
+    Ok(BatchWrite::new(&SWEEP, versions.iter().map(delete).collect::<Result<_, KeyError>>()?))
+}
+
+/// Removes the head of a deleted document, and so frees its id.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn delete(id: &DocumentId) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&DELETE, Guarded::delete(key(id)?, Condition::Is("deleting", value(true)?))))
+}

@@ -1,0 +1,82 @@
+//! A document of an organization, of ten sections of 2 KB; its changes are an admin's, which is the dearest way.
+
+use key_schema::document::{self, Document, DocumentSection, Edit, Right};
+use key_schema::id::{Born, CustomerId, DocumentId, SectionName};
+use key_schema::item::Stored;
+
+use super::{Bench, organizations};
+use crate::data::{at, born, customer_id};
+
+fn text(n: usize) -> String {
+    char::from(b'a' + u8::try_from(n % 26).unwrap()).to_string().repeat(2048)
+}
+
+fn edit<'a>(old: &'a Stored<Document>, right: Right<'a>, by: &'a CustomerId, born: &'a Born) -> Edit<'a> {
+    Edit { old, right, by, at: at(701), born }
+}
+
+pub async fn measure(bench: &mut Bench) {
+    let (id, organization) = (DocumentId::generate(at(700), [1; 10]), organizations::id());
+    let (owner, admin, editor) = (customer_id(3), customer_id(1), customer_id(4));
+    let names: Vec<SectionName> = (0..10).map(|n| SectionName::new(format!("section-{n}")).unwrap()).collect();
+    let head = Document {
+        id: id.clone(),
+        owner_id: owner.clone(),
+        organization_id: Some(organization.clone()),
+        editors: [].into(),
+        deleting: false,
+        title: "Statutes".to_owned(),
+        current: 1,
+        sections: names.iter().map(|name| (name.clone(), 1)).collect(),
+        draft: None,
+    };
+    let head = Stored::new(head, born(1), at(700));
+    let sections = names.iter().enumerate().map(|(n, name)| {
+        let (name, by) = (name.clone(), owner.clone());
+        let section = DocumentSection { id: id.clone(), name, number: 1, text: text(n), by, at: at(700) };
+        Stored::new(section, born(1), at(700))
+    });
+    let sections: Vec<_> = sections.collect();
+    bench.transact("ten sections of 2 KB", document::create(&head, &sections, Some(&owner)).unwrap()).await;
+    bench.get("ten sections", document::get(&id).unwrap()).await;
+    let read = document::texts(&id, &head.sections, Some((&organization, &admin))).unwrap();
+    bench.batch_get("ten sections of 2 KB and a membership", read).await;
+    let old = bench.get("ten sections", document::edit(&id).unwrap()).await;
+
+    let (mark, right) = (born(2), Right::Admin(&organization, &admin));
+    let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[0], text(20)).unwrap();
+    bench.transact("one of 2 KB, published at once", put).await;
+    bench.transact("another editor", document::add_editor(&id, &editor, Some(&owner)).unwrap()).await;
+    bench.write("the only one", document::remove_editor(&id, &editor, Some(&owner)).unwrap()).await;
+    let (begin, old) = document::begin_draft(edit(&old, right, &admin, &mark)).unwrap();
+    bench.transact("ten sections", begin).await;
+    let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[1], text(21)).unwrap();
+    bench.transact("one of 2 KB, into the draft", put).await;
+    let draft = old.draft.clone().unwrap();
+    let discard = document::discard_draft(edit(&old, right, &admin, &mark), &draft).unwrap();
+    bench.transact("one section of 2 KB was in it", discard).await;
+    let mut old = old;
+    (old.data.draft, old.meta.version) = (None, old.meta.version + 1);
+    let (begin, old) = document::begin_draft(edit(&old, right, &admin, &mark)).unwrap();
+    bench.table.transact(&begin).await.unwrap();
+    let _ = bench.table.meter().take();
+    let draft = old.draft.clone().unwrap();
+    let (publish, old) =
+        document::publish(edit(&old, right, &admin, &mark), &draft, Some("as agreed".to_owned())).unwrap();
+    bench.transact("ten sections", publish).await;
+    bench.batch_get("ten sections", document::version(&id, 1).unwrap()).await;
+    bench.query("3 versions", 3, document::versions(&id).unwrap().limit(20)).await;
+    let first = bench.table.query(&document::history(&id).unwrap().limit(1)).await.unwrap().items.remove(0);
+    let _ = bench.table.meter().take();
+    let (restore, old) = document::restore(edit(&old, right, &admin, &mark), &first, None).unwrap();
+    bench.transact("ten sections", restore).await;
+
+    let retire = document::retire(&id, old.meta.version, Some(&owner), at(702)).unwrap();
+    let retired = bench.update("one document", retire).await;
+    bench.query("4 versions", 4, document::history(&id).unwrap().limit(100)).await;
+    let versions = bench.table.query(&document::history(&id).unwrap().limit(100)).await.unwrap().items;
+    let _ = bench.table.meter().take();
+    bench.batch_write("11 texts of 2 KB", document::sweep_texts(&retired, &versions).unwrap()).await;
+    bench.batch_write("4 versions", document::sweep_versions(&versions).unwrap()).await;
+    bench.write("one document", document::delete(&id).unwrap()).await;
+}

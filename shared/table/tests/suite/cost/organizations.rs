@@ -1,0 +1,62 @@
+//! An organization of ten teams and twenty members.
+
+use key_schema::id::{CustomerId, OrganizationId, TeamId};
+use key_schema::item::Stored;
+use key_schema::organization::{self, Authority, Member, Organization, Role, Team};
+
+use super::Bench;
+use crate::data::{at, born, customer_id};
+
+pub fn id() -> OrganizationId {
+    OrganizationId::generate(at(600), [1; 10])
+}
+
+fn member(customer: CustomerId, role: Role, team: Option<&TeamId>) -> Stored<Member> {
+    Stored::new(Member { id: id(), customer_id: customer, role, team: team.cloned() }, born(1), at(600))
+}
+
+pub async fn measure(bench: &mut Bench) {
+    let (id, admin, name) = (id(), customer_id(1), "Chess club".to_owned());
+    let by = Authority::Customer(&admin);
+    let head = Stored::new(Organization { id: id.clone(), teams: 0, admins: 1, name: name.clone() }, born(1), at(600));
+    let create = organization::create(&head, &member(admin.clone(), Role::Admin, None)).unwrap();
+    bench.transact("one organization", create).await;
+    let teams: Vec<TeamId> = (0..10).map(|n| TeamId::new(format!("team-{n}")).unwrap()).collect();
+    for team in &teams {
+        let team = Team { organization_id: id.clone(), id: team.clone(), members: 0, name: "Bishops".to_owned() };
+        let create = organization::create_team(&Stored::new(team.clone(), born(1), at(600)), by).unwrap();
+        if team.id.as_str() == "team-0" {
+            bench.transact("one team", create).await;
+        } else {
+            bench.table.transact(&create).await.unwrap();
+        }
+    }
+    let _ = bench.table.meter().take();
+    let (first, second) = (&teams[0], &teams[1]);
+    for number in 2..=20 {
+        let new = member(customer_id(number), Role::Member, Some(first));
+        let put = organization::put_member(None, &new, by).unwrap();
+        if number == 2 {
+            bench.transact("a new member of a team", put).await;
+        } else {
+            bench.table.transact(&put).await.unwrap();
+        }
+    }
+    let _ = bench.table.meter().take();
+    bench.query("with ten teams", 11, organization::get(&id).unwrap()).await;
+    bench.transact("the name", organization::rename(&id, &name, 1, by, at(601)).unwrap()).await;
+    bench.query("with ten teams", 11, organization::renamed(&id).unwrap()).await;
+    bench.transact("the name", organization::change_team(&id, second, &name, 1, by, at(601)).unwrap()).await;
+    let old = bench.get("one membership", organization::member(&id, &customer_id(2)).unwrap()).await;
+    bench.batch_get("all three", organization::prepare(&id, &customer_id(2), &admin).unwrap()).await;
+    let mut new = member(customer_id(2), Role::Admin, Some(second));
+    new.meta.updated_at = at(602);
+    let promote = organization::put_member(Some(&old), &new, by).unwrap();
+    bench.transact("an admin, and into another team", promote).await;
+    bench.query("a page of 20", 20, organization::members(&id).unwrap().limit(20)).await;
+    bench.query("one membership", 1, organization::of_customer(&admin).unwrap().limit(20)).await;
+    let old = bench.table.get(&organization::member(&id, &customer_id(2)).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    bench.transact("an admin in a team", organization::remove_member(&old, by).unwrap()).await;
+    bench.transact("a team", organization::delete_team(&id, second, 2, by).unwrap()).await;
+}
