@@ -240,12 +240,52 @@ fn every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody() {
     for (name, lines) in alarms {
         assert!(lines.contains("AlarmActions: [!Ref Alarms]") && lines.contains("TreatMissingData: "), "{name}");
         assert!(lines.contains(&format!("AlarmName: !Sub bodega-${{Stage}}-{name}\n")), "{name}");
+        // CloudWatch refuses an alarm of more, and with it the stack.
+        assert!(lines.matches("MetricStat: ").count() <= 10, "{name} has more than ten metrics");
+    }
+}
+
+#[test]
+fn somebody_is_told_of_every_function_that_fails_or_is_throttled() {
+    let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
+    for name in resources("AWS::Serverless::Function").into_keys() {
+        for metric in ["Errors", "Throttles"] {
+            let told = |line: &str| {
+                let function = line.split_once("Name: FunctionName, Value: ").map(|(_, value)| value);
+                let named = |word: &str| word == name;
+                line.contains(&format!("MetricName: {metric},"))
+                    && function.is_some_and(|value| value.split(|c: char| !c.is_alphanumeric()).any(named))
+            };
+            assert!(alarms.lines().any(told), "no alarm has the metric {metric} of {name}");
+        }
+    }
+}
+
+#[test]
+fn whatever_a_consumer_sets_aside_wakes_somebody() {
+    let quarantine = resources("AWS::CloudWatch::Alarm").remove("Quarantine").unwrap();
+    let functions = resources("AWS::Serverless::Function");
+    let sinks = |function: &str| {
+        let line = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: "));
+        line.unwrap().to_owned()
+    };
+    // A record that nobody can read reaches no sink. It is counted by consumer, which goes by the names of its sinks.
+    for consumer in [sinks("StreamSearch"), sinks("StreamEvents")] {
+        assert!(quarantine.contains(&format!("{{Name: Consumer, Value: {consumer}}}")), "{consumer}");
+    }
+    let all = sinks("StreamEvents");
+    let all = all.rsplit('\'').nth(1).unwrap();
+    assert!(all.split(',').count() >= 4, "{all}");
+    for sink in all.split(',') {
+        assert!(quarantine.contains(&format!("{{Name: Sink, Value: {sink}}}")), "{sink}");
     }
 }
 
 #[test]
 fn what_holds_data_outlives_the_stack_and_is_closed() {
-    for kind in ["AWS::DynamoDB::Table", "AWS::Cognito::UserPool", "AWS::S3::Bucket"] {
+    // A pool without its client and its group signs nobody in.
+    let users = ["AWS::Cognito::UserPool", "AWS::Cognito::UserPoolClient", "AWS::Cognito::UserPoolGroup"];
+    for kind in users.into_iter().chain(["AWS::DynamoDB::Table", "AWS::S3::Bucket"]) {
         for (name, lines) in resources(kind) {
             assert!(lines.contains("    DeletionPolicy: Retain\n"), "{name}");
             assert!(lines.contains("    UpdateReplacePolicy: Retain\n"), "{name}");
@@ -278,10 +318,9 @@ fn a_restored_table_is_imported_as_the_one_of_the_template() {
     let only = |text: &str| -> Vec<String> {
         let lines = text.lines().skip_while(|line| *line != "  Table:").skip(1);
         let lines = lines.take_while(|line| line.starts_with("   ") || line.is_empty());
-        // What a restored table does not have comes with the update that follows.
-        let kept = |line: &&str| {
-            !line.trim_start().starts_with('#') && !line.contains("OnDemandThroughput") && !line.is_empty()
-        };
+        // What a restored table does not have comes with the update that follows, for which it must not be there already.
+        let later = |line: &str| ["OnDemandThroughput", "ContributorInsights"].iter().any(|name| line.contains(name));
+        let kept = |line: &&str| !line.trim_start().starts_with('#') && !later(line) && !line.is_empty();
         lines.filter(kept).map(str::to_owned).collect()
     };
     let restored = only(&read(&root().join("docs/restored-table.yaml")));
