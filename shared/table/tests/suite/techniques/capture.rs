@@ -1,0 +1,84 @@
+//! Change data capture.
+
+use super::Technique;
+
+pub(super) const TECHNIQUES: &[Technique] = &[
+    Technique {
+        id: "S1",
+        what: "A search index that always ends as the table says",
+        entities: &["Product", "Order"],
+        patterns: &[],
+        tests: &[
+            "case_40_after_long_random_schedules_with_faults_everywhere_everything_equals_the_table",
+            "case_11_a_batch_that_is_delivered_twice_leaves_the_same_index",
+        ],
+    },
+    Technique {
+        id: "S2",
+        what: "Status changes seen by both images and handed to every subscriber",
+        entities: &["Order"],
+        patterns: &["marks.known", "marks.keep"],
+        tests: &[
+            "a_visible_order_that_moves_tells_from_where_to_where_and_one_that_stays_tells_nothing",
+            "an_order_reaches_the_bus_and_its_subscribers_before_the_system_is_drained",
+        ],
+    },
+    Technique {
+        id: "S3",
+        what: "A new order is confirmed once",
+        entities: &["Order", "Mail"],
+        patterns: &["mail.claim", "mail.settle"],
+        tests: &["an_order_is_confirmed_once_and_its_steps_are_told_once"],
+    },
+    Technique {
+        id: "S4",
+        what: "An audit of what expired, once each",
+        entities: &["Expiration"],
+        patterns: &["audit.record"],
+        tests: &["what_expires_is_archived_and_audited_once_and_what_its_owner_ends_is_not"],
+    },
+    Technique {
+        id: "S5",
+        what: "Aggregates from the stream that stay exact",
+        entities: &["Sale", "PlaceSales", "ProductSales"],
+        patterns: &["sales.apply", "sales.derived"],
+        tests: &[
+            "case_37_counters_are_exact_when_records_are_repeated_and_reordered",
+            "an_order_of_161_lines_is_counted_line_by_line_and_once_over_a_crash",
+        ],
+    },
+    Technique {
+        id: "S6",
+        what: "Copies that follow their source",
+        entities: &["Membership", "Product"],
+        patterns: &["memberships.refresh", "products.copy-stock", "products.copy-rating"],
+        tests: &["case_11_and_13_copies_end_on_the_newest_whatever_is_repeated_and_reordered"],
+    },
+    Technique {
+        id: "S7",
+        what: "At-least-once delivery: partial answers, poison records set aside and replayed",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "case_09_a_malformed_record_is_quarantined_alone",
+            "case_36_a_redrive_after_a_newer_update_leaves_the_newer_and_a_second_one_the_same_state",
+        ],
+    },
+    Technique {
+        id: "S8",
+        what: "Hand-off for analytics: every event on a bus with an archive",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "an_event_reaches_the_targets_of_the_rules_that_take_it_and_no_others",
+            "the_bus_its_rules_and_queues_are_read_with_the_services_defaults",
+        ],
+    },
+    Technique {
+        id: "S9",
+        what: "Caches that see a change in a stated time: settings",
+        entities: &["Settings"],
+        patterns: &["settings.read"],
+        tests: &["a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_was_made"],
+    },
+];

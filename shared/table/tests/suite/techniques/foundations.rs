@@ -1,0 +1,106 @@
+//! Foundations.
+
+use super::Technique;
+
+pub(super) const TECHNIQUES: &[Technique] = &[
+    Technique {
+        id: "F1",
+        what: "Access patterns first, written down: one registry, the only way to make a request",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "every_pattern_is_produced_by_a_constructor",
+            "a_function_may_do_what_its_access_patterns_need_and_nothing_else",
+            "the_table_of_access_patterns_is_fresh",
+        ],
+    },
+    Technique {
+        id: "F2",
+        what: "One table, generic key names, keys with a prefix for their type, an attribute for the type",
+        entities: &[],
+        patterns: &[],
+        tests: &["each_entity_is_stored_as_its_golden_item", "no_two_entities_share_a_key"],
+    },
+    Technique {
+        id: "F3",
+        what: "Keys apart from attributes: no value is read by cutting a key apart",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "a_golden_item_decodes_to_the_entity_that_it_was_made_from",
+            "no_field_of_an_entity_shadows_an_attribute_of_the_schema",
+        ],
+    },
+    Technique {
+        id: "F4",
+        what: "No Scan for a question of the application",
+        entities: &[],
+        patterns: &[],
+        tests: &["nobody_is_granted_a_scan_or_every_action"],
+    },
+    Technique {
+        id: "F5",
+        what: "Few overloaded indexes that project only what is read",
+        entities: &[],
+        patterns: &[],
+        tests: &["an_index_carries_only_what_some_list_shows", "projections_are_within_the_limits_of_dynamodb"],
+    },
+    Technique {
+        id: "F6",
+        what: "Eventually consistent reads unless a reason is given",
+        entities: &[],
+        patterns: &[],
+        tests: &["reads_say_how_fresh_they_are_and_strong_ones_why"],
+    },
+    Technique {
+        id: "F8",
+        what: "Sortable unique ids: a range of time is a range of keys",
+        entities: &["CustomerOrder"],
+        patterns: &["orders.of-customer"],
+        tests: &[
+            "orders_of_a_customer_are_found_by_the_instant_in_their_id",
+            "time_ordered_ids_sort_by_their_millisecond_and_keep_to_the_rule",
+        ],
+    },
+    Technique {
+        id: "F9",
+        what: "Numbers, instants and names that sort right as text",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "byte_strings_sort_as_their_key_text_and_never_share_one",
+            "signed_numbers_sort_as_their_key_text",
+            "instants_sort_as_their_key_text",
+            "folding_twice_is_folding_once",
+        ],
+    },
+    Technique {
+        id: "F10",
+        what: "No hot partition: lists over everything are sharded",
+        entities: &["Customer", "Order", "Product", "Follow", "MetricPoint", "CounterShard"],
+        patterns: &[
+            "customers.by-tier",
+            "orders.by-status",
+            "categories.products",
+            "orders.unfinished",
+            "follows.followers",
+            "metrics.store",
+            "counters.add",
+        ],
+        tests: &[
+            "no_index_partition_is_named_by_a_low_cardinality_value_alone",
+            "a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetition",
+            "fifty_clients_add_while_a_counter_is_split_and_every_reader_sees_what_was_answered",
+        ],
+    },
+    Technique {
+        id: "F11",
+        what: "DynamoDB Local for development: the suite runs on it too (`.ci/run real`)",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "the_environment_says_how_another_program_reaches_the_system",
+            "a_table_is_created_once_and_recognised_afterwards",
+        ],
+    },
+];

@@ -1,0 +1,213 @@
+//! Entities, relationships and indexes.
+
+use super::Technique;
+
+pub(super) const TECHNIQUES: &[Technique] = &[
+    Technique {
+        id: "R1",
+        what: "Profile and newest orders in one Query",
+        entities: &["Customer", "CustomerOrder"],
+        patterns: &["customers.overview"],
+        tests: &[
+            "the_overview_has_the_profile_and_the_newest_20_orders_and_costs_one_query",
+            "the_overview_reads_the_profile_and_orders_and_nothing_else_of_the_customer",
+        ],
+    },
+    Technique {
+        id: "R2",
+        what: "Newest orders from one end of the profile, newest questions from the other",
+        entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
+        patterns: &["customers.overview", "questions.support", "questions.of-customer"],
+        tests: &[
+            "profile_and_the_newest_ten_questions_are_one_query",
+            "nothing_but_orders_the_profile_and_questions_sorts_between_them_in_a_customers_partition",
+        ],
+    },
+    Technique {
+        id: "R3",
+        what: "One-to-many in one partition: an order, its lines, its history",
+        entities: &["Order", "OrderLine", "OrderStatusEvent"],
+        patterns: &["orders.get", "orders.lines", "orders.head"],
+        tests: &["an_order_is_driven_to_its_delivery_and_everything_follows_each_step"],
+    },
+    Technique {
+        id: "R4",
+        what: "A customer's orders by date, page by page",
+        entities: &["CustomerOrder"],
+        patterns: &["orders.of-customer"],
+        tests: &["the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page"],
+    },
+    Technique {
+        id: "R5",
+        what: "One-to-many through an index: an order's log",
+        entities: &["OrderLog"],
+        patterns: &["orders.log", "orders.add-log"],
+        tests: &["what_staff_notes_about_an_order_is_read_in_the_order_of_writing_and_by_nobody_else"],
+    },
+    Technique {
+        id: "R6",
+        what: "One index for several kinds of entity",
+        entities: &["Order", "Customer", "Product"],
+        patterns: &["orders.by-status", "customers.by-tier", "categories.products"],
+        tests: &["three_kinds_of_entity_share_the_index_of_sharded_lists"],
+    },
+    Technique {
+        id: "R7",
+        what: "Look-up by email, in any spelling",
+        entities: &["EmailClaim"],
+        patterns: &["customers.by-email"],
+        tests: &["an_email_address_is_found_in_any_spelling_and_whole", "spellings_of_one_name_meet"],
+    },
+    Technique {
+        id: "R8",
+        what: "Orders by status and date: a sharded list, which a status change moves an order through in one write",
+        entities: &["Order"],
+        patterns: &["orders.by-status"],
+        tests: &[
+            "the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page",
+            "an_order_is_driven_to_its_delivery_and_everything_follows_each_step",
+        ],
+    },
+    Technique {
+        id: "R9",
+        what: "A product's sales by date, in buckets of time",
+        entities: &["Sale"],
+        patterns: &["sales.of-product"],
+        tests: &["the_sales_of_several_years_are_one_list", "sales_between_two_instants_include_both"],
+    },
+    Technique {
+        id: "R10",
+        what: "Sparse indexes: shipments, active sessions, unfinished orders",
+        entities: &["CustomerOrder", "Session", "Order"],
+        patterns: &["orders.shipments", "sessions.active", "orders.unfinished"],
+        tests: &["what_does_not_qualify_for_a_sparse_index_has_no_key_in_it"],
+    },
+    Technique {
+        id: "R11",
+        what: "An adjacency list: who follows whom, from both ends, and does A follow B",
+        entities: &["Follow"],
+        patterns: &["follows.get", "follows.following", "follows.followers", "follows.put"],
+        tests: &[
+            "who_follows_is_found_from_both_ends_and_by_the_question_itself",
+            "following_twice_is_following_once",
+            "a_thousand_followers_are_read_newest_first_from_all_shards",
+        ],
+    },
+    Technique {
+        id: "R12",
+        what: "Many-to-many with an inverted index: likes; products in further categories, whose copies follow the product",
+        entities: &["Like", "Membership"],
+        patterns: &["likes.of-customer", "likes.likers", "memberships.add", "memberships.of-product"],
+        tests: &[
+            "a_like_is_found_from_both_ends_and_counted",
+            "case_38_a_source_that_is_renamed_during_a_replay_of_its_old_name_leaves_copies_with_the_new_name",
+        ],
+    },
+    Technique {
+        id: "R13",
+        what: "A graph of typed edges, and nodes by place",
+        entities: &["Follow", "Like", "Review", "Sale", "Customer"],
+        patterns: &[
+            "follows.following",
+            "likes.of-customer",
+            "reviews.by-customer",
+            "sales.bought",
+            "graph.lives-in",
+            "customers.of-place",
+        ],
+        tests: &[
+            "each_kind_of_edge_leads_where_the_customer_went_and_costs_one_request",
+            "a_thousand_customers_of_a_country_are_read_by_city_from_all_shards",
+            "who_moves_is_listed_in_the_new_place_alone",
+        ],
+    },
+    Technique {
+        id: "R14",
+        what: "A hierarchy in the sort key: country, city, shop, day",
+        entities: &["PlaceSales", "Store"],
+        patterns: &["sales.of-place"],
+        tests: &["sales_are_listed_by_any_part_of_a_country_in_one_query"],
+    },
+    Technique {
+        id: "R15",
+        what: "A hierarchy by path: children and ancestors of a category",
+        entities: &["CategoryNode"],
+        patterns: &["categories.children", "categories.ancestors"],
+        tests: &[
+            "children_are_those_of_the_category_alone",
+            "children_are_paged_by_name",
+            "a_lineage_runs_from_the_top_to_the_category_itself",
+        ],
+    },
+    Technique {
+        id: "R16",
+        what: "Organization, team, member",
+        entities: &["Organization", "Team", "Member"],
+        patterns: &["organizations.get", "members.list", "members.of-customer"],
+        tests: &[
+            "an_organization_comes_with_all_its_teams_in_one_query",
+            "a_thousand_memberships_of_a_customer_are_listed_oldest_first_with_one_request_a_page",
+        ],
+    },
+    Technique {
+        id: "R17",
+        what: "Posts of everybody: reviews by product, by customer, by id, and the newest of all in buckets of months and shards",
+        entities: &["Review", "RecentReview", "ReviewMonth"],
+        patterns: &["reviews.newest", "reviews.by-customer", "reviews.get", "reviews.recent", "reviews.months"],
+        tests: &[
+            "a_thousand_reviews_of_one_day_are_read_page_by_page",
+            "months_without_a_review_are_skipped_and_those_with_some_follow_each_other_on_a_page",
+        ],
+    },
+    Technique {
+        id: "R18",
+        what: "A product's reviews, newest and best first",
+        entities: &["Review"],
+        patterns: &["reviews.newest", "reviews.best"],
+        tests: &["the_reviews_of_a_product_are_read_page_by_page_by_time_and_by_rating"],
+    },
+    Technique {
+        id: "R19",
+        what: "Several values in one attribute: a customer's addresses, changed one by one",
+        entities: &["Customer"],
+        patterns: &["customers.put-address", "customers.remove-address"],
+        tests: &[
+            "an_address_is_set_replaced_and_removed_without_touching_the_others",
+            "two_addresses_set_at_once_are_both_there",
+        ],
+    },
+    Technique {
+        id: "R20",
+        what: "Duplication of two kinds: order lines stay as sold, category lists follow the product",
+        entities: &["OrderLine", "Membership"],
+        patterns: &["memberships.of-product", "memberships.refresh"],
+        tests: &[
+            "an_order_keeps_the_name_and_the_price_at_which_it_was_placed",
+            "case_38_a_source_that_is_renamed_during_a_replay_of_its_old_name_leaves_copies_with_the_new_name",
+        ],
+    },
+    Technique {
+        id: "R21",
+        what: "Vertical partitioning: a product's page does not read its content",
+        entities: &["Product", "ProductContent"],
+        patterns: &["products.page", "content.get"],
+        tests: &["a_product_page_reads_neither_content_nor_reviews"],
+    },
+    Technique {
+        id: "R22",
+        what: "A replica through an index: browsing reads no product",
+        entities: &["Product"],
+        patterns: &["categories.products"],
+        tests: &[
+            "every_list_over_an_index_shows_all_that_it_shows_from_the_index_alone",
+            "a_list_of_a_thousand_is_paged_with_the_same_few_requests_each_time_and_never_repeats",
+        ],
+    },
+    Technique {
+        id: "R23",
+        what: "One item many times, changed at once and read at random: settings",
+        entities: &["Settings"],
+        patterns: &["settings.read", "settings.create", "settings.change"],
+        tests: &["of_fifty_who_set_them_at_once_one_wins_in_every_copy", "readers_spread_over_the_copies"],
+    },
+];

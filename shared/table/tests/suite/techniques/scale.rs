@@ -1,0 +1,66 @@
+//! Time, scale and cost.
+
+use super::Technique;
+
+pub(super) const TECHNIQUES: &[Technique] = &[
+    Technique {
+        id: "T1",
+        what: "Time to live; what has expired is hidden before it is removed",
+        entities: &["Session", "Cart"],
+        patterns: &["sessions.active", "carts.get"],
+        tests: &[
+            "an_expired_session_is_gone_though_nothing_has_removed_it",
+            "a_lapsed_cart_is_empty_though_nothing_has_removed_it",
+        ],
+    },
+    Technique {
+        id: "T2",
+        what: "A time series, sharded, read back in order, gone after 30 days",
+        entities: &["MetricPoint"],
+        patterns: &["metrics.store", "metrics.of-name"],
+        tests: &[
+            "a_thousand_points_of_30_days_are_read_page_by_page_in_their_order",
+            "a_point_whose_time_is_over_is_not_listed_though_it_is_still_there",
+        ],
+    },
+    Technique {
+        id: "T3",
+        what: "Shards by a computed suffix (points, status lists) and by a random one (counters)",
+        entities: &["MetricPoint", "CounterShard", "Order"],
+        patterns: &["metrics.store", "counters.add", "orders.by-status"],
+        tests: &[
+            "a_point_that_is_sent_again_is_one_point_and_says_what_was_said_last",
+            "an_addition_with_a_key_counts_once_and_has_one_answer",
+        ],
+    },
+    Technique {
+        id: "T7",
+        what: "Archive before expiry, and back",
+        entities: &["Order", "OrderLine"],
+        patterns: &["orders.retire", "archive.restore"],
+        tests: &[
+            "a_closed_order_is_retired_expires_and_comes_back_whole_and_searchable",
+            "case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry",
+        ],
+    },
+    Technique {
+        id: "T8",
+        what: "Removals by time to live told from those by a caller",
+        entities: &["Expiration"],
+        patterns: &["audit.record", "audit.of-day"],
+        tests: &[
+            "case_33_what_a_caller_removes_leaves_no_trace",
+            "dynamodb_is_known_in_either_spelling_of_the_identity",
+        ],
+    },
+    Technique {
+        id: "T11",
+        what: "Contributor Insights, alarms, dashboard",
+        entities: &[],
+        patterns: &[],
+        tests: &[
+            "what_holds_data_outlives_the_stack_and_is_closed",
+            "every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody",
+        ],
+    },
+];

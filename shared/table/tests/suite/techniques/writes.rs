@@ -1,0 +1,177 @@
+//! Writes under rules.
+
+use super::Technique;
+
+pub(super) const TECHNIQUES: &[Technique] = &[
+    Technique {
+        id: "W1",
+        what: "Order and stock in one transaction",
+        entities: &["Order", "OrderLine", "Stock"],
+        patterns: &["orders.place"],
+        tests: &[
+            "of_200_orders_for_a_product_with_50_in_stock_exactly_50_are_placed",
+            "a_basket_of_500_lines_one_of_them_short_is_refused_whole_naming_that_line",
+        ],
+    },
+    Technique {
+        id: "W2",
+        what: "A transfer with its record",
+        entities: &["Wallet", "WalletEntry"],
+        patterns: &["wallet.transfer"],
+        tests: &[
+            "fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money",
+            "an_account_that_is_not_there_is_told_from_one_with_too_little",
+        ],
+    },
+    Technique {
+        id: "W3",
+        what: "At most 100 actions a transaction, counted before the call; beyond, several under an invisible head",
+        entities: &["Order"],
+        patterns: &["orders.begin", "orders.reserve", "orders.commit"],
+        tests: &[
+            "a_transaction_over_the_limit_is_refused_before_it_is_sent",
+            "an_order_takes_as_many_actions_as_are_counted_beforehand",
+            "an_order_of_500_lines_is_placed_answered_again_byte_for_byte_and_cancelled",
+        ],
+    },
+    Technique {
+        id: "W4",
+        what: "Unique values through items that claim them",
+        entities: &["EmailClaim", "UsernameClaim", "ReferenceClaim"],
+        patterns: &["customers.create", "customers.rename", "customers.delete"],
+        tests: &["of_two_who_want_a_name_at_once_one_gets_it", "a_new_name_is_claimed_and_the_old_one_free"],
+    },
+    Technique {
+        id: "W5",
+        what: "Numbers without a gap",
+        entities: &["Invoice", "InvoiceCounter"],
+        patterns: &["invoices.counter", "invoices.issue"],
+        tests: &["invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once"],
+    },
+    Technique {
+        id: "W6",
+        what: "Counting in the transaction of what is counted",
+        entities: &["Review", "ReviewStats", "Like", "LikeCount"],
+        patterns: &["reviews.create", "reviews.change", "reviews.delete", "likes.put", "likes.remove"],
+        tests: &[
+            "twenty_who_review_at_once_are_all_counted",
+            "fifty_customers_like_one_product_at_once_and_all_are_counted",
+        ],
+    },
+    Technique {
+        id: "W7",
+        what: "A set of limited size: the warehouse's picking stations",
+        entities: &["PickingStations"],
+        patterns: &["picking.admit"],
+        tests: &["however_many_are_paid_at_once_never_more_than_three_are_picked_and_all_are_in_the_end"],
+    },
+    Technique {
+        id: "W8",
+        what: "Adding to and removing from a set is idempotent",
+        entities: &["PickingStations", "Document"],
+        patterns: &["picking.admit", "picking.leave", "documents.add-editor", "documents.remove-editor"],
+        tests: &[
+            "an_order_that_is_told_twice_has_one_station",
+            "the_set_may_become_empty_and_be_filled_again",
+            "an_editor_is_added_and_removed_as_often_as_one_likes",
+        ],
+    },
+    Technique {
+        id: "W9",
+        what: "Insert is not update",
+        entities: &["Review", "Store", "Document"],
+        patterns: &["reviews.create", "reviews.change", "stores.create", "stores.change", "documents.create"],
+        tests: &[
+            "a_review_exists_once_and_its_conditions_hold",
+            "of_many_who_enter_or_change_a_shop_at_once_one_wins",
+            "a_document_is_created_once_and_is_version_1",
+        ],
+    },
+    Technique {
+        id: "W10",
+        what: "Optimistic locking by version: ETag and If-Match",
+        entities: &["Customer", "Product", "Order"],
+        patterns: &["customers.update", "products.update", "orders.move"],
+        tests: &[
+            "of_two_changes_at_once_one_wins_and_the_other_gets_412",
+            "a_change_without_the_current_version_changes_nothing",
+        ],
+    },
+    Technique {
+        id: "W11",
+        what: "Condition on the same item: a document's editors",
+        entities: &["Document"],
+        patterns: &["documents.put-section", "documents.add-editor"],
+        tests: &["the_condition_on_the_document_itself_refuses_who_is_no_editor"],
+    },
+    Technique {
+        id: "W12",
+        what: "Condition on another item: the admins of an organization edit its documents",
+        entities: &["Document", "Member"],
+        patterns: &["documents.put-section", "documents.publish"],
+        tests: &["members_read_the_documents_of_their_organization_and_admins_write_them"],
+    },
+    Technique {
+        id: "W13",
+        what: "Versions with a pointer to the current one; drafts that are published by moving it",
+        entities: &["Document", "DocumentVersion"],
+        patterns: &[
+            "documents.begin-draft",
+            "documents.publish",
+            "documents.restore",
+            "documents.versions",
+            "documents.version",
+        ],
+        tests: &[
+            "what_is_drafted_is_not_current_before_it_is_published_and_then_all_of_it_is",
+            "an_old_version_comes_back_as_a_new_one_and_history_stays",
+            "many_who_read_and_try_again_until_they_win_leave_versions_without_gaps",
+        ],
+    },
+    Technique {
+        id: "W14",
+        what: "Sections versioned apart",
+        entities: &["DocumentSection"],
+        patterns: &["documents.put-section", "documents.texts"],
+        tests: &["one_section_is_changed_by_writing_it_alone_as_a_version_of_its_own"],
+    },
+    Technique {
+        id: "W15",
+        what: "Batch writes with what was left unprocessed tried again",
+        entities: &["Product"],
+        patterns: &["categories.add", "products.create-many"],
+        tests: &[
+            "a_batch_of_writes_loses_nothing_when_the_table_leaves_parts_unprocessed",
+            "what_the_table_keeps_refusing_is_reported_as_throttled_and_was_not_written",
+        ],
+    },
+    Technique {
+        id: "W16",
+        what: "Batch reads, over 100 keys, in order",
+        entities: &["Customer"],
+        patterns: &["customers.hydrate", "products.many"],
+        tests: &[
+            "a_batch_of_reads_keeps_the_order_of_its_keys_over_the_limit_of_one_request_and_through_unprocessed_keys",
+        ],
+    },
+    Technique {
+        id: "W17",
+        what: "A state machine that moves order, copy, lists and history at once",
+        entities: &["Order", "CustomerOrder", "OrderStatusEvent"],
+        patterns: &["orders.move"],
+        tests: &[
+            "every_step_that_is_not_in_an_orders_life_is_refused_from_every_status",
+            "of_two_clients_who_move_an_order_at_once_one_wins_and_one_gets_412",
+        ],
+    },
+    Technique {
+        id: "W18",
+        what: "Idempotent requests: the key's record is part of the effect's transaction",
+        entities: &["IdempotencyRecord"],
+        patterns: &["idempotency.get", "orders.place", "wallet.transfer", "wallet.deposit", "stock.adjust"],
+        tests: &[
+            "a_key_that_is_sent_20_times_at_once_makes_one_order_and_one_answer",
+            "the_same_transfer_many_times_at_once_moves_money_once_and_has_one_answer",
+        ],
+    },
+];
