@@ -138,7 +138,13 @@ fn objects(schema: &Json) -> Vec<Trial> {
     let mut trials = vec![wrong(json!("text")), wrong(json!([])), wrong(json!(true))];
     if schema.get("properties").is_none() {
         // A map: its names are the client's.
-        trials.push(right(json!({ UNKNOWN: 1 })));
+        match &schema["additionalProperties"] {
+            value @ Json::Object(_) => trials.extend(trials_of(value).into_iter().map(|trial| Trial {
+                value: json!({ UNKNOWN: trial.value }),
+                wrong: trial.wrong.into_iter().map(|pointer| format!("/{UNKNOWN}{pointer}")).collect(),
+            })),
+            _ => trials.push(right(json!({ UNKNOWN: 1 }))),
+        }
         return trials;
     }
     trials.push(Trial { value: with(UNKNOWN, json!(1)), wrong: vec![format!("/{UNKNOWN}")] });

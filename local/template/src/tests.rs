@@ -339,7 +339,7 @@ fn a_file_that_is_not_there_is_named() {
 
 #[test]
 fn plain_yaml_becomes_json() {
-    let json = parse_yaml("a: 1\nb: [true, '1', ~, x y]\n").unwrap();
-    assert_eq!(json, json!({"a": 1, "b": [true, "1", null, "x y"]}));
+    let json = parse_yaml("a: 1\nb: [true, '1', ~, x y]\nc: [12.5, '12.5', 0.1.0, 2017-01-01]\n").unwrap();
+    assert_eq!(json, json!({"a": 1, "b": [true, "1", null, "x y"], "c": [12.5, "12.5", "0.1.0", "2017-01-01"]}));
     assert!(parse_yaml("a: !Ref b").is_err());
 }

@@ -175,15 +175,19 @@ fn long_form(node: Node) -> Node {
     Node { line, value }
 }
 
+/// A plain scalar that is a number. What JSON has no spelling for, such as `+1` or `1.10.0`, is one as an integer or not at all.
+fn number(text: &str) -> Option<Json> {
+    let whole = text.parse::<i64>().ok().map(Json::from);
+    whole.or_else(|| serde_json::from_str::<serde_json::Number>(text).ok().map(Json::Number))
+}
+
 pub(crate) fn to_json(node: &Node) -> Result<Json, TemplateError> {
     Ok(match &node.value {
         Value::Scalar { text, plain: true } if is_null(text) => Json::Null,
         Value::Scalar { text, plain: true } if text == "true" => Json::Bool(true),
         Value::Scalar { text, plain: true } if text == "false" => Json::Bool(false),
-        Value::Scalar { text, plain } => match text.parse::<i64>() {
-            Ok(number) if *plain => Json::from(number),
-            _ => Json::from(text.as_str()),
-        },
+        Value::Scalar { text, plain: true } => number(text).unwrap_or_else(|| Json::from(text.as_str())),
+        Value::Scalar { text, plain: false } => Json::from(text.as_str()),
         Value::List(items) => Json::Array(items.iter().map(to_json).collect::<Result<_, _>>()?),
         Value::Map(entries) => Json::Object(
             entries

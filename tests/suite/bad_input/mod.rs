@@ -124,9 +124,11 @@ fn every_route_refuses_every_fault_and_writes_nothing() {
         }
         // A matrix that tries nothing must not pass.
         assert!(trials.len() > 1500, "{}", trials.len());
-        assert!(
-            api().operations().all(|operation| operation.path == "/v1/search/products" || faults[&operation.key()] > 2)
-        );
+        // A search may say nothing, and reading the settings takes nothing that could be wrong.
+        let is_free =
+            |operation: Operation<'_>| operation.path == "/v1/search/products" || operation.key() == "GET /v1/settings";
+        let tried = |operation: Operation<'_>| faults.get(&operation.key()).is_some_and(|&count| count > 2);
+        assert!(api().operations().all(|operation| is_free(operation) || tried(operation)), "{faults:?}");
         run_all(system, trials).await;
 
         let import = world.good(system, api().operation("POST /v1/products/import").unwrap()).await;
