@@ -7,6 +7,7 @@
 mod contention;
 mod engine;
 pub mod import;
+mod lists;
 pub mod records;
 pub mod replay;
 mod stream_bench;
@@ -64,6 +65,8 @@ enum Command {
     },
     /// Baskets imported into a local system of its own while its functions die at random: are the totals the data's?
     Import(import::ImportBenchArgs),
+    /// Every list with 100,000 items, to its end: what a page of it costs, from the first to the last.
+    Lists(lists::ListsArgs),
     /// Many clients that order the same product: what is left of what one item can take, and what clients see of it.
     Contention(contention::ContentionArgs),
     /// A history imported into a local system of its own and then replayed twice, in random order: does the shop equal its table?
@@ -88,6 +91,7 @@ pub fn main() -> ExitCode {
             one_thread().and_then(|runtime| runtime.block_on(stream_bench::run(records, json.as_deref())))
         }
         Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
+        Command::Lists(args) => many_threads().and_then(|runtime| runtime.block_on(lists::run(args))),
         Command::Contention(args) => many_threads().and_then(|runtime| runtime.block_on(contention::run(args))),
         Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),
         Command::Engine => many_threads().and_then(|runtime| runtime.block_on(engine::serve())),

@@ -95,6 +95,13 @@ impl Call {
         self
     }
 
+    /// The route with the query as far as it is set, for a list of calls.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let query: Vec<String> = self.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if query.is_empty() { self.route.to_owned() } else { format!("{}?{}", self.route, query.join("&")) }
+    }
+
     /// The event, payload format 2.0.
     #[must_use]
     pub fn event(&self) -> Value {

@@ -1,0 +1,238 @@
+//! Every list, from the first page to the last: what a page costs must not depend on how long the list is, nor on how far the reader is.
+//!
+//! The items are made by the key schema and loaded straight into an embedded table of the list's own; the pages are read through the function's routes, as API
+//! Gateway would hand them over. A run fails when an item is missing or given out twice, or when a full page takes another number of requests than the others.
+
+mod items;
+mod people;
+mod shop;
+mod table;
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use http_api::sample::Call;
+use http_api::{Routes, Store};
+use key_schema::item::Item;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::BenchError;
+use table::LoadedTable;
+
+/// The longest page that a client may ask for.
+const PAGE: usize = 100;
+
+#[derive(Debug, Args)]
+pub(crate) struct ListsArgs {
+    /// So many items in each list.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(200..=1_000_000))]
+    items: u64,
+    /// Only the lists whose route contains this text.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Write the figures to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// A list of the API, and how to make it long.
+pub(crate) struct List {
+    /// The request for its first page.
+    pub call: Call,
+    /// Which function serves it.
+    pub routes: fn() -> Routes<Store>,
+    /// What the list needs beside its own items.
+    pub around: Vec<Item>,
+    /// The item that stands for its n-th entry.
+    pub item: Box<dyn Fn(u64) -> Result<Item, BenchError>>,
+}
+
+/// What one list took.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Figures {
+    /// The route, with its query.
+    pub list: String,
+    /// Entries.
+    pub items: u64,
+    /// Full pages that another one follows.
+    pub pages: usize,
+    /// Requests to the table for each of them.
+    pub requests: u32,
+    /// Read units: of the first page and the most of any. Where the shards of a list run out, its last pages cost less.
+    pub units: (f64, f64),
+    /// Bytes of the answer's body: the fewest and the most of a full page.
+    pub bytes: (usize, usize),
+}
+
+/// All lists that a table serves.
+///
+/// # Errors
+/// When an example breaks the key schema's rules.
+pub(crate) fn all() -> Result<Vec<List>, BenchError> {
+    let mut lists = shop::lists()?;
+    lists.extend(people::lists()?);
+    Ok(lists)
+}
+
+/// Measures, prints the table, and writes the figures to a file.
+pub(crate) async fn run(args: ListsArgs) -> Result<(), BenchError> {
+    let mut measured = Vec::new();
+    print!("{}", heading());
+    for list in all()?.iter().filter(|list| list.name().contains(&args.only)) {
+        let figures = measure(list, args.items).await?;
+        print!("{}", figures.row());
+        measured.push(figures);
+    }
+    if let Some(path) = args.json {
+        let text = serde_json::to_string_pretty(&measured).map_err(BenchError::wrong)?;
+        std::fs::write(path, text + "\n")?;
+    }
+    Ok(())
+}
+
+impl List {
+    /// The route, with its query.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.call.name()
+    }
+}
+
+/// Reads a list of so many items to its end.
+///
+/// # Errors
+/// [`BenchError::Wrong`] when the list is not what was loaded, or a page took other requests than the one before it.
+pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchError> {
+    let name = list.name();
+    let loaded = LoadedTable::create().await?;
+    loaded.load(list.around.iter().cloned().map(Ok)).await?;
+    loaded.load((0..items).map(&list.item)).await?;
+    let (store, routes) = (loaded.store()?, (list.routes)());
+    let (mut seen, mut found, mut full) = (HashSet::new(), 0, Vec::new());
+    let mut cursor: Option<String> = None;
+    loop {
+        let call = list.call.clone().query("limit", &PAGE.to_string());
+        let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
+        let _ = store.table.meter().take();
+        let answer = call.send(&routes, &store).await;
+        if answer.status != 200 {
+            return Err(BenchError::Wrong(format!("{name}: {} {}", answer.status, answer.body)));
+        }
+        let costs = store.table.meter().take();
+        let page = answer.body.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        found += page.len();
+        // No two entries of a list are alike.
+        seen.extend(page.iter().map(Value::to_string));
+        let next = answer.body.get("next_cursor").and_then(Value::as_str);
+        // The last one also finds out that nothing follows.
+        if page.len() == PAGE && next.is_some() {
+            full.push(Page {
+                requests: costs.iter().map(|cost| cost.requests).sum(),
+                units: costs.iter().map(|cost| cost.capacity_units).sum(),
+                bytes: answer.body.to_string().len(),
+            });
+        }
+        match next {
+            Some(next) if found <= usize::try_from(items).unwrap_or(usize::MAX) => cursor = Some(next.to_owned()),
+            Some(_) => return Err(BenchError::Wrong(format!("{name}: {found} entries and no end"))),
+            None => break,
+        }
+    }
+    if u64::try_from(seen.len()).ok() != Some(items) || found != seen.len() {
+        return Err(BenchError::Wrong(format!("{name}: {found} entries, {} different ones, of {items}", seen.len())));
+    }
+    Figures::of(name, items, &full)
+}
+
+/// What a full page took.
+struct Page {
+    requests: u32,
+    units: f64,
+    bytes: usize,
+}
+
+impl Figures {
+    fn of(list: String, items: u64, pages: &[Page]) -> Result<Self, BenchError> {
+        let requests: HashSet<u32> = pages.iter().map(|page| page.requests).collect();
+        let mut each = requests.iter();
+        let (Some(&requests), None) = (each.next(), each.next()) else {
+            return Err(BenchError::Wrong(format!("{list}: pages took different numbers of requests: {requests:?}")));
+        };
+        let units = pages.iter().map(|page| page.units);
+        let bytes = pages.iter().map(|page| page.bytes);
+        Ok(Self {
+            list,
+            items,
+            pages: pages.len(),
+            requests,
+            units: (units.clone().next().unwrap_or_default(), units.fold(0.0, f64::max)),
+            bytes: (bytes.clone().min().unwrap_or_default(), bytes.max().unwrap_or_default()),
+        })
+    }
+
+    fn row(&self) -> String {
+        let Self { list, items, pages, requests, units: (first, most), bytes: (least, largest) } = self;
+        let mut row = String::new();
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            row,
+            "{list:<52} {items:>9} {pages:>7} {requests:>9} {:>13} {:>17}",
+            format!("{first:.1}, {most:.1}"),
+            format!("{least}–{largest}")
+        );
+        row
+    }
+}
+
+fn heading() -> String {
+    format!(
+        "{:<52} {:>9} {:>7} {:>9} {:>13} {:>17}\n",
+        "pages of 100", "items", "pages", "requests", "units 1st, max", "bytes"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeSet;
+
+    use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+    use super::*;
+
+    /// The operations of openapi.yaml that take a cursor, but for those that the search index answers. Each stands where its indentation says.
+    fn described() -> BTreeSet<String> {
+        let (mut lists, mut path, mut method) = (BTreeSet::new(), "", "");
+        for line in include_str!("../../../openapi.yaml").lines() {
+            match line.len() - line.trim_start().len() {
+                2 => path = line.trim().trim_end_matches(':'),
+                4 => method = line.trim().trim_end_matches(':'),
+                _ if line.contains("parameters/Cursor'") && !path.contains("/search/") => {
+                    lists.insert(format!("{} {path}", method.to_uppercase()));
+                }
+                _ => {}
+            }
+        }
+        lists
+    }
+
+    #[tokio::test]
+    async fn every_list_pages_through_a_thousand_items_with_the_same_requests_each() {
+        let lists = all().unwrap();
+        let known: BTreeSet<String> =
+            lists.iter().map(|list| list.name().split('?').next().unwrap_or_default().to_owned()).collect();
+        assert_eq!(known, described());
+        let measured = stream::iter(&lists).map(|list| measure(list, 1_000)).buffer_unordered(4);
+        for figures in measured.try_collect::<Vec<Figures>>().await.unwrap() {
+            let Figures { list, pages, units: (first, most), bytes: (least, largest), .. } = figures;
+            assert!(pages >= 9, "{list}: {pages} pages");
+            // A page may begin in the middle of a unit.
+            assert!(most <= first + 1.0, "{list}: {first} read units for the first page, {most} for another");
+            assert!(largest <= least + least / 20, "{list}: {least} to {largest} bytes a page");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The lists of customers, wallet, community, organizations, documents and support.
+
+use std::collections::BTreeSet;
+
+use http_api::sample::Call;
+use http_api::{Routes, Store};
+use key_schema::document::{Document, DocumentVersion, Manifest};
+use key_schema::follow::Follow;
+use key_schema::id::{DocumentId, EntryId, OrganizationId, QuestionId, SessionId};
+use key_schema::instant::Instant;
+use key_schema::item::Item;
+use key_schema::like::Like;
+use key_schema::money::Currency;
+use key_schema::organization::{Member, Role};
+use key_schema::question::{CustomerQuestion, Question, QuestionStatus};
+use key_schema::review::Review;
+use key_schema::session::Session;
+use key_schema::wallet::{EntryKind, WalletEntry};
+
+use super::List;
+use super::items::{
+    OWNER, STAFF, at, bytes, customer, customer_id, item, numbered, owned_product, owner, product_id, stored,
+};
+use crate::BenchError;
+
+pub(super) fn lists() -> Result<Vec<List>, BenchError> {
+    let mut lists = customers();
+    lists.extend(community());
+    lists.extend(organizations()?);
+    lists.extend(support());
+    Ok(lists)
+}
+
+/// A list of the customer whose lists these are, with nothing around it.
+fn of_customer(
+    route: &'static str,
+    routes: fn() -> Routes<Store>,
+    item: impl Fn(u64) -> Result<Item, BenchError> + 'static,
+) -> List {
+    List { call: Call::new(route).path("id", OWNER).staff(STAFF), routes, around: Vec::new(), item: Box::new(item) }
+}
+
+fn customers() -> Vec<List> {
+    let tomorrow = Instant::now().plus_seconds(24 * 60 * 60);
+    vec![
+        List {
+            call: Call::new("GET /v1/customers").query("tier", "silver").staff(STAFF),
+            routes: customers::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(customer(customer_id(n)?, n)?, n)),
+        },
+        of_customer("GET /v1/customers/{id}/sessions", customers::routes, move |n| {
+            let expires_at = tomorrow.plus_millis(i64::try_from(n).unwrap_or(i64::MAX));
+            let id = SessionId::generate(at(n), bytes(n));
+            item(Session { id, customer_id: owner()?, expires_at, device: "Laptop".to_owned() }, n)
+        }),
+        of_customer("GET /v1/customers/{id}/wallet/entries", wallet::routes, |n| {
+            let entry = WalletEntry {
+                customer_id: owner()?,
+                id: EntryId::generate(at(n), bytes(n)),
+                amount: 100,
+                currency: Currency::USD,
+                kind: EntryKind::Deposit,
+                at: at(n),
+                counterparty: None,
+                order_id: None,
+                note: None,
+            };
+            item(entry, n)
+        }),
+    ]
+}
+
+fn community() -> Vec<List> {
+    let edges = |kind: &'static str, item: fn(u64) -> Result<Item, BenchError>| List {
+        call: Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", kind).staff(STAFF),
+        routes: community::routes,
+        around: Vec::new(),
+        item: Box::new(item),
+    };
+    let follows = |n| item(Follow { customer_id: owner()?, followed_id: customer_id(n)? }, n);
+    let likes = |n| item(Like { customer_id: owner()?, product_id: product_id(n)? }, n);
+    let reviewed = |n| {
+        let (title, text) = ("Cold".to_owned(), "As ice should be.".to_owned());
+        item(Review { product_id: product_id(n)?, customer_id: owner()?, rating: 5, title, text }, n)
+    };
+    vec![
+        of_customer("GET /v1/customers/{id}/following", community::routes, follows),
+        of_customer("GET /v1/customers/{id}/followers", community::routes, |n| {
+            item(Follow { customer_id: customer_id(n)?, followed_id: owner()? }, n)
+        }),
+        of_customer("GET /v1/customers/{id}/likes", community::routes, likes),
+        List {
+            call: Call::new("GET /v1/products/{id}/likers").path("id", OWNER).staff(STAFF),
+            routes: community::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(Like { customer_id: customer_id(n)?, product_id: owned_product()? }, n)),
+        },
+        edges("follows", follows),
+        edges("likes", likes),
+        edges("reviewed", reviewed),
+        List {
+            call: Call::new("GET /v1/places/{path}/customers").path("path", "DE").staff(STAFF),
+            routes: community::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(customer(customer_id(n)?, n)?, n)),
+        },
+    ]
+}
+
+fn organizations() -> Result<Vec<List>, BenchError> {
+    let organization = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
+    let document = DocumentId::new("statutes").map_err(BenchError::wrong)?;
+    let head = Document {
+        id: document.clone(),
+        owner_id: owner()?,
+        organization_id: None,
+        editors: BTreeSet::new(),
+        deleting: false,
+        title: "Statutes".to_owned(),
+        current: 1,
+        sections: Manifest::new(),
+        draft: None,
+    };
+    Ok(vec![
+        List {
+            call: Call::new("GET /v1/organizations/{id}/members").path("id", "chess-club").staff(STAFF),
+            routes: organizations::routes,
+            around: Vec::new(),
+            item: Box::new(move |n| {
+                let (id, customer_id) = (organization.clone(), customer_id(n)?);
+                item(Member { id, customer_id, role: Role::Member, team: None }, n)
+            }),
+        },
+        of_customer("GET /v1/customers/{id}/organizations", organizations::routes, |n| {
+            let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
+            item(Member { id, customer_id: owner()?, role: Role::Member, team: None }, n)
+        }),
+        List {
+            call: Call::new("GET /v1/documents/{id}/versions").path("id", "statutes").staff(STAFF),
+            routes: documents::routes,
+            around: vec![item(head, 0)?],
+            item: Box::new(move |n| {
+                let version = DocumentVersion {
+                    id: document.clone(),
+                    number: n + 1,
+                    sections: Manifest::new(),
+                    by: owner()?,
+                    at: at(n),
+                    note: None,
+                    restored_from: None,
+                };
+                item(version, n)
+            }),
+        },
+    ])
+}
+
+fn support() -> Vec<List> {
+    vec![
+        of_customer("GET /v1/customers/{id}/questions", support::routes, |n| {
+            let copy = CustomerQuestion::of(&stored(question(n)?, n));
+            copy.to_item().map_err(BenchError::wrong)
+        }),
+        List {
+            call: Call::new("GET /v1/questions").query("status", "open").staff(STAFF),
+            routes: support::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(question(n)?, n)),
+        },
+    ]
+}
+
+fn question(n: u64) -> Result<Question, BenchError> {
+    Ok(Question {
+        id: QuestionId::generate(at(n), bytes(n)),
+        customer_id: owner()?,
+        status: QuestionStatus::Open,
+        answer_count: 0,
+        title: "Ice".to_owned(),
+        text: "Does it melt?".to_owned(),
+    })
+}

@@ -1,0 +1,258 @@
+//! The lists of catalogue, orders and insights.
+
+use http_api::sample::Call;
+use key_schema::category::CategoryNode;
+use key_schema::expiration::{Expiration, RemovedBy};
+use key_schema::id::{Born, LogId, MetricName, OrderReference, PointId, StoreId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::metric::MetricPoint;
+use key_schema::money::Currency;
+use key_schema::order::{CustomerOrder, Order, OrderLog, OrderStatus};
+use key_schema::picking::WaitingJob;
+use key_schema::place::PlaceSales;
+use key_schema::review::Review;
+use key_schema::review::recent::RecentReview;
+use key_schema::sales::Sale;
+
+use super::List;
+use super::items::{
+    OWNER, STAFF, at, bytes, category, customer_id, item, numbered, order_id, owned_product, owner, product,
+    product_id, stored, usd,
+};
+use crate::BenchError;
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+pub(super) fn lists() -> Result<Vec<List>, BenchError> {
+    let mut lists = catalog()?;
+    lists.extend(orders()?);
+    lists.extend(insights()?);
+    Ok(lists)
+}
+
+fn catalog() -> Result<Vec<List>, BenchError> {
+    let reviews = |sort: &'static str| -> Result<List, BenchError> {
+        Ok(List {
+            call: Call::new("GET /v1/products/{id}/reviews").path("id", OWNER).query("sort", sort),
+            routes: catalog::routes,
+            around: vec![item(product(owned_product()?)?, 0)?],
+            item: Box::new(|n| item(Review { customer_id: customer_id(n)?, ..review(n)? }, n)),
+        })
+    };
+    // The list begins with the month that it is.
+    let month = Instant::now().as_millis() - DAY_MILLIS * day_of_month(Instant::now())?;
+    let root = category(&["GROCERY"])?;
+    Ok(vec![
+        List {
+            call: Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY"),
+            routes: catalog::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(product(product_id(n)?)?, n)),
+        },
+        List {
+            call: Call::new("GET /v1/categories/{path}/children").path("path", "GROCERY"),
+            routes: catalog::routes,
+            around: vec![item(CategoryNode { path: root }, 0)?],
+            item: Box::new(|n| item(CategoryNode { path: category(&["GROCERY", &numbered("child", n)])? }, n)),
+        },
+        reviews("newest")?,
+        reviews("best")?,
+        List {
+            call: Call::new("GET /v1/customers/{id}/reviews").path("id", OWNER).staff(STAFF),
+            routes: catalog::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(Review { product_id: product_id(n)?, ..review(n)? }, n)),
+        },
+        List {
+            call: Call::new("GET /v1/reviews/recent"),
+            routes: catalog::routes,
+            around: Vec::new(),
+            item: Box::new(move |n| {
+                let written = Instant::from_millis(month.saturating_add_unsigned(n)).unwrap_or(Instant::EPOCH);
+                let review = Review { customer_id: customer_id(n)?, ..review(n)? };
+                let review = Stored::new(review, Born::generate(written, bytes(n)), written);
+                RecentReview::of(&review).to_item().map_err(BenchError::wrong)
+            }),
+        },
+    ])
+}
+
+/// How many whole days of the month are over.
+fn day_of_month(at: Instant) -> Result<i64, BenchError> {
+    let day = at.day();
+    let day = day.rsplit('-').next().unwrap_or_default();
+    Ok(day.parse::<i64>().map_err(BenchError::wrong)? - 1)
+}
+
+fn review(n: u64) -> Result<Review, BenchError> {
+    let (title, text) = ("Cold".to_owned(), "As ice should be.".to_owned());
+    Ok(Review { product_id: owned_product()?, customer_id: owner()?, rating: n % 5 + 1, title, text })
+}
+
+fn orders() -> Result<Vec<List>, BenchError> {
+    let logged = stored(order(0)?, 0);
+    let id = logged.id.clone();
+    Ok(vec![
+        List {
+            call: Call::new("GET /v1/customers/{id}/orders").path("id", OWNER).staff(STAFF),
+            routes: orders::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(copy(n, false)?, n)),
+        },
+        List {
+            call: Call::new("GET /v1/customers/{id}/shipments").path("id", OWNER).staff(STAFF),
+            routes: orders::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(copy(n, true)?, n)),
+        },
+        List {
+            call: Call::new("GET /v1/orders").query("status", "pending").staff(STAFF),
+            routes: orders::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(order(n)?, n)),
+        },
+        List {
+            call: Call::new("GET /v1/orders/{id}/log").path("id", id.as_str()).staff(STAFF),
+            routes: orders::routes,
+            around: vec![logged.to_item().map_err(BenchError::wrong)?],
+            item: Box::new(move |n| {
+                let text = numbered("The customer called, call", n);
+                let line = LogId::generate(at(n), bytes(n));
+                item(OrderLog { id: line, order_id: id.clone(), at: at(n), by: STAFF.to_owned(), text }, n)
+            }),
+        },
+        List {
+            call: Call::new("GET /v1/picking").staff(STAFF),
+            routes: orders::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(WaitingJob { order_id: order_id(n) }, n)),
+        },
+        List {
+            call: Call::new("GET /v1/products/{id}/sales")
+                .path("id", OWNER)
+                .query("from", "2017-01-01T00:00:00Z")
+                .query("to", "2017-12-31T23:59:59Z")
+                .staff(STAFF),
+            routes: orders::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(sale(n)?, n)),
+        },
+        List {
+            call: Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", "bought").staff(STAFF),
+            routes: community::routes,
+            around: Vec::new(),
+            item: Box::new(|n| item(Sale { product_id: product_id(n)?, ..sale(n)? }, n)),
+        },
+    ])
+}
+
+fn order(n: u64) -> Result<Order, BenchError> {
+    Ok(Order {
+        id: order_id(n),
+        customer_id: owner()?,
+        status: OrderStatus::Pending,
+        placed_at: at(n),
+        reference: Some(reference(n)?),
+        store_id: None,
+        total: usd(774),
+        line_count: 1,
+        expires_at: None,
+        unfinished: None,
+        invoice_number: None,
+        paid_from_wallet: false,
+        refunded: 0,
+    })
+}
+
+fn copy(n: u64, shipped: bool) -> Result<CustomerOrder, BenchError> {
+    Ok(CustomerOrder {
+        id: order_id(n),
+        customer_id: owner()?,
+        placed_at: at(n),
+        reference: Some(reference(n)?),
+        total: usd(774),
+        line_count: 1,
+        shipped_at: shipped.then(|| at(n)),
+        expires_at: None,
+        status: if shipped { OrderStatus::Shipped } else { OrderStatus::Pending },
+        carrier: shipped.then(|| "Post".to_owned()),
+        tracking: shipped.then(|| numbered("CH", n)),
+    })
+}
+
+fn reference(n: u64) -> Result<OrderReference, BenchError> {
+    OrderReference::new(numbered("basket", n)).map_err(BenchError::wrong)
+}
+
+fn sale(n: u64) -> Result<Sale, BenchError> {
+    Ok(Sale {
+        order_id: order_id(n),
+        line: 1,
+        product_id: owned_product()?,
+        placed_at: at(n),
+        quantity: 6,
+        total: usd(774),
+        store_id: None,
+        customer_id: Some(owner()?),
+        reversed: false,
+    })
+}
+
+fn insights() -> Result<Vec<List>, BenchError> {
+    // Points are kept for 30 days, and a page is read day by day: all of them lie in one.
+    let midnight = (Instant::now().as_millis() / DAY_MILLIS - 10) * DAY_MILLIS;
+    let instant = |millis: i64| Instant::from_millis(millis).unwrap_or(Instant::EPOCH);
+    let (from, to) = (instant(midnight), instant(midnight + DAY_MILLIS - 1));
+    let name = MetricName::new("till").map_err(BenchError::wrong)?;
+    Ok(vec![
+        List {
+            call: Call::new("GET /v1/metrics/{name}")
+                .path("name", "till")
+                .query("from", &from.to_string())
+                .query("to", &to.to_string())
+                .staff(STAFF),
+            routes: insights::routes,
+            around: Vec::new(),
+            item: Box::new(move |n| {
+                let at = instant(midnight.saturating_add_unsigned(n));
+                let (name, id) = (name.clone(), PointId::generate(at, bytes(n)));
+                let value = "12.50".parse().map_err(BenchError::wrong)?;
+                MetricPoint { name, at, id, value }.stored().to_item().map_err(BenchError::wrong)
+            }),
+        },
+        List {
+            call: Call::new("GET /v1/sales/{country}").path("country", "DE").query("month", "2017-02").staff(STAFF),
+            routes: insights::routes,
+            around: Vec::new(),
+            item: Box::new(|n| {
+                let total = PlaceSales {
+                    country: "DE".to_owned(),
+                    city: format!("City {:02}", n % 50),
+                    store_id: StoreId::new(numbered("store", n)).map_err(BenchError::wrong)?,
+                    date: "2017-02-01".to_owned(),
+                    currency: Currency::USD,
+                    orders: 9,
+                    amount: 6_966,
+                };
+                item(total, n)
+            }),
+        },
+        List {
+            call: Call::new("GET /v1/audit/expirations").query("day", "2017-02-01").staff(STAFF),
+            routes: insights::routes,
+            around: Vec::new(),
+            item: Box::new(|n| {
+                let removed = Expiration {
+                    kind: "Session".to_owned(),
+                    item: format!("{n:032x}"),
+                    removed_at: at(0).plus_millis(i64::try_from(n).unwrap_or(i64::MAX)),
+                    sequence_number: format!("{:021}", 100_000_000_000 + u128::from(n)),
+                    removed_by: RemovedBy::Ttl,
+                    archive: format!("expired/{n:032x}.json"),
+                };
+                removed.stored().map_err(BenchError::wrong)?.to_item().map_err(BenchError::wrong)
+            }),
+        },
+    ])
+}

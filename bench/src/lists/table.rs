@@ -1,0 +1,94 @@
+//! A table as template.yaml has it, filled without a function.
+
+use std::path::Path;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
+use emulators::table::EmbeddedTable;
+use futures::stream::{self, TryStreamExt as _};
+use http_api::Store;
+use key_schema::cursor::Cursors;
+use key_schema::item::Item;
+use key_schema::request::MAX_BATCH_WRITE;
+use table::Table;
+use template::Template;
+
+use crate::BenchError;
+
+const NAME: &str = "lists";
+/// A key for cursors; any 32 bytes will do.
+const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// Batches that are on their way at once.
+const AT_ONCE: usize = 4;
+
+/// In memory, gone when it is dropped.
+pub(super) struct LoadedTable {
+    embedded: EmbeddedTable,
+}
+
+impl LoadedTable {
+    pub async fn create() -> Result<Self, BenchError> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+        let definition = Template::read(&path).map_err(BenchError::wrong)?.table.create_table_request(NAME);
+        let embedded = EmbeddedTable::start(None).map_err(BenchError::wrong)?;
+        let answer = reqwest::Client::new()
+            .post(embedded.url())
+            .header("x-amz-target", "DynamoDB_20120810.CreateTable")
+            .header("content-type", "application/x-amz-json-1.0")
+            .header("authorization", "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+            .header("x-amz-date", "20260101T000000Z")
+            .body(definition.to_string())
+            .send()
+            .await
+            .map_err(BenchError::wrong)?;
+        if !answer.status().is_success() {
+            return Err(BenchError::Wrong(format!("CreateTable: {}", answer.status())));
+        }
+        Ok(Self { embedded })
+    }
+
+    fn client(&self) -> Client {
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(Credentials::new("bench", "bench", None, None, "bench"))
+            .endpoint_url(self.embedded.url())
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .build();
+        Client::from_conf(config)
+    }
+
+    /// The state of a function over it.
+    pub fn store(&self) -> Result<Store, BenchError> {
+        let cursors = Cursors::new(CURSOR_KEYS).map_err(BenchError::wrong)?;
+        Ok(Store { table: Table::new(self.client(), NAME.to_owned()), cursors })
+    }
+
+    /// Writes the items. What the table leaves of a batch is written again, ten times at most.
+    pub async fn load(&self, items: impl Iterator<Item = Result<Item, BenchError>>) -> Result<(), BenchError> {
+        let client = self.client();
+        let mut writes = items.map(|item| {
+            let put = PutRequest::builder().set_item(Some(item?.into())).build().map_err(BenchError::wrong)?;
+            Ok(WriteRequest::builder().put_request(put).build())
+        });
+        let batches = std::iter::from_fn(|| {
+            let batch: Vec<Result<WriteRequest, BenchError>> = writes.by_ref().take(MAX_BATCH_WRITE).collect();
+            (!batch.is_empty()).then(|| batch.into_iter().collect::<Result<Vec<_>, _>>())
+        });
+        stream::iter(batches).try_for_each_concurrent(AT_ONCE, |batch| write(&client, batch)).await
+    }
+}
+
+async fn write(client: &Client, mut batch: Vec<WriteRequest>) -> Result<(), BenchError> {
+    for attempt in 0..10_u32 {
+        let answer = client.batch_write_item().request_items(NAME, batch).send().await.map_err(BenchError::wrong)?;
+        batch = answer.unprocessed_items.and_then(|mut left| left.remove(NAME)).unwrap_or_default();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10 << attempt)).await;
+    }
+    Err(BenchError::Wrong(format!("{} items were left unwritten", batch.len())))
+}
