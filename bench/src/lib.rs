@@ -4,10 +4,14 @@
 //! cargo run --release -p bench -- stream
 //! ```
 
+mod cold_start;
 mod contention;
 mod engine;
+mod examples;
 pub mod import;
 mod lists;
+mod loaded;
+mod performance;
 pub mod records;
 pub mod replay;
 mod stream_bench;
@@ -65,6 +69,8 @@ enum Command {
     },
     /// Baskets imported into a local system of its own while its functions die at random: are the totals the data's?
     Import(import::ImportBenchArgs),
+    /// From a function's start to its first answer, and then warm, next to a function that does nothing and to the usual one.
+    ColdStart(cold_start::ColdStartArgs),
     /// Every list with 100,000 items, to its end: what a page of it costs, from the first to the last.
     Lists(lists::ListsArgs),
     /// Many clients that order the same product: what is left of what one item can take, and what clients see of it.
@@ -91,6 +97,7 @@ pub fn main() -> ExitCode {
             one_thread().and_then(|runtime| runtime.block_on(stream_bench::run(records, json.as_deref())))
         }
         Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
+        Command::ColdStart(args) => many_threads().and_then(|runtime| runtime.block_on(cold_start::run(args))),
         Command::Lists(args) => many_threads().and_then(|runtime| runtime.block_on(lists::run(args))),
         Command::Contention(args) => many_threads().and_then(|runtime| runtime.block_on(contention::run(args))),
         Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),

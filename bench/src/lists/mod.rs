@@ -3,10 +3,8 @@
 //! The items are made by the key schema and loaded straight into an embedded table of the list's own; the pages are read through the function's routes, as API
 //! Gateway would hand them over. A run fails when an item is missing or given out twice, or when a full page takes another number of requests than the others.
 
-mod items;
 mod people;
 mod shop;
-mod table;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -20,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::BenchError;
-use table::LoadedTable;
+use crate::loaded::LoadedTable;
 
 /// The longest page that a client may ask for.
 const PAGE: usize = 100;

@@ -1,27 +1,25 @@
 //! The lists of customers, wallet, community, organizations, documents and support.
 
-use std::collections::BTreeSet;
-
 use http_api::sample::Call;
 use http_api::{Routes, Store};
-use key_schema::document::{Document, DocumentVersion, Manifest};
+use key_schema::document::{DocumentVersion, Manifest};
 use key_schema::follow::Follow;
-use key_schema::id::{DocumentId, EntryId, OrganizationId, QuestionId, SessionId};
+use key_schema::id::{DocumentId, EntryId, OrganizationId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Item;
 use key_schema::like::Like;
 use key_schema::money::Currency;
 use key_schema::organization::{Member, Role};
-use key_schema::question::{CustomerQuestion, Question, QuestionStatus};
+use key_schema::question::CustomerQuestion;
 use key_schema::review::Review;
 use key_schema::session::Session;
 use key_schema::wallet::{EntryKind, WalletEntry};
 
 use super::List;
-use super::items::{
-    OWNER, STAFF, at, bytes, customer, customer_id, item, numbered, owned_product, owner, product_id, stored,
+use crate::examples::{
+    OWNER, STAFF, at, bytes, customer, customer_id, item, numbered, owned_product, owner, product_id, question, stored,
 };
-use crate::BenchError;
+use crate::{BenchError, examples};
 
 pub(super) fn lists() -> Result<Vec<List>, BenchError> {
     let mut lists = customers();
@@ -111,17 +109,6 @@ fn community() -> Vec<List> {
 fn organizations() -> Result<Vec<List>, BenchError> {
     let organization = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
     let document = DocumentId::new("statutes").map_err(BenchError::wrong)?;
-    let head = Document {
-        id: document.clone(),
-        owner_id: owner()?,
-        organization_id: None,
-        editors: BTreeSet::new(),
-        deleting: false,
-        title: "Statutes".to_owned(),
-        current: 1,
-        sections: Manifest::new(),
-        draft: None,
-    };
     Ok(vec![
         List {
             call: Call::new("GET /v1/organizations/{id}/members").path("id", "chess-club").staff(STAFF),
@@ -139,7 +126,7 @@ fn organizations() -> Result<Vec<List>, BenchError> {
         List {
             call: Call::new("GET /v1/documents/{id}/versions").path("id", "statutes").staff(STAFF),
             routes: documents::routes,
-            around: vec![item(head, 0)?],
+            around: vec![item(examples::document(document.clone())?, 0)?],
             item: Box::new(move |n| {
                 let version = DocumentVersion {
                     id: document.clone(),
@@ -169,15 +156,4 @@ fn support() -> Vec<List> {
             item: Box::new(|n| item(question(n)?, n)),
         },
     ]
-}
-
-fn question(n: u64) -> Result<Question, BenchError> {
-    Ok(Question {
-        id: QuestionId::generate(at(n), bytes(n)),
-        customer_id: owner()?,
-        status: QuestionStatus::Open,
-        answer_count: 0,
-        title: "Ice".to_owned(),
-        text: "Does it melt?".to_owned(),
-    })
 }

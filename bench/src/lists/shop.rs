@@ -3,12 +3,12 @@
 use http_api::sample::Call;
 use key_schema::category::CategoryNode;
 use key_schema::expiration::{Expiration, RemovedBy};
-use key_schema::id::{Born, LogId, MetricName, OrderReference, PointId, StoreId};
+use key_schema::id::{Born, LogId, MetricName, PointId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::metric::MetricPoint;
 use key_schema::money::Currency;
-use key_schema::order::{CustomerOrder, Order, OrderLog, OrderStatus};
+use key_schema::order::{CustomerOrder, OrderLog, OrderStatus};
 use key_schema::picking::WaitingJob;
 use key_schema::place::PlaceSales;
 use key_schema::review::Review;
@@ -16,11 +16,11 @@ use key_schema::review::recent::RecentReview;
 use key_schema::sales::Sale;
 
 use super::List;
-use super::items::{
-    OWNER, STAFF, at, bytes, category, customer_id, item, numbered, order_id, owned_product, owner, product,
-    product_id, stored, usd,
-};
 use crate::BenchError;
+use crate::examples::{
+    OWNER, STAFF, at, bytes, category, customer_id, item, numbered, order, order_id, owned_product, owner, product,
+    product_id, reference, stored, usd,
+};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -147,24 +147,6 @@ fn orders() -> Result<Vec<List>, BenchError> {
     ])
 }
 
-fn order(n: u64) -> Result<Order, BenchError> {
-    Ok(Order {
-        id: order_id(n),
-        customer_id: owner()?,
-        status: OrderStatus::Pending,
-        placed_at: at(n),
-        reference: Some(reference(n)?),
-        store_id: None,
-        total: usd(774),
-        line_count: 1,
-        expires_at: None,
-        unfinished: None,
-        invoice_number: None,
-        paid_from_wallet: false,
-        refunded: 0,
-    })
-}
-
 fn copy(n: u64, shipped: bool) -> Result<CustomerOrder, BenchError> {
     Ok(CustomerOrder {
         id: order_id(n),
@@ -179,10 +161,6 @@ fn copy(n: u64, shipped: bool) -> Result<CustomerOrder, BenchError> {
         carrier: shipped.then(|| "Post".to_owned()),
         tracking: shipped.then(|| numbered("CH", n)),
     })
-}
-
-fn reference(n: u64) -> Result<OrderReference, BenchError> {
-    OrderReference::new(numbered("basket", n)).map_err(BenchError::wrong)
 }
 
 fn sale(n: u64) -> Result<Sale, BenchError> {

@@ -5,17 +5,21 @@
 //! issuer (a proxy, a test server), `AWS_CA_BUNDLE` names a PEM file that replaces them, as it does for AWS's own tools.
 //!
 //! The SDK's standard variables say the rest: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its companions, `AWS_ENDPOINT_URL` for all services or
-//! `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, … for one.
+//! `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, … for one, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`. A function has no
+//! profiles and no other source of credentials, so the chains that look for them are left out: in a program they weigh more than all that is ours.
 
 use std::time::Duration;
 
 use aws_config::BehaviorVersion;
 use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
+use aws_config::meta::region::ProvideRegion as _;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_smithy_http_client::{Builder, HttpClientError};
+use aws_types::sdk_config::SharedCredentialsProvider;
+use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
 pub use aws_config::SdkConfig;
 
@@ -70,14 +74,34 @@ pub async fn config() -> Result<SdkConfig, SetupError> {
         .operation_attempt_timeout(ATTEMPT_TIMEOUT)
         .operation_timeout(OPERATION_TIMEOUT)
         .build();
-    Ok(aws_config::defaults(BehaviorVersion::v2026_01_12())
-        .region(EnvironmentVariableRegionProvider::new())
-        .credentials_provider(EnvironmentVariableCredentialsProvider::new())
+    let mut config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .credentials_provider(SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()))
         .http_client(http)
         .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
         .timeout_config(timeouts)
-        .load()
-        .await)
+        .service_config(Environment);
+    config.set_region(EnvironmentVariableRegionProvider::new().region().await);
+    config.set_endpoint_url(variable("AWS_ENDPOINT_URL").ok());
+    config.set_use_fips(switch("AWS_USE_FIPS_ENDPOINT"));
+    config.set_use_dual_stack(switch("AWS_USE_DUALSTACK_ENDPOINT"));
+    Ok(config.build())
+}
+
+/// What the SDK asks for by the name of a service: the endpoint of `DynamoDB` is `AWS_ENDPOINT_URL_DYNAMODB`.
+#[derive(Debug)]
+struct Environment;
+
+impl LoadServiceConfig for Environment {
+    fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
+        let service = key.service_id().to_uppercase().replace(' ', "_");
+        std::env::var(format!("{}_{service}", key.env())).ok().filter(|value| !value.is_empty())
+    }
+}
+
+/// None when it is not set, or says neither.
+fn switch(name: &'static str) -> Option<bool> {
+    variable(name).ok()?.to_ascii_lowercase().parse().ok()
 }
 
 /// What a variable of the environment says: the name of a table, a bucket, a bus.

@@ -17,14 +17,15 @@ use template::Template;
 
 use crate::BenchError;
 
-const NAME: &str = "lists";
+/// What the table is called.
+pub(crate) const NAME: &str = "measured";
 /// A key for cursors; any 32 bytes will do.
-const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(crate) const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// Batches that are on their way at once.
 const AT_ONCE: usize = 4;
 
 /// In memory, gone when it is dropped.
-pub(super) struct LoadedTable {
+pub(crate) struct LoadedTable {
     embedded: EmbeddedTable,
 }
 
@@ -47,6 +48,11 @@ impl LoadedTable {
             return Err(BenchError::Wrong(format!("CreateTable: {}", answer.status())));
         }
         Ok(Self { embedded })
+    }
+
+    /// Where it is reached.
+    pub fn url(&self) -> &str {
+        self.embedded.url()
     }
 
     fn client(&self) -> Client {

@@ -1,0 +1,153 @@
+//! The table behind TLS, as a function in a region reaches it.
+//!
+//! What the embedded table answers to a request is remembered and given again, so that what is measured is the function and not the engine.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::serve::Listener;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::server::TlsStream;
+
+use crate::BenchError;
+
+/// Where AWS answers with them, and the SDKs look at them.
+const PASSED_ON: [&str; 3] = ["content-type", "x-amz-crc32", "x-amzn-requestid"];
+
+pub(super) struct TableEndpoint {
+    pub address: SocketAddr,
+    /// The issuer of its certificate, as PEM.
+    pub issuer: PathBuf,
+    server: JoinHandle<()>,
+}
+
+type Remembered = HashMap<(String, Bytes), (StatusCode, HeaderMap, Bytes)>;
+
+#[derive(Clone)]
+struct Shared {
+    upstream: String,
+    client: reqwest::Client,
+    remembered: Arc<Mutex<Remembered>>,
+}
+
+impl TableEndpoint {
+    /// In front of the table at this address. The issuer's certificate is written to the folder.
+    pub async fn start(upstream: &str, folder: &Path) -> Result<Self, BenchError> {
+        let issuer = issuer()?;
+        let issuer_path = folder.join("issuer.pem");
+        std::fs::write(&issuer_path, issuer.pem())?;
+        let key = KeyPair::generate().map_err(BenchError::wrong)?;
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let certificate = CertificateParams::new(names).and_then(|params| params.signed_by(&key, &issuer));
+        let certificate = certificate.map_err(BenchError::wrong)?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config =
+            ServerConfig::builder_with_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .map_err(BenchError::wrong)?
+                .with_no_client_auth()
+                .with_single_cert(vec![certificate.der().clone(), issuer.der().clone()], key)
+                .map_err(BenchError::wrong)?;
+        let tcp = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = tcp.local_addr()?;
+        let shared =
+            Shared { upstream: upstream.to_owned(), client: reqwest::Client::new(), remembered: Arc::default() };
+        let routes = Router::new().fallback(answer).with_state(shared);
+        let listener = Tls { tcp, acceptor: TlsAcceptor::from(Arc::new(config)) };
+        let server = tokio::spawn(async move {
+            // Ends with the measurement.
+            let _ = axum::serve(listener, routes).await;
+        });
+        Ok(Self { address, issuer: issuer_path, server })
+    }
+
+    pub fn url(&self) -> String {
+        format!("https://localhost:{}", self.address.port())
+    }
+}
+
+impl Drop for TableEndpoint {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn issuer() -> Result<CertifiedIssuer<'static, KeyPair>, BenchError> {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().map_err(BenchError::wrong)?;
+    CertifiedIssuer::self_signed(params, key).map_err(BenchError::wrong)
+}
+
+struct Tls {
+    tcp: TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+impl Listener for Tls {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            // A client that goes away during the handshake is none of ours.
+            if let Ok((stream, address)) = self.tcp.accept().await
+                && stream.set_nodelay(true).is_ok()
+                && let Ok(stream) = self.acceptor.accept(stream).await
+            {
+                return (stream, address);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.tcp.local_addr()
+    }
+}
+
+async fn answer(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
+    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default().to_owned();
+    let key = (target, body);
+    let known = shared.remembered.lock().ok().and_then(|remembered| remembered.get(&key).cloned());
+    if let Some(known) = known {
+        return known.into_response();
+    }
+    let mut request = shared.client.post(&shared.upstream).body(key.1.clone());
+    for name in ["x-amz-target", "content-type", "authorization", "x-amz-date"] {
+        if let Some(value) = headers.get(name) {
+            request = request.header(name, value);
+        }
+    }
+    match ask(request).await {
+        Ok(answer) => {
+            if let Ok(mut remembered) = shared.remembered.lock() {
+                remembered.insert(key, answer.clone());
+            }
+            answer.into_response()
+        }
+        Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
+    }
+}
+
+async fn ask(request: reqwest::RequestBuilder) -> Result<(StatusCode, HeaderMap, Bytes), reqwest::Error> {
+    let answer = request.send().await?;
+    let (status, mut headers) = (answer.status(), HeaderMap::new());
+    for name in PASSED_ON {
+        if let Some(value) = answer.headers().get(name) {
+            headers.insert(name, value.clone());
+        }
+    }
+    Ok((status, headers, answer.bytes().await?))
+}

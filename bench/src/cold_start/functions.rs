@@ -1,0 +1,116 @@
+//! The functions that only reach the table, each with a route that most of its callers begin with.
+
+use http_api::sample::Call;
+use key_schema::follow::Follow;
+use key_schema::id::{DocumentId, OrganizationId, StoreId};
+use key_schema::item::Item;
+use key_schema::money::Currency;
+use key_schema::order::OrderStatusEvent;
+use key_schema::organization::{Organization, Team};
+use key_schema::place::Store;
+use key_schema::product::Stock;
+use key_schema::settings::{COPIES, Settings};
+use key_schema::wallet::Wallet;
+
+use crate::BenchError;
+use crate::examples::{
+    OWNER, STAFF, at, customer, customer_id, document, item, order, order_line, owned_product, owner, product, question,
+};
+
+/// A function, what is asked of it, and what it must find.
+pub(super) struct Subject {
+    pub package: &'static str,
+    pub call: Call,
+    pub items: Vec<Item>,
+}
+
+/// The route that the peers have, too.
+pub(super) fn customers() -> Result<Subject, BenchError> {
+    Ok(Subject {
+        package: "customers",
+        call: Call::new("GET /v1/customers/{id}").path("id", OWNER).customer(OWNER),
+        items: vec![item(customer(owner()?, 0)?, 0)?],
+    })
+}
+
+pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
+    let order = order(0)?;
+    let question = question(0)?;
+    let club = || OrganizationId::new("chess-club").map_err(BenchError::wrong);
+    let store = Store {
+        id: StoreId::new("364").map_err(BenchError::wrong)?,
+        country: "DE".to_owned(),
+        city: "Ulm".to_owned(),
+        name: "By the river".to_owned(),
+    };
+    let placed = OrderStatusEvent {
+        order_id: order.id.clone(),
+        status: order.status,
+        at: at(0),
+        by: OWNER.to_owned(),
+        note: None,
+        expires_at: None,
+    };
+    let settings = (0..COPIES)
+        .map(|copy| item(Settings { copy, values: "{}".to_owned(), private: "{}".to_owned() }, 0))
+        .collect::<Result<_, _>>()?;
+    let stock = Stock { product_id: owned_product()?, available: 5, sellable: true, last_adjustment: None };
+    Ok(vec![
+        customers()?,
+        Subject {
+            package: "catalog",
+            call: Call::new("GET /v1/products/{id}").path("id", OWNER),
+            items: vec![item(product(owned_product()?)?, 0)?, item(stock, 0)?],
+        },
+        Subject {
+            package: "orders",
+            call: Call::new("GET /v1/orders/{id}").path("id", order.id.as_str()).customer(OWNER),
+            items: vec![item(order_line(&order.id)?, 0)?, item(placed, 0)?, item(order, 0)?],
+        },
+        Subject {
+            package: "wallet",
+            call: Call::new("GET /v1/customers/{id}/wallet").path("id", OWNER).customer(OWNER),
+            items: vec![item(Wallet { customer_id: owner()?, currency: Currency::USD, amount: 4_500 }, 0)?],
+        },
+        Subject {
+            package: "community",
+            call: Call::new("GET /v1/customers/{id}/following/{other}")
+                .path("id", OWNER)
+                .path("other", customer_id(1)?.as_str())
+                .customer(OWNER),
+            items: vec![item(Follow { customer_id: owner()?, followed_id: customer_id(1)? }, 0)?],
+        },
+        Subject {
+            package: "organizations",
+            call: Call::new("GET /v1/organizations/{id}").path("id", "chess-club").staff(STAFF),
+            items: vec![
+                item(Organization { id: club()?, teams: 1, admins: 1, name: "Chess club".to_owned() }, 0)?,
+                item(
+                    Team {
+                        organization_id: club()?,
+                        id: key_schema::id::TeamId::new("bishops").map_err(BenchError::wrong)?,
+                        members: 0,
+                        name: "Bishops".to_owned(),
+                    },
+                    0,
+                )?,
+            ],
+        },
+        Subject {
+            package: "documents",
+            call: Call::new("GET /v1/documents/{id}").path("id", "statutes").customer(OWNER),
+            items: vec![item(document(DocumentId::new("statutes").map_err(BenchError::wrong)?)?, 0)?],
+        },
+        Subject {
+            package: "support",
+            call: Call::new("GET /v1/questions/{id}").path("id", question.id.as_str()).customer(OWNER),
+            items: vec![item(question, 0)?],
+        },
+        Subject {
+            package: "insights",
+            call: Call::new("GET /v1/stores/{id}").path("id", "364").staff(STAFF),
+            items: vec![item(store, 0)?],
+        },
+        Subject { package: "settings", call: Call::new("GET /v1/settings"), items: settings },
+    ])
+}

@@ -1,0 +1,159 @@
+//! What the measurements find in the table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use key_schema::customer::{Customer, Place, Tier};
+use key_schema::document::{Document, Manifest};
+use key_schema::id::{Born, CustomerId, DocumentId, OrderId, OrderReference, ProductId, QuestionId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Item, Stored};
+use key_schema::money::{Currency, Money};
+use key_schema::order::{Order, OrderLine, OrderStatus};
+use key_schema::product::{CategoryPath, Copied, Product};
+use key_schema::question::{Question, QuestionStatus};
+
+use crate::BenchError;
+
+/// The customer, product or other thing whose list it is.
+pub(crate) const OWNER: &str = "star";
+/// Who may see all lists.
+pub(crate) const STAFF: &str = "staff-1";
+/// 2017-02-01T00:00:00Z: histories begin here, an entry a second.
+const BEGIN: i64 = 1_485_907_200;
+
+pub(crate) fn at(n: u64) -> Instant {
+    Instant::EPOCH.plus_seconds(BEGIN.saturating_add_unsigned(n))
+}
+
+/// Ten bytes that differ from entry to entry and are the same in every run.
+pub(crate) fn bytes(n: u64) -> [u8; 10] {
+    let mut bytes = [0; 10];
+    fastrand::Rng::with_seed(n).fill(&mut bytes);
+    bytes
+}
+
+pub(crate) fn stored<T: Entity>(data: T, n: u64) -> Stored<T> {
+    Stored::new(data, Born::generate(at(n), bytes(n)), at(n))
+}
+
+/// The item of an entity, made at the n-th instant.
+pub(crate) fn item<T: Entity>(data: T, n: u64) -> Result<Item, BenchError> {
+    stored(data, n).to_item().map_err(BenchError::wrong)
+}
+
+pub(crate) fn usd(amount: i64) -> Money {
+    Money::new(amount, Currency::USD)
+}
+
+/// The id that every list is sorted by is as long for the first entry as for the last.
+pub(crate) fn numbered(kind: &str, n: u64) -> String {
+    format!("{kind} {n:07}")
+}
+
+pub(crate) fn customer_id(n: u64) -> Result<CustomerId, BenchError> {
+    CustomerId::new(numbered("customer", n)).map_err(BenchError::wrong)
+}
+
+pub(crate) fn product_id(n: u64) -> Result<ProductId, BenchError> {
+    ProductId::new(numbered("product", n)).map_err(BenchError::wrong)
+}
+
+pub(crate) fn order_id(n: u64) -> OrderId {
+    OrderId::generate(at(n), bytes(n))
+}
+
+pub(crate) fn owner() -> Result<CustomerId, BenchError> {
+    CustomerId::new(OWNER).map_err(BenchError::wrong)
+}
+
+pub(crate) fn owned_product() -> Result<ProductId, BenchError> {
+    ProductId::new(OWNER).map_err(BenchError::wrong)
+}
+
+pub(crate) fn category(names: &[&str]) -> Result<CategoryPath, BenchError> {
+    CategoryPath::new(names.iter().map(|name| (*name).to_owned()).collect()).map_err(BenchError::wrong)
+}
+
+pub(crate) fn customer(id: CustomerId, n: u64) -> Result<Customer, BenchError> {
+    let email = format!("customer-{n:07}@example.com").parse().map_err(BenchError::wrong)?;
+    let username = numbered("user", n).parse().map_err(BenchError::wrong)?;
+    let place = Some(Place { country: "DE".to_owned(), city: format!("City {:02}", n % 50) });
+    let (tier, name) = (Tier::Silver, "Somebody".to_owned());
+    Ok(Customer { id, email, username, tier, place, name, addresses: BTreeMap::new() })
+}
+
+pub(crate) fn product(id: ProductId) -> Result<Product, BenchError> {
+    Ok(Product {
+        id,
+        category_path: category(&["GROCERY", "ICE"])?,
+        retired: false,
+        copied: Copied::of_new(5),
+        name: "Ice, crushed".to_owned(),
+        brand: "Private".to_owned(),
+        package_size: Some("22 LB".to_owned()),
+        price: usd(129),
+        summary: None,
+    })
+}
+
+pub(crate) fn order(n: u64) -> Result<Order, BenchError> {
+    Ok(Order {
+        id: order_id(n),
+        customer_id: owner()?,
+        status: OrderStatus::Pending,
+        placed_at: at(n),
+        reference: Some(reference(n)?),
+        store_id: None,
+        total: usd(774),
+        line_count: 1,
+        expires_at: None,
+        unfinished: None,
+        invoice_number: None,
+        paid_from_wallet: false,
+        refunded: 0,
+    })
+}
+
+/// The only line of an order.
+pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
+    Ok(OrderLine {
+        order_id: order.clone(),
+        line: 1,
+        product_id: owned_product()?,
+        name: "Ice, crushed".to_owned(),
+        quantity: 6,
+        unit_price: usd(129),
+        total: usd(774),
+        expires_at: None,
+    })
+}
+
+pub(crate) fn reference(n: u64) -> Result<OrderReference, BenchError> {
+    OrderReference::new(numbered("basket", n)).map_err(BenchError::wrong)
+}
+
+pub(crate) fn question(n: u64) -> Result<Question, BenchError> {
+    Ok(Question {
+        id: QuestionId::generate(at(n), bytes(n)),
+        customer_id: owner()?,
+        status: QuestionStatus::Open,
+        answer_count: 0,
+        title: "Ice".to_owned(),
+        text: "Does it melt?".to_owned(),
+    })
+}
+
+/// One of nobody else's, and empty.
+pub(crate) fn document(id: DocumentId) -> Result<Document, BenchError> {
+    Ok(Document {
+        id,
+        owner_id: owner()?,
+        organization_id: None,
+        editors: BTreeSet::new(),
+        deleting: false,
+        title: "Statutes".to_owned(),
+        current: 1,
+        sections: Manifest::new(),
+        draft: None,
+    })
+}
