@@ -1,4 +1,5 @@
-//! What the functions talk to: the table, the search engine, the bus, the buckets and the mail service.
+//! What the functions talk to: the table, the search engine, the bus, the buckets, the mail service and CloudWatch's
+//! count of throttled keys.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use emulators::access::Access;
+use emulators::contributors::InsightServer;
 use emulators::events::{EventBusServer, Published};
 use emulators::mail::MailServer;
 use emulators::objects::ObjectServer;
@@ -47,6 +49,7 @@ pub(crate) struct Backends {
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) objects: ObjectServer,
     pub(crate) mail: MailServer,
+    pub(crate) insights: InsightServer,
     /// What buses, buckets and queues are called, by logical id.
     names: BTreeMap<String, String>,
 }
@@ -64,8 +67,10 @@ impl Backends {
             (None, endpoint) => endpoint.clone().unwrap_or_default(),
         };
         let proxy = FaultProxy::start(&upstream).await?;
+        let key = &template.table.key;
+        let insights =
+            InsightServer::start(proxy.count_throttles(&key.partition)).await.map_err(StartError::Endpoint)?;
         if let Some(time) = options.transaction_time {
-            let key = &template.table.key;
             proxy.let_transactions_take(TransactionTime { key: vec![key.partition.clone(), key.sort.clone()], time });
         }
         let streams_url = match (&options.streams_endpoint, &options.table_endpoint) {
@@ -119,6 +124,7 @@ impl Backends {
             journal,
             objects,
             mail,
+            insights,
             names,
         })
     }
@@ -157,6 +163,7 @@ impl Backends {
         self.events.enforce(Arc::clone(access));
         self.objects.enforce(Arc::clone(access));
         self.mail.enforce(Arc::clone(access));
+        self.insights.enforce(Arc::clone(access));
     }
 
     /// The variables by which an AWS SDK reaches these backends.
@@ -166,6 +173,7 @@ impl Backends {
             ("AWS_ENDPOINT_URL_S3", self.objects.url()),
             ("AWS_ENDPOINT_URL_EVENTBRIDGE", self.events.url()),
             ("AWS_ENDPOINT_URL_SESV2", self.mail.url()),
+            ("AWS_ENDPOINT_URL_CLOUDWATCH", self.insights.url()),
             ("AWS_ACCESS_KEY_ID", &self.access_key),
             ("AWS_SECRET_ACCESS_KEY", &self.access_key),
             ("AWS_REGION", REGION),

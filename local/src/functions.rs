@@ -22,6 +22,7 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
         "Notifier" => notifier::run().await,
         "Fulfilment" => fulfilment::run().await,
         "Janitor" => janitor::run().await,
+        "Splitter" => splitter::run().await,
         "StreamSearch" | "StreamEvents" => stream::run().await,
         _ => return Err(FunctionExit::Unknown(logical_id.to_owned())),
     };

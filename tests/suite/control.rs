@@ -57,7 +57,7 @@ fn the_environment_says_how_another_program_reaches_the_system() {
         assert_eq!(environment["TABLE_NAME"], system.table());
         assert_eq!(environment["AWS_ENDPOINT_URL_DYNAMODB"], system.table_url());
         assert_eq!(environment["SEARCH_ENDPOINT"], system.search_url());
-        for name in ["DYNAMODB", "S3", "EVENTBRIDGE", "SESV2"] {
+        for name in ["DYNAMODB", "S3", "EVENTBRIDGE", "SESV2", "CLOUDWATCH"] {
             let url = environment[format!("AWS_ENDPOINT_URL_{name}")].as_str().unwrap();
             assert!(http().get(url).send().await.is_ok(), "nothing listens at {url}");
         }

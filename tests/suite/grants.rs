@@ -10,9 +10,9 @@ use key_schema::instant::Instant;
 use local::System;
 use serde_json::{Value as Json, json};
 
-use crate::events;
 use crate::support::client::{Call, http};
 use crate::support::{drain, put_item, read_json, root, shop, template_path, with_own_system, with_template};
+use crate::{events, hot_keys};
 
 /// What is granted for a collection, where the local system has a domain.
 const OF_COLLECTIONS: &str = "aoss:";
@@ -113,6 +113,9 @@ pub async fn what_no_sample_does(system: &System) {
     let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
     let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;
     assert_eq!(stored.expect(200).body["results"][0]["status"], "stored");
+    // No sample is throttled.
+    hot_keys::heat(system, "grants").await;
+    hot_keys::round(system).await;
     // An alias that was lost is put back with the next change.
     drain(system).await;
     let (index, alias) = (format!("{}-products-v1", system.table()), format!("{}-products-write-v1", system.table()));
@@ -142,6 +145,7 @@ fn a_denied_call_is_answered_in_the_words_of_its_service() {
         let scan = json!({ "TableName": system.table() });
         let event = json!({"Entries": [{"EventBusName": environment["BUS_NAME"], "Source": "bodega", "DetailType": "X", "Detail": "{}"}]});
         let mail = json!({"FromEmailAddress": "Shop <shop@example.com>"});
+        let report = json!({"RuleName": "x", "StartTime": 0, "EndTime": 60, "Period": 60});
         let object = format!("{}/{}/expired/x.json", url("S3"), environment["ARCHIVE_BUCKET"].as_str().unwrap());
         let mails = format!("{}/v2/email/outbound-emails", url("SESV2"));
         for (method, url, target, body, status, says) in [
@@ -158,6 +162,14 @@ fn a_denied_call_is_answered_in_the_words_of_its_service() {
             ("POST", &url("EVENTBRIDGE"), "AWSEvents.PutEvents", &event, 400, r#""AccessDeniedException""#),
             ("PUT", &object, "", &json!({}), 403, "<Code>AccessDenied</Code>"),
             ("POST", &mails, "", &mail, 403, "AccessDeniedException {"),
+            (
+                "POST",
+                &url("CLOUDWATCH"),
+                "GraniteServiceVersion20100801.GetInsightRuleReport",
+                &report,
+                403,
+                "#AccessDeniedException",
+            ),
         ] {
             let (answered, said) = as_function("Customers", method, url, target, body).await;
             assert!(answered == status && said.contains(says), "{url}: {answered} {said}");
@@ -169,6 +181,8 @@ fn a_denied_call_is_answered_in_the_words_of_its_service() {
             "Customers: events:PutEvents on arn:aws:events:us-east-1:000000000000:event-bus/bodega-bus".to_owned(),
             "Customers: s3:PutObject on arn:aws:s3:::bodega-archive/expired/x.json".to_owned(),
             "Customers: ses:SendEmail on arn:aws:ses:us-east-1:000000000000:identity/example.com".to_owned(),
+            "Customers: cloudwatch:GetInsightRuleReport on arn:aws:cloudwatch:us-east-1:000000000000:insight-rule/x"
+                .to_owned(),
         ];
         assert_eq!(denied(system).await, expected.into());
         // Whoever is no function of the template is not asked.

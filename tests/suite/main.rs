@@ -20,6 +20,7 @@ mod events;
 mod folded;
 mod fulfilment;
 mod grants;
+mod hot_keys;
 mod import;
 mod large_orders;
 mod manifests;

@@ -49,6 +49,9 @@ pub struct Fault {
 pub struct FaultCount {
     /// The rule.
     pub fault: Fault,
+    /// Where the partition keys begin that it can happen to; without it, to every request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// How many requests it has hit.
     pub fired: u64,
 }
@@ -60,15 +63,17 @@ pub struct Faults(Arc<Mutex<Vec<Rule>>>);
 #[derive(Debug)]
 struct Rule {
     fault: Fault,
+    key: Option<String>,
     fired: u64,
     random: fastrand::Rng,
 }
 
-/// What strikes one request: the kind, and a number for what the kind leaves to chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What strikes one request: the kind, a number for what the kind leaves to chance, and where the keys begin that it is aimed at.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strike {
     pub(crate) kind: FaultKind,
     pub(crate) chance: u64,
+    pub(crate) key: Option<String>,
 }
 
 impl Faults {
@@ -78,11 +83,23 @@ impl Faults {
     /// # Errors
     /// [`RateError`] when the rate is not between 0 and 1.
     pub fn add(&self, fault: Fault) -> Result<(), RateError> {
+        self.put(fault, None)
+    }
+
+    /// The same for requests alone that name an item whose partition key begins so. Only a table knows of such.
+    ///
+    /// # Errors
+    /// [`RateError`] when the rate is not between 0 and 1.
+    pub fn add_to_keys(&self, fault: Fault, beginning: &str) -> Result<(), RateError> {
+        self.put(fault, Some(beginning.to_owned()))
+    }
+
+    fn put(&self, fault: Fault, key: Option<String>) -> Result<(), RateError> {
         if !(0.0..=1.0).contains(&fault.rate) {
             return Err(RateError);
         }
         let random = fastrand::Rng::with_seed(fault.seed);
-        self.rules().push(Rule { fault, fired: 0, random });
+        self.rules().push(Rule { fault, key, fired: 0, random });
         Ok(())
     }
 
@@ -94,7 +111,8 @@ impl Faults {
     /// The rules in force, with their counts.
     #[must_use]
     pub fn counts(&self) -> Vec<FaultCount> {
-        self.rules().iter().map(|rule| FaultCount { fault: rule.fault.clone(), fired: rule.fired }).collect()
+        let count = |rule: &Rule| FaultCount { fault: rule.fault.clone(), key: rule.key.clone(), fired: rule.fired };
+        self.rules().iter().map(count).collect()
     }
 
     /// Whether a rule of this kind may still strike.
@@ -102,19 +120,29 @@ impl Faults {
         self.rules().iter().any(|rule| rule.fault.kind == kind && !rule.is_spent())
     }
 
-    /// Draws for one request, which the kinds in `possible` can happen to. Each rule draws from its
-    /// own sequence, whatever the others do, so that adding a rule does not move another's hits.
+    /// Whether a rule is aimed at keys.
+    pub(crate) fn are_aimed(&self) -> bool {
+        self.rules().iter().any(|rule| rule.key.is_some() && !rule.is_spent())
+    }
+
+    /// Draws for one request, which the kinds in `possible` can happen to and which names no keys.
     pub(crate) fn draw(&self, possible: impl Fn(FaultKind) -> bool) -> Option<Strike> {
+        self.draw_at(&[], possible)
+    }
+
+    /// Draws for one request, which the kinds in `possible` can happen to, on items of these partitions. Each rule draws from its
+    /// own sequence, whatever the others do, so that adding a rule does not move another's hits.
+    pub(crate) fn draw_at(&self, keys: &[String], possible: impl Fn(FaultKind) -> bool) -> Option<Strike> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {
-            if !possible(rule.fault.kind) || rule.is_spent() {
+            if !possible(rule.fault.kind) || rule.is_spent() || !rule.is_aimed_at(keys) {
                 continue;
             }
             let hit = rule.random.f64() < rule.fault.rate;
             let chance = rule.random.u64(..);
             if hit && strike.is_none() {
                 rule.fired += 1;
-                strike = Some(Strike { kind: rule.fault.kind, chance });
+                strike = Some(Strike { kind: rule.fault.kind, chance, key: rule.key.clone() });
             }
         }
         strike
@@ -126,6 +154,10 @@ impl Faults {
 }
 
 impl Rule {
+    fn is_aimed_at(&self, keys: &[String]) -> bool {
+        self.key.as_ref().is_none_or(|beginning| keys.iter().any(|key| key.starts_with(beginning)))
+    }
+
     fn is_spent(&self) -> bool {
         self.fault.count.is_some_and(|count| self.fired >= u64::from(count))
     }
@@ -177,6 +209,26 @@ mod tests {
         assert_eq!(kind(|_| true), Some(FaultKind::Partial));
         assert_eq!(kind(|kind| kind != FaultKind::Partial), Some(FaultKind::Slow));
         assert_eq!(kind(|_| false), None);
+    }
+
+    #[test]
+    fn a_rule_that_is_aimed_at_keys_passes_all_others_over_and_draws_for_its_own() {
+        let run = |others: bool| {
+            let faults = Faults::default();
+            faults.add_to_keys(fault(FaultKind::Throttle, 0.5, None, 7), "A#").unwrap();
+            assert!(faults.are_aimed());
+            let own = |_| {
+                if others {
+                    assert_eq!(faults.draw_at(&["B#1".to_owned(), "AA#".to_owned()], |_| true), None);
+                    assert_eq!(faults.draw(|_| true), None);
+                }
+                faults.draw_at(&["B#1".to_owned(), "A#1".to_owned()], |_| true).map(|strike| strike.key)
+            };
+            (0..50).map(own).collect::<Vec<_>>()
+        };
+        assert_eq!(run(false), run(true));
+        assert!(run(true).contains(&Some(Some("A#".to_owned()))));
+        assert!(run(true).contains(&None));
     }
 
     #[test]

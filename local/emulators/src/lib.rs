@@ -1,6 +1,8 @@
-//! What stands in for AWS on one machine: the table, the search engine, the event bus, the object store, mail.
+//! What stands in for AWS on one machine: the table, the search engine, the event bus, the object store, mail, and what
+//! CloudWatch counts of throttled keys.
 
 pub mod access;
+pub mod contributors;
 pub mod events;
 pub mod faults;
 pub mod mail;

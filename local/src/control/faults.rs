@@ -19,7 +19,7 @@ const FUNCTION: &str = "function:";
 /// `{"target":"table","kind":"throttle","rate":0.3,"count":10,"seed":1}`.
 ///
 /// `rate` is the share of the requests, invocations or passes of a crash point that are hit, `count` how many at
-/// most, and the same `seed` picks the same ones of a sequence.
+/// most, and the same `seed` picks the same ones of a sequence. `key` aims a fault of the table: `COUNTER#product:1#`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -30,6 +30,8 @@ pub(super) struct Request {
     count: Option<u32>,
     #[serde(default)]
     seed: u64,
+    /// Where the partition keys begin of the items of the table that it is about; without it, every request can be hit.
+    key: Option<String>,
     /// Where a function crashes; without it as soon as it has its event.
     point: Option<String>,
 }
@@ -93,7 +95,7 @@ pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusC
 }
 
 /// What can fail besides functions; the search engine is none when it is another one.
-fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 5] {
+fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 6] {
     let backends = &control.backends;
     [
         ("table", Some(backends.proxy.faults())),
@@ -101,6 +103,7 @@ fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 5] {
         ("bus", Some(backends.events.faults())),
         ("store", Some(backends.objects.faults())),
         ("mail", Some(backends.mail.faults())),
+        ("cloudwatch", Some(backends.insights.faults())),
     ]
 }
 
@@ -114,12 +117,19 @@ fn add_to_backend(control: &Control, request: &Request) -> Result<(), Problem> {
     if request.point.is_some() {
         return Err(Problem::bad_request("only a function has crash points"));
     }
+    if request.key.is_some() && request.target != "table" {
+        return Err(Problem::bad_request("only the table has keys"));
+    }
     let kind = serde_json::from_value(request.kind.as_str().into())
         .map_err(|error| Problem::bad_request(format!("kind: {error}")))?;
     let Some(faults) = faults else {
         return Err(Problem::not_here("another search engine has its own faults"));
     };
-    let added = faults.add(Fault { kind, rate: request.rate, count: request.count, seed: request.seed });
+    let fault = Fault { kind, rate: request.rate, count: request.count, seed: request.seed };
+    let added = match &request.key {
+        Some(beginning) => faults.add_to_keys(fault, beginning),
+        None => faults.add(fault),
+    };
     added.map_err(|error| Problem::bad_request(error.to_string()))
 }
 
@@ -128,6 +138,9 @@ fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(
         let names = control.functions.names().join(", ");
         return Err(Problem::bad_request(format!("{name} is no function: {names} are")));
     };
+    if request.key.is_some() {
+        return Err(Problem::bad_request("only the table has keys"));
+    }
     let (rate, count, seed) = (request.rate, request.count, request.seed);
     if let Some(point) = &request.point {
         if request.kind != "crash" {

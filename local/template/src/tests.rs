@@ -127,7 +127,7 @@ fn the_real_table_can_be_created_elsewhere() {
 fn the_real_template_has_its_functions_with_resolved_settings() {
     let template = Template::read_for(&real_path(), &local()).unwrap();
     let ids: Vec<&str> = template.functions.iter().map(|function| function.logical_id.as_str()).collect();
-    let streams = ["StreamSearch", "StreamEvents", "Notifier", "Fulfilment", "Janitor"];
+    let streams = ["StreamSearch", "StreamEvents", "Notifier", "Fulfilment", "Janitor", "Splitter"];
     let http = [
         "Customers",
         "Catalog",

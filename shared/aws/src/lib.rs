@@ -17,7 +17,7 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
-use aws_smithy_http_client::{Builder, HttpClientError};
+use aws_smithy_http_client::{Builder, Connector, HttpClientError};
 use aws_types::sdk_config::SharedCredentialsProvider;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
@@ -57,12 +57,7 @@ pub enum SetupError {
 /// # Errors
 /// [`SetupError::Tls`] and [`SetupError::CaBundle`].
 pub async fn config() -> Result<SdkConfig, SetupError> {
-    let roots = match std::env::var_os("AWS_CA_BUNDLE") {
-        Some(path) => std::fs::read(path)?,
-        None => AMAZON_ROOTS.to_vec(),
-    };
-    let trust = TrustStore::empty().with_pem_certificate(roots);
-    let tls = TlsContext::builder().with_trust_store(trust).build()?;
+    let tls = tls()?;
     // A connection that slept longer, as in a frozen environment, may be gone without our knowing.
     let http = Builder::new()
         .pool_idle_timeout(POOL_IDLE_TIMEOUT)
@@ -102,6 +97,25 @@ impl LoadServiceConfig for Environment {
 /// None when it is not set, or says neither.
 fn switch(name: &'static str) -> Option<bool> {
     variable(name).ok()?.to_ascii_lowercase().parse().ok()
+}
+
+/// The same TLS stack and roots without an SDK around it, for a service of which one call is made: its own crate would weigh more than the rest of
+/// the function. Whoever calls signs, bounds and retries.
+///
+/// # Errors
+/// [`SetupError::Tls`] and [`SetupError::CaBundle`].
+pub fn connector() -> Result<Connector, SetupError> {
+    let builder = Connector::builder().pool_idle_timeout(POOL_IDLE_TIMEOUT);
+    Ok(builder.tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls()?).build())
+}
+
+fn tls() -> Result<TlsContext, SetupError> {
+    let roots = match std::env::var_os("AWS_CA_BUNDLE") {
+        Some(path) => std::fs::read(path)?,
+        None => AMAZON_ROOTS.to_vec(),
+    };
+    let trust = TrustStore::empty().with_pem_certificate(roots);
+    Ok(TlsContext::builder().with_trust_store(trust).build()?)
 }
 
 /// What a variable of the environment says: the name of a table, a bucket, a bus.

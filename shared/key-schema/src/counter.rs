@@ -17,6 +17,7 @@
 //! cancelled is tried on another shard. Where the client has given an Idempotency-Key, the record of the key is written in the same transaction.
 
 use crate::change::{Change, entity};
+use crate::encoding;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, number};
 use crate::id::{Born, CounterName};
@@ -33,6 +34,8 @@ pub const MAX_ADD: u32 = 1000;
 /// How long a counter that was split because it was hot is left alone: the next addition that is in the way of others then sees what the split was
 /// good for. From one shard to all of them it is a minute.
 pub const PAUSE_SECONDS: i64 = 10;
+/// So many refused requests of a counter in a minute are heat; fewer are absorbed by the retries of those who were refused.
+pub const THROTTLED_A_MINUTE: f64 = 10.0;
 
 entity! {
     /// A counter's head.
@@ -86,6 +89,18 @@ fn shard_key(name: &CounterName, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("COUNTER", &[name, &shard])?, sk: SortKey::new("SHARD")? })
 }
 
+/// Of which counter a partition is a shard, by its key; `None` for a partition of anything else. A counter's head is none: a split does not make it
+/// any cooler.
+#[must_use]
+pub fn counter_of(partition: &str) -> Option<CounterName> {
+    let parts = encoding::split(partition)?;
+    let [_, name, shard] = parts.as_slice() else { return None };
+    let (name, shard) = (CounterName::new(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
+    // The same key again, so that no other entity's and no other spelling passes.
+    let key = shard_key(&name, shard).ok()?;
+    (shard < MAX_SHARDS && key.pk.as_str() == partition).then_some(name)
+}
+
 /// How many shards a counter with this head has; a counter without one has one.
 #[must_use]
 pub fn shards(head: Option<&Counter>) -> u32 {
@@ -93,9 +108,9 @@ pub fn shards(head: Option<&Counter>) -> u32 {
 }
 
 patterns! {
-    HEAD = "counters.head": GetItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards; one that is out of date is as good", Consistency::Eventual, "any", "Read how many shards a counter has, to add to one of them or to split it", ["POST /v1/counters/{name}", "POST /v1/counters/{name}/split"];
+    HEAD = "counters.head": GetItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards; one that is out of date is as good", Consistency::Eventual, "any", "Read how many shards a counter has, to add to one of them or to split it", ["POST /v1/counters/{name}", "POST /v1/counters/{name}/split", "splitter"];
     ADD = "counters.add": TransactWriteItems, "PK = COUNTER#<name>#<shard>, SK = SHARD; PK = IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY where there is a key" => "ADD to one of the shards at random, once for the token; the key is free", Consistency::Write, "any", "Add to a counter", ["POST /v1/counters/{name}"];
-    SPLIT = "counters.split": UpdateItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards is as it was read; a hot counter was not split just now", Consistency::Write, "any", "Double the number of a counter's shards", ["POST /v1/counters/{name}/split", "POST /v1/counters/{name}"];
+    SPLIT = "counters.split": UpdateItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards is as it was read; a hot counter was not split just now, a throttled one not since", Consistency::Write, "any", "Double the number of a counter's shards", ["POST /v1/counters/{name}/split", "POST /v1/counters/{name}", "splitter"];
     READ = "counters.read": BatchGetItem, "PK = COUNTER#<name>, SK = COUNTER; PK = COUNTER#<name>#<shard>, SK = SHARD for the first shard, then for the others" => "head and shards", Consistency::Strong("every addition that was answered before is in the sum"), "staff", "Read a counter", ["GET /v1/counters/{name}"];
 }
 
@@ -140,10 +155,13 @@ pub fn add(
 /// Why a counter is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Staff, or a detector, wants it.
+    /// Staff wants it.
     Asked,
     /// Additions were in each other's way. Many see that at the same time, so it counts once in [`PAUSE_SECONDS`].
     Hot,
+    /// The table has throttled the counter in the minute that begins here. A split is good for what comes after it: a minute that began before the
+    /// last one says nothing of the shards that there are now, and so each minute splits once at the most, however often it is reported.
+    Throttled(Instant),
 }
 
 /// Doubles the number of shards, as long as it is what the caller has seen; gives the head back. `None` when there are as many as there can be.
@@ -169,6 +187,7 @@ pub fn split(
         (Reason::Hot, Some(_)) => {
             unchanged.and(Condition::Below("updated_at", first_alive(at.plus_seconds(-PAUSE_SECONDS))))
         }
+        (Reason::Throttled(minute), Some(_)) => unchanged.and(Condition::Below("updated_at", first_alive(minute))),
         _ => unchanged,
     };
     let change = Change::<Counter>::visible(at)

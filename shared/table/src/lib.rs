@@ -21,6 +21,10 @@ pub use read::Page;
 pub use retry::Backoff;
 pub use write::Attempt;
 
+/// How the name begins of the rule that DynamoDB makes for a table's most throttled partition keys (Developer Guide, "CloudWatch contributor insights
+/// for DynamoDB: How it works"). What follows are the table's name and when the rule was made.
+const THROTTLES_RULE: &str = "DynamoDBContributorInsights-PKT-";
+
 /// The table, with the client that reaches it and the meter of what that costs.
 #[derive(Debug)]
 pub struct Table {
@@ -63,6 +67,17 @@ impl Table {
         let table = described.map_err(|error| error::classify(&error))?.table;
         let stream = table.and_then(|table| table.stream_specification).filter(|stream| stream.stream_enabled);
         Ok(stream.and_then(|stream| stream.stream_view_type).map(|view| view.as_str().to_owned()))
+    }
+
+    /// The rule of CloudWatch that counts which partition keys of the table are throttled most; `None` where Contributor Insights is not enabled, or not
+    /// yet.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub async fn throttles_rule(&self) -> Result<Option<String>, TableError> {
+        let described = self.client.describe_contributor_insights().table_name(&self.name).send().await;
+        let rules = described.map_err(|error| error::classify(&error))?.contributor_insights_rule_list;
+        Ok(rules.unwrap_or_default().into_iter().find(|rule| rule.starts_with(THROTTLES_RULE)))
     }
 
     /// What the requests since the last look have consumed.

@@ -48,12 +48,15 @@ fn what_eventbridge_would_refuse_or_this_system_would_skip_is_refused_with_its_p
 }
 
 #[test]
-fn the_real_janitor_comes_by_every_minute_and_is_done_before_the_next() {
+fn the_real_janitor_and_splitter_come_by_every_minute_and_are_done_before_the_next() {
     let template = real();
-    let [schedule] = &template.schedules[..] else { panic!("{:?}", template.schedules) };
-    assert_eq!((schedule.function.as_str(), schedule.rule().as_str()), ("Janitor", "JanitorMinute"));
-    assert!(schedule.enabled && schedule.input.is_none());
-    let janitor = template.function("Janitor").unwrap();
-    assert!(janitor.timeout < schedule.every);
-    assert_eq!(janitor.asynchronous.maximum_retries, 0, "it comes by again");
+    let scheduled: Vec<&str> = template.schedules.iter().map(|schedule| schedule.function.as_str()).collect();
+    assert_eq!(scheduled, ["Janitor", "Splitter"]);
+    for schedule in &template.schedules {
+        assert_eq!(schedule.rule(), format!("{}Minute", schedule.function));
+        assert!(schedule.enabled && schedule.input.is_none());
+        let function = template.function(&schedule.function).unwrap();
+        assert!(function.timeout < schedule.every);
+        assert_eq!(function.asynchronous.maximum_retries, 0, "it comes by again");
+    }
 }

@@ -415,6 +415,7 @@ fn counters(world: &World) -> Vec<Shown> {
         split(None, Reason::Hot),
         split(Some(&head), Reason::Asked),
         split(Some(&head), Reason::Hot),
+        split(Some(&head), Reason::Throttled(now)),
         counter::read(name).unwrap().show("counter::read"),
         counter::rest(&head).unwrap().unwrap().show("counter::rest"),
     ]

@@ -39,7 +39,9 @@ fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
         for route in pattern.routes {
             let routed = matches!(route.split_once(' '), Some(("GET" | "POST" | "PUT" | "PATCH" | "DELETE", path)) if path.starts_with("/v1/"));
             assert!(
-                routed || ["stream", "notifier", "fulfilment", "janitor", "ops", "local system"].contains(route),
+                routed
+                    || ["stream", "notifier", "fulfilment", "janitor", "splitter", "ops", "local system"]
+                        .contains(route),
                 "{}: {route}",
                 pattern.id
             );

@@ -81,7 +81,7 @@ fn a_counter_doubles_its_shards_from_one_to_the_most_there_can_be() {
     assert!(counter::split(name, None, Reason::Hot, now).unwrap().is_some());
     let mut head = world.counter_head();
     head.data.shards = MAX_SHARDS;
-    for reason in [Reason::Hot, Reason::Asked] {
+    for reason in [Reason::Hot, Reason::Asked, Reason::Throttled(now)] {
         assert!(counter::split(name, Some(&head), reason, now).unwrap().is_none());
     }
     // All that a reader asks for, with the first.

@@ -29,10 +29,6 @@ const CHAPTERS: [(&str, &str, u32, &[Technique]); 5] = [
 /// What is still to come, with what it is.
 const OPEN: &[(&str, &str)] = &[
     ("F7", "Small items: content over a size in a bucket, by presigned URL"),
-    (
-        "T4",
-        "A hot key that is split: counters split when writes meet, or by hand; not yet by CloudWatch's most throttled keys",
-    ),
     ("T5", "Capacity mode by use"),
     ("T6", "What a month costs"),
     ("T9", "A table for each period"),

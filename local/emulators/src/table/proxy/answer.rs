@@ -6,6 +6,7 @@ use hyper::{Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::access::Denied;
+use crate::contributors::Throttles;
 
 const ERROR_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
 /// What DynamoDB sends instead of `application/json`.
@@ -17,6 +18,23 @@ pub(super) fn throttled() -> Response<Full<Bytes>> {
         "ProvisionedThroughputExceededException",
         "The level of configured provisioned throughput for the table was exceeded. Consider \
          increasing your provisioning level with the UpdateTable API.",
+    )
+}
+
+/// The answer to `DescribeContributorInsights` of a table whose throttled keys alone are counted.
+pub(super) fn insights(body: &[u8], throttles: &Throttles) -> Response<Full<Bytes>> {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let Some(table) = request.get("TableName").and_then(Value::as_str) else {
+        return error(StatusCode::BAD_REQUEST, "ValidationException", "TableName is missing");
+    };
+    json_answer(
+        StatusCode::OK,
+        &json!({
+            "TableName": table,
+            "ContributorInsightsRuleList": [throttles.rule(table)],
+            "ContributorInsightsStatus": "ENABLED",
+            "ContributorInsightsMode": "THROTTLED_KEYS",
+        }),
     )
 }
 

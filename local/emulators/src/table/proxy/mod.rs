@@ -2,6 +2,7 @@
 
 mod answer;
 mod body;
+mod keys;
 mod needs;
 mod operation;
 mod pages;
@@ -10,7 +11,7 @@ mod tests;
 mod underway;
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,6 +27,7 @@ use tokio::task::JoinSet;
 
 use super::Error;
 use crate::access::{self, Access, Guard};
+use crate::contributors::Throttles;
 use crate::faults::{FaultKind, Faults, Strike};
 use body::Halves;
 use operation::Operation;
@@ -59,6 +61,7 @@ pub struct FaultProxy {
     url: String,
     faults: Faults,
     underway: Arc<Underway>,
+    counting: Arc<OnceLock<Counting>>,
     guard: Guard,
     // Holds the task that accepts, which holds those of the connections: dropping ends them all.
     _tasks: JoinSet<()>,
@@ -78,6 +81,7 @@ impl FaultProxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = loopback_url(listener.local_addr()?.port());
         let (faults, underway, guard) = (Faults::default(), Arc::<Underway>::default(), Guard::default());
+        let counting = Arc::<OnceLock<Counting>>::default();
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let gate = Arc::new(Gate {
@@ -88,13 +92,14 @@ impl FaultProxy {
             authority,
             faults: faults.clone(),
             underway: Arc::clone(&underway),
+            counting: Arc::clone(&counting),
             guard: guard.clone(),
             delays,
             pages: Pages::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, gate));
-        Ok(Self { url, faults, underway, guard, _tasks: tasks })
+        Ok(Self { url, faults, underway, counting, guard, _tasks: tasks })
     }
 
     /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
@@ -113,6 +118,15 @@ impl FaultProxy {
     /// refused as a conflict. The items of a `BatchWriteItem` are not looked at.
     pub fn let_transactions_take(&self, time: TransactionTime) {
         self.underway.set(time);
+    }
+
+    /// From now on requests that this proxy refuses as throttled are counted by partition key, which is the attribute of this name, and faults can be
+    /// aimed at keys. `DescribeContributorInsights`, which no emulator knows, is answered here. The first setting stays.
+    pub fn count_throttles(&self, partition: &str) -> Throttles {
+        self.counting
+            .get_or_init(|| Counting { partition: partition.to_owned(), throttles: Throttles::default() })
+            .throttles
+            .clone()
     }
 
     /// From now on functions are refused what they may not do.
@@ -172,11 +186,18 @@ async fn converse(stream: TcpStream, gate: Arc<Gate>) {
 #[error("hung up on purpose")]
 struct HangUp;
 
+/// What is counted, and by which attribute.
+struct Counting {
+    partition: String,
+    throttles: Throttles,
+}
+
 struct Gate {
     client: Client<HttpConnector, Full<Bytes>>,
     authority: Authority,
     faults: Faults,
     underway: Arc<Underway>,
+    counting: Arc<OnceLock<Counting>>,
     guard: Guard,
     delays: Delays,
     pages: Pages,
@@ -195,11 +216,15 @@ impl Gate {
             return Ok(own(answer::forbidden(&denied)));
         }
         let operation = Operation::of(&head.headers);
+        if let (Operation::DescribeInsights, Some(counting)) = (operation, self.counting.get()) {
+            return Ok(own(answer::insights(&body, &counting.throttles)));
+        }
+        let keys = if self.faults.are_aimed() { self.keys(operation, &body) } else { Vec::new() };
         let mut halves = None;
         if operation.unprocessed().is_some() && self.faults.has(FaultKind::Partial) {
             halves = Halves::of(operation, &body);
         }
-        let strike = self.faults.draw(|kind| operation.can_suffer(kind, halves.is_some()));
+        let strike = self.faults.draw_at(&keys, |kind| operation.can_suffer(kind, halves.is_some()));
         let Some(strike) = strike else {
             return Ok(match operation {
                 Operation::GetRecords => self.records(head, body).await,
@@ -207,9 +232,12 @@ impl Gate {
             });
         };
         match strike.kind {
-            FaultKind::Throttle => Ok(own(answer::throttled())),
+            FaultKind::Throttle => {
+                self.count(operation, &body, strike.key.as_deref().unwrap_or_default());
+                Ok(own(answer::throttled()))
+            }
             FaultKind::Error => Ok(own(answer::internal())),
-            FaultKind::Conflict => Ok(own(conflict(operation, &body, strike))),
+            FaultKind::Conflict => Ok(own(conflict(operation, &body, &strike))),
             FaultKind::Reset => Err(HangUp),
             FaultKind::Slow => {
                 let response = self.passed_on(head, body).await;
@@ -225,6 +253,19 @@ impl Gate {
                 Some(halves) => self.halved(head, operation, halves).await,
                 None => self.passed_on(head, body).await,
             }),
+        }
+    }
+
+    /// The partitions of the table that a request is about, as far as anybody asks.
+    fn keys(&self, operation: Operation, body: &[u8]) -> Vec<String> {
+        self.counting.get().map(|counting| keys::partitions(operation, body, &counting.partition)).unwrap_or_default()
+    }
+
+    /// Counts a throttled request for each of its partitions that the fault is aimed at.
+    fn count(&self, operation: Operation, body: &[u8], beginning: &str) {
+        let Some(counting) = self.counting.get() else { return };
+        for key in self.keys(operation, body).iter().filter(|key| key.starts_with(beginning)) {
+            counting.throttles.record(key);
         }
     }
 
@@ -311,7 +352,7 @@ impl Gate {
     }
 }
 
-fn conflict(operation: Operation, body: &[u8], strike: Strike) -> Response<Full<Bytes>> {
+fn conflict(operation: Operation, body: &[u8], strike: &Strike) -> Response<Full<Bytes>> {
     let Operation::Transact { actions } = operation else {
         return answer::conflict();
     };

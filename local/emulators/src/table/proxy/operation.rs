@@ -17,6 +17,8 @@ pub(super) enum Operation {
     },
     /// Reads records of the stream.
     GetRecords,
+    /// Asks which keys are counted by which rules.
+    DescribeInsights,
     /// Tables, streams, tags: never fails.
     Other,
 }
@@ -35,6 +37,7 @@ impl Operation {
                 "BatchGetItem" => Self::BatchGet,
                 "BatchWriteItem" => Self::BatchWrite,
                 "TransactGetItems" | "TransactWriteItems" => Self::Transact { actions: "TransactItems" },
+                "DescribeContributorInsights" => Self::DescribeInsights,
                 _ => Self::Other,
             },
             Some(("DynamoDBStreams_20120810", "GetRecords")) => Self::GetRecords,
@@ -48,7 +51,7 @@ impl Operation {
             FaultKind::Partial => divisible,
             FaultKind::Conflict => matches!(self, Self::Write | Self::Transact { .. }),
             FaultKind::Throttle | FaultKind::Error | FaultKind::Timeout | FaultKind::Slow | FaultKind::Reset => {
-                !matches!(self, Self::GetRecords | Self::Other)
+                !matches!(self, Self::GetRecords | Self::DescribeInsights | Self::Other)
             }
         }
     }

@@ -34,6 +34,18 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
     },
     Technique {
+        id: "T4",
+        what: "A hot key is split, by who is in others' way and by CloudWatch's most throttled keys; gathered when it is read",
+        entities: &["Counter", "CounterShard"],
+        patterns: &["counters.head", "counters.split", "counters.read"],
+        tests: &[
+            "a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause",
+            "each_minute_of_heat_splits_once_however_often_it_is_reported",
+            "the_counters_of_a_recorded_report_are_hot_in_the_last_minute_that_was",
+            "fifty_clients_add_while_a_counter_is_split_and_every_reader_sees_what_was_answered",
+        ],
+    },
+    Technique {
         id: "T7",
         what: "Archive before expiry, and back",
         entities: &["Order", "OrderLine"],

@@ -1,0 +1,6 @@
+//! The Lambda function. See the library.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    splitter::run().await
+}

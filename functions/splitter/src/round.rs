@@ -1,0 +1,140 @@
+//! One round: which counters are hot, and each of them split once.
+
+use futures::StreamExt as _;
+use key_schema::counter::{self, MAX_SHARDS, Reason};
+use key_schema::id::CounterName;
+use key_schema::instant::Instant;
+use key_schema::item::EncodeError;
+use serde::Serialize;
+use table::{Measured, Table, TableError, WriteError};
+use tokio::time::{self, timeout_at};
+
+use crate::cloudwatch::{CloudWatch, ReportError};
+use crate::report;
+
+/// Counters that are split at once. Few: the table is being throttled.
+const AT_ONCE: usize = 4;
+
+/// What was found and done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Round {
+    /// Partition keys that CloudWatch reports as throttled, whatever they belong to.
+    pub throttled: u32,
+    /// Counters among them that were throttled often enough within a minute.
+    pub hot: u32,
+    /// Counters that have twice as many shards now.
+    pub split: u32,
+    /// Counters that have as many shards as there can be, and are still throttled.
+    pub full: u32,
+    /// Counters that could not be split; each is logged, and seen again the next minute.
+    pub failed: u32,
+}
+
+/// Nothing could be found out.
+#[derive(Debug, thiserror::Error)]
+pub enum RoundError {
+    /// The table does not say which rule counts.
+    #[error("the rule of throttled keys cannot be looked up: {0}")]
+    Table(#[from] TableError),
+    /// There is none.
+    #[error("Contributor Insights is not enabled on the table")]
+    NoRule,
+    /// There is no report.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// Neither in time.
+    #[error("there is no report in time")]
+    Time,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SplitError {
+    #[error(transparent)]
+    Table(#[from] TableError),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error("no time is left")]
+    Time,
+}
+
+/// What became of one counter.
+enum Outcome {
+    Split,
+    /// It was split since, by this function or another.
+    Cooling,
+    Full,
+}
+
+/// Who splits counters that are throttled.
+#[derive(Debug)]
+pub struct Splitter {
+    table: Table,
+    cloudwatch: CloudWatch,
+}
+
+impl Splitter {
+    /// Of the counters in this table, which this CloudWatch watches.
+    #[must_use]
+    pub const fn new(table: Table, cloudwatch: CloudWatch) -> Self {
+        Self { table, cloudwatch }
+    }
+
+    /// What the access patterns have consumed since the last look.
+    #[must_use]
+    pub fn costs(&self) -> Vec<Measured> {
+        self.table.meter().take()
+    }
+
+    /// Splits every counter that was throttled since it was split last, once, until `stop`.
+    ///
+    /// # Errors
+    /// [`RoundError`] when it cannot be known which those are. A single counter that cannot be split is only counted.
+    pub async fn come_by(&self, now: Instant, stop: time::Instant) -> Result<Round, RoundError> {
+        let report = timeout_at(stop, self.report(now)).await.map_err(|_| RoundError::Time)??;
+        let hot = report.hot(now);
+        let count = u32::try_from(hot.len()).unwrap_or(u32::MAX);
+        let mut round = Round { throttled: report.keys(), hot: count, ..Round::default() };
+        let mut outcomes = futures::stream::iter(&hot)
+            .map(async |(name, minute)| {
+                let split = timeout_at(stop, self.split(name, *minute, now)).await;
+                split.unwrap_or(Err(SplitError::Time))
+            })
+            .buffer_unordered(AT_ONCE);
+        while let Some(outcome) = outcomes.next().await {
+            match outcome {
+                Ok(Outcome::Split) => round.split += 1,
+                Ok(Outcome::Cooling) => {}
+                Ok(Outcome::Full) => round.full += 1,
+                // Without its name: anybody may have given it one.
+                Err(error) => {
+                    tracing::error!(%error, "a hot counter could not be split");
+                    round.failed += 1;
+                }
+            }
+        }
+        Ok(round)
+    }
+
+    async fn report(&self, now: Instant) -> Result<report::Report, RoundError> {
+        // Each time: whoever switches Contributor Insights off and on again gets another rule.
+        let rule = self.table.throttles_rule().await?.ok_or(RoundError::NoRule)?;
+        Ok(self.cloudwatch.report(&rule, report::window(now)).await?)
+    }
+
+    /// Splits a counter that was throttled in this minute, unless it was split since.
+    async fn split(&self, name: &CounterName, minute: Instant, now: Instant) -> Result<Outcome, SplitError> {
+        let seen = self.table.get(&counter::head(name).map_err(EncodeError::from)?).await?;
+        if counter::shards(seen.as_deref()) >= MAX_SHARDS {
+            return Ok(Outcome::Full);
+        }
+        let is_cooling = seen.as_ref().is_some_and(|head| head.meta.updated_at > minute);
+        let split = counter::split(name, seen.as_ref(), Reason::Throttled(minute), now)?.filter(|_| !is_cooling);
+        let Some(split) = split else { return Ok(Outcome::Cooling) };
+        match self.table.update(&split).await {
+            Ok(_) => Ok(Outcome::Split),
+            // It has more shards than were read here.
+            Err(WriteError::Refused(_)) => Ok(Outcome::Cooling),
+            Err(WriteError::Table(error)) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! From the table's refusal over what CloudWatch counts of it to the split, with everybody writing and reading meanwhile.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::future::{join, join_all};
+use key_schema::instant::Instant;
+
+use crate::watch::{Watch, partition};
+
+const WRITERS: u64 = 50;
+const ADDITIONS: u64 = 4;
+
+/// Fifty writers at a counter whose one shard the table throttles: CloudWatch names it, the splitter doubles it, and half of what comes goes where
+/// nothing is throttled. Whatever moment a reader picks, it sees all that was answered, and nothing that was not begun.
+#[tokio::test]
+async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause() {
+    let watch = Watch::begin().await;
+    assert!(watch.add("views").await);
+    assert_eq!(watch.round(Instant::now()).await.split, 0);
+    assert_eq!(watch.count("views").await, (1, 1), "before");
+    watch.heat(&partition("views", false), 0.6, Some(400));
+    let (begun, answered) = (AtomicU64::new(1), AtomicU64::new(1));
+    let writer = async |_| {
+        for _ in 0..ADDITIONS {
+            begun.fetch_add(1, Ordering::SeqCst);
+            let mut attempts = 0;
+            while !watch.add("views").await {
+                attempts += 1;
+                assert!(attempts < 50, "it is never taken");
+            }
+            answered.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    let reader = async {
+        let mut seen_split = 0;
+        while answered.load(Ordering::SeqCst) <= WRITERS * ADDITIONS {
+            let before = answered.load(Ordering::SeqCst);
+            let read = watch.try_count("views").await;
+            let after = begun.load(Ordering::SeqCst);
+            // A read that is throttled itself says nothing.
+            if let Ok((value, shards)) = read {
+                assert!((before..=after).contains(&value), "{value} is not from {before} to {after}, of {shards}");
+            }
+            seen_split += watch.round(Instant::now()).await.split;
+        }
+        seen_split
+    };
+    let (_, splits) = join(join_all((0..WRITERS).map(writer)), reader).await;
+    assert!(splits >= 1, "the splitter split it, and not one of the writers");
+    watch.test.faults().clear();
+    let (value, shards) = watch.count("views").await;
+    assert_eq!((value, shards), (1 + WRITERS * ADDITIONS, 1 << splits), "after");
+}

@@ -1,0 +1,92 @@
+//! A CloudWatch and a table that fail.
+
+use std::time::Duration;
+
+use emulators::faults::{Fault, FaultKind};
+use fixture::TestTable;
+use splitter::cloudwatch::ReportError;
+use splitter::round::{Round, RoundError};
+use tokio::time;
+
+use crate::watch::{Watch, minute, partition};
+
+/// A hot counter, and a CloudWatch that fails so often.
+async fn failing(kind: FaultKind, count: Option<u32>) -> Watch {
+    let watch = Watch::begin().await;
+    watch.throttle(&partition("views", false), minute(0), 50);
+    watch.insights.faults().add(Fault { kind, rate: 1.0, count, seed: 0 }).unwrap();
+    watch
+}
+
+#[tokio::test]
+async fn a_report_is_asked_for_again_while_cloudwatch_is_busy_or_broken() {
+    for kind in [FaultKind::Throttle, FaultKind::Error, FaultKind::Reset, FaultKind::Slow] {
+        let watch = failing(kind, Some(3)).await;
+        assert_eq!(watch.round(minute(1)).await.split, 1, "{kind:?}");
+        let fired = watch.insights.faults().counts()[0].fired;
+        assert_eq!(fired, if kind == FaultKind::Slow { 1 } else { 3 }, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_report_the_round_fails_in_time_and_the_next_does_its_work() {
+    let watch = failing(FaultKind::Throttle, None).await;
+    let began = time::Instant::now();
+    let error = watch.round_at(minute(1)).await.unwrap_err();
+    assert!(matches!(error, RoundError::Report(ReportError::Unavailable(_))), "{error}");
+    assert!(error.to_string().contains("ThrottlingException"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    let attempts = watch.insights.faults().counts()[0].fired;
+    assert!((3..=30).contains(&attempts), "{attempts}");
+    assert_eq!(watch.shards("views").await, 1, "nothing was touched");
+    watch.insights.faults().clear();
+    assert_eq!(watch.round(minute(2)).await.split, 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_never_comes_costs_no_more_than_the_time_that_there_is() {
+    let watch = failing(FaultKind::Timeout, None).await;
+    let (began, second) = (time::Instant::now(), Duration::from_secs(1));
+    let error = watch.splitter.come_by(minute(1), began + second).await.unwrap_err();
+    assert!(matches!(error, RoundError::Time), "{error}");
+    assert!(began.elapsed() < 2 * second);
+}
+
+/// The table is asked for the rule before CloudWatch is, and one that counts nothing has none.
+#[tokio::test]
+async fn a_table_that_counts_nothing_is_an_error_and_no_silence() {
+    let watch = Watch::begin().await;
+    let other = TestTable::create().await;
+    let uncounted = splitter::round::Splitter::new(other.table(), crate::watch::cloudwatch(watch.insights.url()));
+    let error = uncounted.come_by(minute(1), time::Instant::now() + Duration::from_secs(30)).await.unwrap_err();
+    assert!(matches!(error, RoundError::Table(_) | RoundError::NoRule), "{error}");
+}
+
+#[tokio::test]
+async fn a_rule_that_is_not_there_is_refused_and_not_asked_for_again() {
+    let watch = Watch::begin().await;
+    let cloudwatch = crate::watch::cloudwatch(watch.insights.url());
+    let began = time::Instant::now();
+    for rule in ["DynamoDBContributorInsights-PKT-other-1", "x"] {
+        let error = cloudwatch.report(rule, (0, 60)).await.unwrap_err();
+        assert!(matches!(error, ReportError::Refused(_)), "{error}");
+        assert!(error.to_string().contains("ResourceNotFoundException"), "{error}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_counter_that_cannot_be_split_is_counted_and_split_the_next_minute() {
+    let watch = Watch::begin().await;
+    for counter in ["views", "sales"] {
+        watch.throttle(&partition(counter, false), minute(0), 50);
+    }
+    // The table refuses whatever concerns one of the heads.
+    watch.heat(&partition("views", true), 1.0, None);
+    let round = watch.round(minute(1)).await;
+    assert_eq!(round, Round { throttled: 2, hot: 2, split: 1, full: 0, failed: 1 });
+    watch.test.faults().clear();
+    let round = watch.round(minute(2)).await;
+    assert_eq!(round, Round { throttled: 2, hot: 2, split: 1, full: 0, failed: 0 });
+    assert_eq!((watch.shards("views").await, watch.shards("sales").await), (2, 2));
+}

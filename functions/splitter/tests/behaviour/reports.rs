@@ -1,0 +1,98 @@
+//! What is read out of a report, whatever stands in it.
+
+use key_schema::id::CounterName;
+use key_schema::instant::Instant;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use splitter::report::{Report, window};
+
+use crate::watch::{minute, name, partition};
+
+/// An answer in the form of the API reference, times as the JSON protocol writes them.
+const RECORDED: &str = include_str!("../recorded/get-insight-rule-report.json");
+
+/// A minute of that answer.
+fn recorded(number: i64) -> Instant {
+    Instant::EPOCH.plus_seconds(1_795_129_200 + 60 * number)
+}
+
+fn hot(report: &Value, now: Instant) -> Vec<(CounterName, Instant)> {
+    let report: Report = serde_json::from_value(report.clone()).unwrap();
+    report.hot(now).into_iter().collect()
+}
+
+fn contributor(keys: &Value, at: &Value, value: &Value) -> Value {
+    json!({"Keys": keys, "Datapoints": [{"Timestamp": at, "ApproximateValue": value}]})
+}
+
+#[test]
+fn the_counters_of_a_recorded_report_are_hot_in_the_last_minute_that_was() {
+    let report = serde_json::from_str(RECORDED).unwrap();
+    let expected = [(name("a#b"), recorded(0)), (name("product:1082185"), recorded(1))];
+    assert_eq!(hot(&report, recorded(2)), expected);
+    assert_eq!(hot(&report, recorded(1)), expected);
+    // As the second minute begins to be too far back, and both.
+    assert_eq!(hot(&report, recorded(6)), [(name("product:1082185"), recorded(1))]);
+    assert_eq!(hot(&report, recorded(7)), []);
+    // What CloudWatch has of the future it has not.
+    assert_eq!(
+        hot(&report, recorded(0).plus_seconds(59)),
+        [(name("a#b"), recorded(0)), (name("product:1082185"), recorded(0))]
+    );
+}
+
+#[test]
+fn garbage_hides_nothing_and_is_nothing() {
+    let (hot_key, at, now) = (partition("views", false), json!(minute(0).as_seconds()), minute(1));
+    let head = partition("views", true);
+    let good = contributor(&json!([hot_key]), &at, &json!(10.0));
+    let many = json!(1e9);
+    let bad = [
+        Value::Null,
+        json!("x"),
+        json!({}),
+        json!({"Keys": "x"}),
+        json!({"Keys": [hot_key], "Datapoints": [{"Timestamp": "now", "ApproximateValue": 10}]}),
+        json!({"Keys": [hot_key], "Datapoints": null}),
+        json!({"Keys": [hot_key]}),
+        contributor(&json!([]), &at, &many),
+        contributor(&json!([hot_key, "SHARD"]), &at, &many),
+        contributor(&json!([head]), &at, &many),
+        contributor(&json!([hot_key.to_lowercase()]), &at, &many),
+        contributor(&json!([format!("{hot_key}#0")]), &at, &many),
+        contributor(&json!([format!("X{hot_key}")]), &at, &many),
+        contributor(&json!([format!("{head}#0")]), &at, &many),
+        contributor(&json!([format!("{head}#00000000000000000064")]), &at, &many),
+        contributor(&json!([format!("{head}#-0000000000000000001")]), &at, &many),
+        contributor(&json!(["COUNTER##00000000000000000000"]), &at, &many),
+        contributor(&json!(["COUNTER#%zz#00000000000000000000"]), &at, &many),
+        contributor(&json!([""]), &at, &many),
+        contributor(&json!([hot_key]), &json!(1e300), &many),
+        contributor(&json!([hot_key]), &json!(-1e300), &many),
+        contributor(&json!([hot_key]), &json!(0), &many),
+        contributor(&json!([hot_key]), &at, &json!(-5.0)),
+    ];
+    for bad in &bad {
+        assert_eq!(hot(&json!({"Contributors": [bad]}), now), [], "{bad}");
+        assert_eq!(hot(&json!({"Contributors": [bad, good]}), now), [(name("views"), minute(0))], "{bad}");
+    }
+    for nothing in [json!({}), json!({"Contributors": []}), json!({"KeyLabels": 1})] {
+        assert_eq!(hot(&nothing, now), [], "{nothing}");
+    }
+}
+
+#[test]
+fn a_window_holds_the_last_five_whole_minutes_and_the_one_that_is_not_over() {
+    let at = minute(9).as_seconds();
+    assert_eq!(window(minute(9)), (at - 300, at));
+    assert_eq!(window(minute(9).plus_seconds(59)), (at - 300, at + 59));
+}
+
+proptest! {
+    #[test]
+    fn the_key_of_every_shard_gives_its_counter_back(text in "\\PC{1,40}") {
+        let Ok(name) = CounterName::new(text.as_str()) else { return Ok(()) };
+        let report = json!({"Contributors": [contributor(&json!([partition(&text, false)]), &json!(minute(0).as_seconds()), &json!(10))]});
+        prop_assert_eq!(hot(&report, minute(1)), [(name, minute(0))]);
+    }
+}

@@ -1,0 +1,130 @@
+//! Which counters are split, and how often.
+
+use futures::future::join_all;
+use key_schema::counter::MAX_SHARDS;
+use key_schema::registry;
+use splitter::round::Round;
+use tokio::time;
+
+use crate::watch::{Watch, minute, partition};
+
+#[tokio::test]
+async fn a_throttled_counter_is_split_and_what_else_is_throttled_is_left_alone() {
+    let watch = Watch::begin().await;
+    for counter in ["hot", "warm", "cold", "product:1", "50%#"] {
+        assert!(watch.add(counter).await);
+    }
+    watch.throttle(&partition("hot", false), minute(0), 10);
+    watch.throttle(&partition("50%#", false), minute(0), 500);
+    // Too few, a head, an order and a product.
+    watch.throttle(&partition("warm", false), minute(0), 9);
+    watch.throttle(&partition("product:1", true), minute(0), 500);
+    watch.throttle("ORDER#019aa136-7c00-7aaa-8bbb-000000000301", minute(0), 500);
+    watch.throttle("PRODUCT#1", minute(0), 500);
+    let round = watch.round(minute(1)).await;
+    assert_eq!(round, Round { throttled: 6, hot: 2, split: 2, full: 0, failed: 0 });
+    for (counter, shards) in [("hot", 2), ("50%#", 2), ("warm", 1), ("cold", 1), ("product:1", 1)] {
+        assert_eq!(watch.count(counter).await, (1, shards), "{counter}");
+    }
+}
+
+#[tokio::test]
+async fn requests_of_all_shards_of_a_counter_count_together() {
+    let watch = Watch::begin().await;
+    watch.throttle(&partition("views", false), minute(0), 10);
+    watch.round(minute(0).plus_seconds(30)).await;
+    assert_eq!(watch.shards("views").await, 2);
+    let first = partition("views", false);
+    let second = format!("{}1", &first[..first.len() - 1]);
+    watch.throttle(&first, minute(1), 5);
+    watch.throttle(&second, minute(1), 4);
+    let now = minute(1).plus_seconds(30);
+    assert_eq!(watch.round(now).await.hot, 1, "the minute before still is");
+    assert_eq!(watch.shards("views").await, 2);
+    watch.throttle(&second, minute(1), 1);
+    watch.round(now).await;
+    assert_eq!(watch.shards("views").await, 4);
+}
+
+#[tokio::test]
+async fn each_minute_of_heat_splits_once_however_often_it_is_reported() {
+    let watch = Watch::begin().await;
+    let hot = partition("views", false);
+    watch.throttle(&hot, minute(0), 100);
+    let split = Round { throttled: 1, hot: 1, split: 1, full: 0, failed: 0 };
+    let cooling = Round { split: 0, ..split };
+    assert_eq!(watch.round(minute(0).plus_seconds(30)).await, split);
+    // The same event again, and the rounds of the minutes after it.
+    for seconds in [30, 31, 60, 120, 300] {
+        assert_eq!(watch.round(minute(0).plus_seconds(seconds)).await, cooling, "{seconds}");
+    }
+    assert_eq!(watch.round(minute(6)).await, Round::default(), "nobody is asked about what is long over");
+    // What was throttled in the minute of the split says nothing of what it was good for; the next minute does.
+    watch.throttle(&hot, minute(0).plus_seconds(59), 100);
+    assert_eq!(watch.round(minute(1)).await.split, 0);
+    watch.throttle(&hot, minute(1), 100);
+    assert_eq!((watch.round(minute(2)).await, watch.round(minute(2)).await), (split, cooling));
+    assert_eq!(watch.shards("views").await, 4);
+}
+
+#[tokio::test]
+async fn rounds_at_the_same_time_split_a_counter_once() {
+    let watch = Watch::begin().await;
+    let counters: Vec<String> = (0..8).map(|number| format!("views {number}")).collect();
+    let mut shards = 1;
+    for turn in 0..3 {
+        for counter in &counters {
+            watch.throttle(&partition(counter, false), minute(turn), 20);
+        }
+        let splitters: Vec<_> = (0..6).map(|_| watch.another()).collect();
+        let stop = time::Instant::now() + time::Duration::from_secs(60);
+        let rounds = join_all(splitters.iter().map(|splitter| splitter.come_by(minute(turn + 1), stop))).await;
+        let split: u32 = rounds.iter().map(|round| round.as_ref().unwrap().split).sum();
+        assert_eq!(split, 8);
+        assert!(rounds.iter().all(|round| round.as_ref().unwrap().failed == 0), "{rounds:?}");
+        shards *= 2;
+        for counter in &counters {
+            assert_eq!(watch.shards(counter).await, shards, "{counter}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_counter_that_stays_hot_doubles_up_to_64_shards_and_is_then_reported_as_full() {
+    let watch = Watch::begin().await;
+    let hot = partition("views", false);
+    let mut shards = 1;
+    for turn in 0..6 {
+        watch.throttle(&hot, minute(2 * turn), 50);
+        assert_eq!(watch.round(minute(2 * turn + 1)).await.split, 1);
+        shards *= 2;
+        assert_eq!(watch.shards("views").await, shards);
+    }
+    assert_eq!(shards, u64::from(MAX_SHARDS));
+    watch.throttle(&hot, minute(20), 50);
+    let full = Round { throttled: 1, hot: 1, split: 0, full: 1, failed: 0 };
+    assert_eq!(watch.round(minute(21)).await, full);
+    assert_eq!(watch.shards("views").await, shards);
+}
+
+#[tokio::test]
+async fn a_round_uses_exactly_the_patterns_that_the_registry_lists_for_it_and_costs_little() {
+    let watch = Watch::begin().await;
+    assert_eq!(watch.round(minute(1)).await, Round::default());
+    assert!(watch.splitter.costs().is_empty(), "a round without heat touches no item");
+    watch.throttle(&partition("views", false), minute(0), 50);
+    watch.round(minute(1)).await;
+    let costs = watch.splitter.costs();
+    let used: Vec<&str> = costs.iter().map(|cost| cost.pattern.id).collect();
+    let mut listed: Vec<&str> =
+        registry::all().filter(|pattern| pattern.routes.contains(&"splitter")).map(|pattern| pattern.id).collect();
+    listed.sort_unstable();
+    let mut sorted = used.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, listed);
+    assert!(costs.iter().all(|cost| cost.requests == 1), "{costs:?}");
+    // Cooling: only the head is read.
+    watch.round(minute(1)).await;
+    let costs: Vec<_> = watch.splitter.costs().iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
+    assert_eq!(costs, [("counters.head", 1)]);
+}

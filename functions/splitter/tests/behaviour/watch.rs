@@ -1,0 +1,130 @@
+//! A table whose throttles are counted, counters in it, and a splitter that watches them.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_http_client::Connector;
+use emulators::contributors::{InsightServer, Throttles};
+use emulators::table::{Fault, FaultKind};
+use fixture::TestTable;
+use key_schema::counter;
+use key_schema::entity::AnyEntity;
+use key_schema::id::CounterName;
+use key_schema::instant::Instant;
+use splitter::cloudwatch::CloudWatch;
+use splitter::round::{Round, RoundError, Splitter};
+use table::{Table, TableError};
+use tokio::time;
+
+/// Long enough for every round.
+const PATIENCE: time::Duration = time::Duration::from_secs(60);
+
+pub struct Watch {
+    pub test: TestTable,
+    pub throttles: Throttles,
+    pub insights: InsightServer,
+    pub splitter: Splitter,
+    table: Table,
+    turn: AtomicU32,
+}
+
+pub fn name(text: &str) -> CounterName {
+    CounterName::new(text).unwrap()
+}
+
+/// The partition key of a counter's first shard, or of its head.
+pub fn partition(of: &str, head: bool) -> String {
+    let read = counter::read(&name(of)).unwrap();
+    read.keys()[usize::from(!head)].pk.as_str().to_owned()
+}
+
+/// The beginning of a minute, so many behind one of an hour ago: what the tests count by hand and what the table refuses meanwhile are apart.
+pub fn minute(number: i64) -> Instant {
+    static HOUR_AGO: LazyLock<i64> = LazyLock::new(|| (Instant::now().as_seconds() / 60 - 60) * 60);
+    Instant::EPOCH.plus_seconds(*HOUR_AGO + 60 * number)
+}
+
+impl Watch {
+    pub async fn begin() -> Self {
+        let test = TestTable::create().await;
+        let throttles = test.count_throttles();
+        let insights = InsightServer::start(throttles.clone()).await.unwrap();
+        let splitter = splitter(&test, insights.url());
+        Self { throttles, insights, splitter, table: test.table(), turn: AtomicU32::new(0), test }
+    }
+
+    /// Another one, as of another execution environment.
+    pub fn another(&self) -> Splitter {
+        splitter(&self.test, self.insights.url())
+    }
+
+    /// One round at a time.
+    pub async fn round_at(&self, now: Instant) -> Result<Round, RoundError> {
+        self.splitter.come_by(now, time::Instant::now() + PATIENCE).await
+    }
+
+    /// The same, and it must succeed.
+    pub async fn round(&self, now: Instant) -> Round {
+        self.round_at(now).await.unwrap()
+    }
+
+    /// Counts so many throttled requests of a partition in the minute that begins then.
+    pub fn throttle(&self, partition: &str, minute: Instant, requests: usize) {
+        for _ in 0..requests {
+            self.throttles.record_at(partition, minute.as_seconds());
+        }
+    }
+
+    /// From now on the table refuses requests for this partition as throttled.
+    pub fn heat(&self, partition: &str, rate: f64, count: Option<u32>) {
+        let fault = Fault { kind: FaultKind::Throttle, rate, count, seed: 7 };
+        self.test.faults().add_to_keys(fault, partition).unwrap();
+    }
+
+    /// Adds 1 as the function of counters does, to one shard after the other; false when the table refused it.
+    pub async fn add(&self, counter: &str) -> bool {
+        let name = name(counter);
+        let Ok(head) = self.table.get(&counter::head(&name).unwrap()).await else { return false };
+        let shard = self.turn.fetch_add(1, Ordering::Relaxed) % counter::shards(head.as_deref());
+        let add = counter::add(&name, shard, 1, None, Instant::now()).unwrap();
+        self.table.transact(&add).await.is_ok()
+    }
+
+    /// Value and shards of a counter, as its readers gather them.
+    pub async fn try_count(&self, counter: &str) -> Result<(u64, u64), TableError> {
+        let mut found = self.table.batch_get(&counter::read(&name(counter)).unwrap()).await?;
+        let head = found.iter().flatten().find_map(|entity| match entity {
+            AnyEntity::Counter(head) => Some(head.data.clone()),
+            _ => None,
+        });
+        if let Some(rest) = head.as_ref().and_then(|head| counter::rest(head).unwrap()) {
+            found.extend(self.table.batch_get(&rest).await?);
+        }
+        let values = found.iter().flatten().map(|entity| match entity {
+            AnyEntity::CounterShard(shard) => shard.counted,
+            _ => 0,
+        });
+        Ok((values.sum(), counter::shards(head.as_ref()).into()))
+    }
+
+    /// The same, and it must be given.
+    pub async fn count(&self, counter: &str) -> (u64, u64) {
+        self.try_count(counter).await.unwrap()
+    }
+
+    /// How many shards a counter has.
+    pub async fn shards(&self, counter: &str) -> u64 {
+        self.count(counter).await.1
+    }
+}
+
+fn splitter(test: &TestTable, url: &str) -> Splitter {
+    Splitter::new(test.table(), cloudwatch(url))
+}
+
+pub fn cloudwatch(url: &str) -> CloudWatch {
+    let credentials = SharedCredentialsProvider::new(Credentials::new("key", "secret", None, None, "test"));
+    CloudWatch::new(Connector::builder().build_http(), url.to_owned(), "us-east-1".to_owned(), credentials)
+}

@@ -1,0 +1,143 @@
+//! The call, in the JSON protocol of CloudWatch.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::http::HeaderValue;
+use hyper::{Request, StatusCode, header};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::throttles::{Throttled, Throttles};
+use crate::access::{Access, Denied, Need};
+use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::faults::{FaultKind, Faults};
+
+const TARGET: &str = "GraniteServiceVersion20100801.GetInsightRuleReport";
+const RULES: &str = "DynamoDBContributorInsights-PKT-";
+/// Contributors where the request does not say.
+const CONTRIBUTORS: usize = 10;
+/// The most that it may say.
+const MAX_CONTRIBUTORS: usize = 100;
+
+/// A CloudWatch that answers `GetInsightRuleReport` of throttled keys, in this process. Dropping the value ends it.
+pub struct InsightServer {
+    endpoint: Endpoint,
+    faults: Faults,
+}
+
+impl InsightServer {
+    /// Opens a loopback port and reports there what has been counted. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// When no port can be opened.
+    pub async fn start(throttles: Throttles) -> io::Result<Self> {
+        let faults = Faults::default();
+        Ok(Self { endpoint: Endpoint::start(Arc::new(Insights(throttles)), faults.clone()).await?, faults })
+    }
+
+    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.endpoint.url()
+    }
+
+    /// The faults in force, to add to and to clear.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// From now on functions are refused what they may not do.
+    pub fn enforce(&self, access: Arc<Access>) {
+        self.endpoint.enforce(access);
+    }
+}
+
+struct Insights(Throttles);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Asked {
+    rule_name: String,
+    start_time: f64,
+    end_time: f64,
+    period: i64,
+    max_contributor_count: Option<usize>,
+}
+
+impl Service for Insights {
+    async fn answer(&self, request: Request<Bytes>) -> Answer {
+        if request.headers().get("x-amz-target").and_then(|target| target.to_str().ok()) != Some(TARGET) {
+            return error(
+                StatusCode::BAD_REQUEST,
+                "UnknownOperationException",
+                "only GetInsightRuleReport is known here",
+            );
+        }
+        let invalid = |message: &str| error(StatusCode::BAD_REQUEST, "InvalidParameterValueException", message);
+        let asked: Asked = match serde_json::from_slice(request.body()) {
+            Ok(asked) => asked,
+            Err(reason) => return invalid(&reason.to_string()),
+        };
+        let most = asked.max_contributor_count.unwrap_or(CONTRIBUTORS);
+        if asked.period != 60 || !(1..=MAX_CONTRIBUTORS).contains(&most) || asked.start_time >= asked.end_time {
+            return invalid("a period is 60 seconds here, contributors are 1 to 100, and a time ends after it starts");
+        }
+        // The table is any: the proxy that counts stands in front of one.
+        let table = asked.rule_name.strip_prefix(RULES).and_then(|rest| rest.rsplit_once('-')).map(|(table, _)| table);
+        if table.is_none_or(|table| self.0.rule(table) != asked.rule_name) {
+            return error(StatusCode::NOT_FOUND, "ResourceNotFoundException", "There is no such rule.");
+        }
+        json_answer(StatusCode::OK, &report(&self.0.most(asked.start_time as i64, asked.end_time.ceil() as i64, most)))
+    }
+
+    fn refusal(&self, kind: FaultKind, _: &Request<Bytes>) -> Option<Answer> {
+        match kind {
+            FaultKind::Throttle => Some(error(StatusCode::BAD_REQUEST, "ThrottlingException", "Rate exceeded")),
+            FaultKind::Error => Some(error(StatusCode::INTERNAL_SERVER_ERROR, "InternalServiceFault", "")),
+            _ => None,
+        }
+    }
+
+    fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need> {
+        let asked = serde_json::from_slice::<Asked>(request.body()).ok();
+        let rule = asked.map_or_else(|| "*".to_owned(), |asked| asked.rule_name);
+        vec![Need::new("cloudwatch:GetInsightRuleReport", access.arn("cloudwatch", &format!("insight-rule/{rule}")))]
+    }
+
+    fn forbidden(&self, denied: &Denied) -> Answer {
+        error(StatusCode::FORBIDDEN, "AccessDeniedException", &denied.to_string())
+    }
+}
+
+/// In the form of the API reference; times are seconds since 1970.
+fn report(found: &[Throttled]) -> Value {
+    let contributor = |throttled: &Throttled| {
+        let points = throttled.minutes.iter();
+        json!({
+            "Keys": [throttled.key],
+            "ApproximateAggregateValue": throttled.total(),
+            "Datapoints": points.map(|(minute, count)| json!({"Timestamp": minute, "ApproximateValue": count})).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "KeyLabels": ["PartitionKey"],
+        "AggregationStatistic": "Sum",
+        "AggregateValue": found.iter().map(Throttled::total).sum::<u64>(),
+        "ApproximateUniqueCount": found.len(),
+        "Contributors": found.iter().map(contributor).collect::<Vec<_>>(),
+    })
+}
+
+fn error(status: StatusCode, code: &str, message: &str) -> Answer {
+    json_answer(status, &json!({"__type": format!("com.amazonaws.cloudwatch.v2010_08_01#{code}"), "message": message}))
+}
+
+fn json_answer(status: StatusCode, body: &Value) -> Answer {
+    let mut answer = plain(status);
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-amz-json-1.0"));
+    *answer.body_mut() = Bytes::from(body.to_string()).into();
+    answer
+}
