@@ -21,7 +21,7 @@ use template::{Deployment, Template};
 use crate::Options;
 use crate::dynamodb::REGION;
 use crate::system::StartError;
-use crate::token::SigningKey;
+use crate::token::{AUDIENCE, ISSUER, SigningKey};
 
 /// The account that everything local belongs to.
 pub(crate) const ACCOUNT: &str = "000000000000";
@@ -141,6 +141,8 @@ impl Backends {
             .parameter("SearchArn", Self::search_arn())
             .parameter("SearchIndexPrefix", self.index_prefix())
             .parameter("CursorKeys", format!("local:{cursor_key}"))
+            .parameter("JwtIssuer", ISSUER)
+            .parameter("JwtAudience", AUDIENCE)
             .parameter("MailFrom", MAIL_FROM)
             .parameter("MailIdentity", "example.com")
             .name("Table", &self.table);

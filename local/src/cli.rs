@@ -150,9 +150,10 @@ fn token(args: &TokenArgs) -> ExitCode {
         return refuse(&"--group must be a name without spaces, commas and brackets");
     }
     let now = OffsetDateTime::now_utc().unix_timestamp();
-    match SigningKey::open(args.data.as_deref()) {
-        Ok(key) => {
-            say(&key.issue(&args.sub, &args.groups, now));
+    let issued = SigningKey::open(args.data.as_deref()).and_then(|key| key.issue(&args.sub, &args.groups, now));
+    match issued {
+        Ok(token) => {
+            say(&token);
             ExitCode::SUCCESS
         }
         Err(error) => refuse(&error),
@@ -160,12 +161,12 @@ fn token(args: &TokenArgs) -> ExitCode {
 }
 
 fn import(args: ImportArgs) -> ExitCode {
-    let key = match SigningKey::open(args.data.as_deref()) {
-        Ok(key) => key,
+    let now = OffsetDateTime::now_utc().unix_timestamp();
+    let issued = SigningKey::open(args.data.as_deref()).and_then(|key| key.issue("import", &["staff".to_owned()], now));
+    let token = match issued {
+        Ok(token) => token,
         Err(error) => return refuse(&error),
     };
-    let now = OffsetDateTime::now_utc().unix_timestamp();
-    let token = key.issue("import", &["staff".to_owned()], now);
     let base = format!("http://127.0.0.1:{}", args.port);
     match threads() {
         Ok(runtime) => runtime.block_on(import::run(args, base, token)),

@@ -27,12 +27,16 @@ use crate::gateway::Gateway;
 use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 use crate::token::{KeyError, SigningKey};
-use crate::{Options, docs, schedules, streams};
+use crate::{Options, docs, issuer, schedules, streams};
 
 /// How often the embedded table is swept for expired items. AWS promises days.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// Longest that open connections are waited for at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The variables of a function that verifies tokens itself: whose, and where that issuer is found if its name is no address.
+const JWT_ISSUER: &str = "JWT_ISSUER";
+const JWT_ISSUER_ENDPOINT: &str = "JWT_ISSUER_ENDPOINT";
 
 /// A running system. [`System::shutdown`] ends it in order; dropping it kills the functions.
 pub struct System {
@@ -138,6 +142,7 @@ impl System {
             std::fs::create_dir_all(folder).map_err(|source| StartError::Data { path: folder.to_owned(), source })?;
         }
         let key = SigningKey::open(data)?;
+        let url = url_of(address);
 
         let backends = Arc::new(Backends::start(&options, &template).await?);
         let template = Template::read_for(&template_path, &deployment(&options, &backends, &key)?)?;
@@ -149,7 +154,7 @@ impl System {
         index.ensure_indices().await?;
 
         let crash_points = CrashPoints::new();
-        let specs = specs(&template, &options, &backends, &grants, &crash_points);
+        let specs = specs(&template, &options, &backends, &grants, &crash_points, &url);
         let functions = Arc::new(Functions::start(specs, options.log).await);
         let (access, journal) = (grants.access(), backends.journal.as_ref());
         let subscribers = Subscribers::start(&template, &backends.events, &functions, access, journal)?;
@@ -170,7 +175,7 @@ impl System {
         let (table, table_url) = (backends.table.clone(), backends.proxy.url().to_owned());
         let access_key = backends.access_key.clone();
         let search_url = backends.search_url.clone();
-        let environment = environment(&template, &backends);
+        let environment = environment(&template, &backends, &url);
         let control = Arc::new(Control {
             poller,
             subscribers,
@@ -185,6 +190,7 @@ impl System {
             Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), key.clone(), address));
         let router = control::router(Arc::clone(&control))
             .merge(docs::router(&template_path))
+            .merge(issuer::router(&key, &url))
             .fallback(Gateway::handle)
             .with_state(gateway);
         let mut stopped = stop.subscribe();
@@ -216,7 +222,7 @@ impl System {
     /// Where clients call it: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        url_of(self.address)
     }
 
     /// The DynamoDB endpoint that the functions use.
@@ -249,11 +255,17 @@ impl System {
         &self.search_url
     }
 
-    /// A token for `subject`, a member of `groups`.
+    /// A token for `subject`, a member of `groups`. An empty one, which nobody takes, where the operating system gives no
+    /// random numbers to sign with.
     #[must_use]
     pub fn token(&self, subject: &str, groups: &[String]) -> String {
-        let now = OffsetDateTime::now_utc().unix_timestamp();
-        self.key.issue(subject, groups, now)
+        self.token_of(subject, groups, OffsetDateTime::now_utc())
+    }
+
+    /// The same as it was issued at another time: it holds for 12 hours from then.
+    #[must_use]
+    pub fn token_of(&self, subject: &str, groups: &[String], issued: OffsetDateTime) -> String {
+        self.key.issue(subject, groups, issued.unix_timestamp()).unwrap_or_default()
     }
 
     /// The functions, to be invoked directly.
@@ -290,6 +302,10 @@ impl Drop for System {
     }
 }
 
+fn url_of(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
 /// The deployment that the system is, with the parameters that it was given.
 fn deployment(options: &Options, backends: &Backends, key: &SigningKey) -> Result<Deployment, StartError> {
     let mut deployment = backends.deployment(key);
@@ -307,12 +323,16 @@ fn specs(
     backends: &Backends,
     grants: &Grants,
     crash_points: &CrashPoints,
+    url: &str,
 ) -> Vec<FunctionSpec> {
     let spec = |function: &template::Function| {
         let mut environment = function.environment.clone();
         environment.extend(backends.sdk_variables());
         environment.extend(grants.variables(&function.logical_id));
         environment.extend([crash_points.variable(&function.logical_id)]);
+        if environment.contains_key(JWT_ISSUER) {
+            environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer::endpoint(url));
+        }
         if let Some(level) = &function.log_level {
             environment.insert("AWS_LAMBDA_LOG_LEVEL".to_owned(), level.clone());
         }
@@ -341,8 +361,8 @@ fn specs(
 
 /// The variables with which another program reaches this system as the functions do: what the template
 /// gives any of them, and the SDK's own.
-fn environment(template: &Template, backends: &Backends) -> BTreeMap<String, String> {
-    const WANTED: [&str; 8] = [
+fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
+    const WANTED: [&str; 10] = [
         "TABLE_NAME",
         "SEARCH_ENDPOINT",
         "SEARCH_SERVICE",
@@ -351,8 +371,11 @@ fn environment(template: &Template, backends: &Backends) -> BTreeMap<String, Str
         "ARCHIVE_BUCKET",
         "FAILED_RECORDS_BUCKET",
         "CURSOR_KEYS",
+        JWT_ISSUER,
+        "JWT_AUDIENCE",
     ];
     let mut environment = backends.sdk_variables();
+    environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer::endpoint(url));
     for (name, value) in template.functions.iter().flat_map(|function| &function.environment) {
         if WANTED.contains(&name.as_str()) {
             environment.insert(name.clone(), value.clone());

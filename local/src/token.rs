@@ -1,38 +1,53 @@
 //! The local issuer of tokens: what a Cognito user pool is to a deployed system.
 //!
-//! Tokens are JWTs signed with HMAC-SHA256 and a key that lies on this machine, so that
-//! `bodega token` in another process agrees with a running system. The gateway checks them as the
-//! JWT authorizer of an HTTP API does. Nothing deployed takes such a token: an authorizer of API
-//! Gateway accepts RSA signatures only.
+//! Tokens are JWTs signed with ECDSA on P-256 (ES256) and a key that lies on this machine, so that `bodega token` in
+//! another process agrees with a running system. The gateway checks them as the JWT authorizer of an HTTP API does, but
+//! for one thing: API Gateway takes RSA signatures only, and a key for those cannot be made in a moment.
+//!
+//! Nothing deployed takes such a token. API Gateway compares the issuer, and would not take the signature either; a
+//! function that verifies tokens itself asks its own stack's issuer for the keys, by https, and this one is not among them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::hmac;
-use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,
+};
+use ring::{digest, hmac};
 use serde_json::{Value as Json, json};
 
-/// The `iss` of every token.
+/// The `iss` of every token. No address: a token holds whatever port the system has.
 pub const ISSUER: &str = "urn:bodega:local";
 /// The `aud` of every token.
 pub const AUDIENCE: &str = "bodega-local";
 
 const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
-const KEY_BYTES: usize = 32;
-const FILE: &str = "bodega-signing-key";
-/// `{"alg":"HS256","typ":"JWT"}`: the one header that is issued, and the one that is taken.
-const HEADER: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
+/// A private key as PKCS #8 has it.
+const FILE: &str = "bodega-signing-key.p8";
+/// What earlier versions signed with: a secret that they shared with the gateway.
+const FORMER_FILE: &str = "bodega-signing-key";
+/// Bytes of a coordinate of a point on P-256.
+const COORDINATE_BYTES: usize = 32;
 
 /// A token's claims as the authorizer hands them to a function: every value as text.
 pub type Claims = BTreeMap<String, String>;
 
 /// The key that tokens are signed with.
 #[derive(Clone)]
-pub struct SigningKey(hmac::Key);
+pub struct SigningKey {
+    pair: Arc<EcdsaKeyPair>,
+    /// For what else comes of the key.
+    secret: hmac::Key,
+    /// The one header that is issued, and the one that is taken.
+    header: String,
+    id: String,
+}
 
 /// Why there is no signing key.
 #[derive(Debug, thiserror::Error)]
@@ -46,16 +61,17 @@ pub enum KeyError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{} is not a signing key of {KEY_BYTES} bytes", .0.display())]
+    #[error("{} is not a signing key", .0.display())]
     Damaged(PathBuf),
-    /// The system has no random numbers to make a key from.
+    /// The system has no random numbers to make a key from, or to sign with.
     #[error("the system gives no random numbers")]
     NoRandomness,
 }
 
 impl SigningKey {
     /// The key in the data folder, or without one in the build's target folder. It is created when
-    /// it is not there; of several processes that do so at once, all end up with the same one.
+    /// it is not there; of several processes that do so at once, all end up with the same one. The secret of an
+    /// earlier version is removed.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -69,25 +85,31 @@ impl SigningKey {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let mut key = [0; KEY_BYTES];
-                let filled = SystemRandom::new().fill(&mut key);
-                filled.map_err(|_| KeyError::NoRandomness)?;
-                create(&folder, &path, &key).map_err(failed)?;
+                let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+                let made = made.map_err(|_| KeyError::NoRandomness)?;
+                create(&folder, &path, made.as_ref()).map_err(failed)?;
+                // Nobody signs with it any more; where it cannot be removed it is of no harm.
+                let _ = fs::remove_file(folder.join(FORMER_FILE));
                 fs::read(&path).map_err(failed)?
             }
             Err(error) => return Err(failed(error)),
         };
-        if bytes.len() == KEY_BYTES {
-            Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes)))
-        } else {
-            Err(KeyError::Damaged(path))
-        }
+        Self::from_pkcs8(&bytes).ok_or(KeyError::Damaged(path))
+    }
+
+    fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, bytes, &SystemRandom::new()).ok()?;
+        let id = URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, pair.public_key().as_ref()));
+        let header = URL_SAFE_NO_PAD.encode(json!({ "alg": "ES256", "kid": id, "typ": "JWT" }).to_string());
+        Some(Self { pair: Arc::new(pair), secret: hmac::Key::new(hmac::HMAC_SHA256, bytes), header, id })
     }
 
     /// A token for the customer `subject`, a member of `groups`, that holds for 12 hours from `now`
     /// (epoch seconds).
-    #[must_use]
-    pub fn issue(&self, subject: &str, groups: &[String], now: i64) -> String {
+    ///
+    /// # Errors
+    /// [`KeyError::NoRandomness`].
+    pub fn issue(&self, subject: &str, groups: &[String], now: i64) -> Result<String, KeyError> {
         let mut claims = json!({
             "iss": ISSUER,
             "aud": AUDIENCE,
@@ -98,19 +120,23 @@ impl SigningKey {
         if let (false, Some(fields)) = (groups.is_empty(), claims.as_object_mut()) {
             fields.insert("cognito:groups".to_owned(), json!(groups));
         }
-        let payload = URL_SAFE_NO_PAD.encode(claims.to_string());
-        let signed = format!("{HEADER}.{payload}");
-        let tag = hmac::sign(&self.0, signed.as_bytes());
-        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()))
+        self.sign(&self.header, &claims)
+    }
+
+    fn sign(&self, header: &str, claims: &Json) -> Result<String, KeyError> {
+        let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
+        let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes()).map_err(|_| KeyError::NoRandomness)?;
+        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
     /// The claims of a token that an authorizer would let pass at `now` (epoch seconds).
     #[must_use]
     pub fn verify(&self, token: &str, now: i64) -> Option<Claims> {
-        let (signed, tag) = token.rsplit_once('.')?;
-        let payload = signed.strip_prefix(HEADER)?.strip_prefix('.')?;
-        let tag = URL_SAFE_NO_PAD.decode(tag).ok()?;
-        hmac::verify(&self.0, signed.as_bytes(), &tag).ok()?;
+        let (signed, signature) = token.rsplit_once('.')?;
+        let payload = signed.strip_prefix(self.header.as_str())?.strip_prefix('.')?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.pair.public_key());
+        public.verify(signed.as_bytes(), &signature).ok()?;
         let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
         let Ok(Json::Object(claims)) = serde_json::from_slice(&payload) else {
             return None;
@@ -127,10 +153,20 @@ impl SigningKey {
         })
     }
 
+    /// The public key, as issuers show theirs (RFC 7517).
+    #[must_use]
+    pub fn key_set(&self) -> Json {
+        // An uncompressed point: one byte that says so, and two coordinates.
+        let point = self.pair.public_key().as_ref();
+        let (x, y) = point.split_at(1).1.split_at(COORDINATE_BYTES);
+        let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
+        json!({ "keys": [{ "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id, "x": x, "y": y }] })
+    }
+
     /// 32 bytes for another purpose, always the same for the same key.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> Vec<u8> {
-        hmac::sign(&self.0, purpose.as_bytes()).as_ref().to_vec()
+        hmac::sign(&self.secret, purpose.as_bytes()).as_ref().to_vec()
     }
 }
 
@@ -178,14 +214,15 @@ fn target_folder() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
     use super::*;
 
     const NOW: i64 = 1_800_000_000;
 
-    fn key(seed: u8) -> SigningKey {
-        SigningKey(hmac::Key::new(hmac::HMAC_SHA256, &[seed; KEY_BYTES]))
+    fn fresh() -> SigningKey {
+        let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();
+        SigningKey::from_pkcs8(made.as_ref()).unwrap()
     }
 
     /// A token with these claims in place of the usual ones, correctly signed.
@@ -194,10 +231,7 @@ mod tests {
         for (name, value) in changes.as_object().unwrap() {
             claims[name] = value.clone();
         }
-        let payload = URL_SAFE_NO_PAD.encode(claims.to_string());
-        let text = format!("{header}.{payload}");
-        let tag = hmac::sign(&key.0, text.as_bytes());
-        format!("{text}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()))
+        key.sign(header, &claims).unwrap()
     }
 
     fn scratch(name: &str) -> PathBuf {
@@ -207,36 +241,48 @@ mod tests {
 
     #[test]
     fn an_issued_token_passes_and_its_claims_are_text() {
+        let key = fresh();
         let groups = ["staff".to_owned(), "other".to_owned()];
-        let token = key(1).issue("customer #1", &groups, NOW);
-        let claims = key(1).verify(&token, NOW).unwrap();
+        let token = key.issue("customer #1", &groups, NOW).unwrap();
+        let claims = key.verify(&token, NOW).unwrap();
         assert_eq!(claims["sub"], "customer #1");
         assert_eq!(claims["cognito:groups"], "[staff other]");
         assert_eq!(claims["iss"], ISSUER);
         assert_eq!(claims["exp"], (NOW + 43_200).to_string());
-        assert!(!key(1).verify(&key(1).issue("c", &[], NOW), NOW).unwrap().contains_key("cognito:groups"));
+        assert!(!key.verify(&key.issue("c", &[], NOW).unwrap(), NOW).unwrap().contains_key("cognito:groups"));
     }
 
     #[test]
     fn a_token_that_is_not_ours_or_not_now_is_refused() {
-        let key = key(1);
-        assert!(key.verify(&signed(&key, HEADER, &json!({})), NOW).is_some());
-        let none = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","typ":"JWT"}"#);
+        let key = fresh();
+        let header = key.header.as_str();
+        assert!(key.verify(&signed(&key, header, &json!({})), NOW).is_some());
+        let none = URL_SAFE_NO_PAD.encode(json!({"alg": "none", "kid": key.id, "typ": "JWT"}).to_string());
+        let shared = URL_SAFE_NO_PAD.encode(json!({"alg": "HS256", "kid": key.id, "typ": "JWT"}).to_string());
+        let by_public_key = |header: &str| {
+            let message = signed(&key, header, &json!({})).rsplit_once('.').unwrap().0.to_owned();
+            let secret = hmac::Key::new(hmac::HMAC_SHA256, key.pair.public_key().as_ref());
+            let tag = URL_SAFE_NO_PAD.encode(hmac::sign(&secret, message.as_bytes()));
+            format!("{message}.{tag}")
+        };
         for token in [
-            signed(&key, HEADER, &json!({"exp": NOW})),
-            signed(&key, HEADER, &json!({"exp": "9999999999"})),
-            signed(&key, HEADER, &json!({"exp": null})),
-            signed(&key, HEADER, &json!({"nbf": NOW + 1})),
-            signed(&key, HEADER, &json!({"nbf": "soon"})),
-            signed(&key, HEADER, &json!({"iat": NOW + 1})),
-            signed(&key, HEADER, &json!({"iss": "urn:other"})),
-            signed(&key, HEADER, &json!({"aud": "other"})),
-            signed(&key, HEADER, &json!({"aud": [AUDIENCE]})),
+            signed(&key, header, &json!({"exp": NOW})),
+            signed(&key, header, &json!({"exp": "9999999999"})),
+            signed(&key, header, &json!({"exp": null})),
+            signed(&key, header, &json!({"nbf": NOW + 1})),
+            signed(&key, header, &json!({"nbf": "soon"})),
+            signed(&key, header, &json!({"iat": NOW + 1})),
+            signed(&key, header, &json!({"iss": "urn:other"})),
+            signed(&key, header, &json!({"aud": "other"})),
+            signed(&key, header, &json!({"aud": [AUDIENCE]})),
             signed(&key, &none, &json!({})),
-            signed(&self::key(2), HEADER, &json!({})),
+            signed(&key, &shared, &json!({})),
+            by_public_key(header),
+            by_public_key(&shared),
+            signed(&fresh(), header, &json!({})),
             String::new(),
             "a.b.c".to_owned(),
-            HEADER.to_owned(),
+            header.to_owned(),
         ] {
             assert!(key.verify(&token, NOW).is_none(), "{token}");
         }
@@ -244,16 +290,31 @@ mod tests {
 
     #[test]
     fn an_altered_token_is_refused() {
-        let token = key(1).issue("c", &[], NOW);
+        let key = fresh();
+        let token = key.issue("c", &[], NOW).unwrap();
         for at in 0..token.len() {
             let mut altered = token.clone().into_bytes();
             altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
-            let altered = String::from_utf8(altered).unwrap();
-            // The last character of a signature carries two bits that stand for nothing.
-            if altered != token {
-                assert!(key(1).verify(&altered, NOW).is_none(), "{at}");
-            }
+            assert!(key.verify(&String::from_utf8(altered).unwrap(), NOW).is_none(), "{at}");
         }
+    }
+
+    #[test]
+    fn the_key_that_is_shown_verifies_and_signs_nothing() {
+        let key = fresh();
+        let shown = key.key_set();
+        let [shown] = shown["keys"].as_array().unwrap().as_slice() else { panic!("{shown}") };
+        let names: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["alg", "crv", "kid", "kty", "use", "x", "y"]);
+        let part = |name: &str| URL_SAFE_NO_PAD.decode(shown[name].as_str().unwrap()).unwrap();
+        let point = [vec![4], part("x"), part("y")].concat();
+        let token = key.issue("c", &[], NOW).unwrap();
+        let (message, signature) = token.rsplit_once('.').unwrap();
+        let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message.as_bytes(), &signature).unwrap();
+        let header = URL_SAFE_NO_PAD.decode(token.split('.').next().unwrap()).unwrap();
+        let header: Json = serde_json::from_slice(&header).unwrap();
+        assert_eq!(header["kid"], shown["kid"]);
     }
 
     #[test]
@@ -261,7 +322,7 @@ mod tests {
         let folder = scratch("once");
         let first = SigningKey::open(Some(&folder)).unwrap();
         let second = SigningKey::open(Some(&folder)).unwrap();
-        let token = first.issue("c", &[], NOW);
+        let token = first.issue("c", &[], NOW).unwrap();
         assert!(second.verify(&token, NOW).is_some());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         #[cfg(unix)]
@@ -286,11 +347,25 @@ mod tests {
     }
 
     #[test]
+    fn the_secret_of_an_earlier_version_gives_way_to_a_key() {
+        let folder = scratch("former");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(FORMER_FILE), [7; 32]).unwrap();
+        let first = SigningKey::open(Some(&folder)).unwrap();
+        assert_eq!(first.key_set(), SigningKey::open(Some(&folder)).unwrap().key_set());
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [FILE]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn a_file_that_is_no_key_is_refused() {
         let folder = scratch("damaged");
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(FILE), "short").unwrap();
-        assert!(matches!(SigningKey::open(Some(&folder)), Err(KeyError::Damaged(_))));
+        for content in ["", "short"] {
+            fs::write(folder.join(FILE), content).unwrap();
+            assert!(matches!(SigningKey::open(Some(&folder)), Err(KeyError::Damaged(_))));
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 }

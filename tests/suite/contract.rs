@@ -56,6 +56,24 @@ fn a_route_needs_a_token_exactly_where_the_template_asks_for_one() {
     }
 }
 
+/// The gateway looks at no token on a public route, so whoever makes use of one there has to know whose it is.
+#[test]
+fn a_route_takes_a_token_that_it_does_not_need_exactly_where_its_function_verifies_tokens() {
+    let template = template();
+    let takes: BTreeSet<&str> = api()
+        .operations()
+        .filter(|operation| operation.takes_a_token())
+        .map(|operation| {
+            let key = operation.key();
+            let route = template.routes.iter().find(|route| route.key() == key).unwrap();
+            assert!(route.authorizer.is_none(), "{route}");
+            route.function.as_str()
+        })
+        .collect();
+    let verifies = template.functions.iter().filter(|function| function.environment.contains_key("JWT_ISSUER"));
+    assert_eq!(takes, verifies.map(|function| function.logical_id.as_str()).collect());
+}
+
 #[test]
 fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
     for operation in api().operations() {

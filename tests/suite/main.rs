@@ -10,6 +10,7 @@
 mod audit;
 mod bad_input;
 mod bounds;
+mod callers;
 mod children;
 mod contention;
 mod contract;

@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use http_api::sample::Call;
-use http_api::{Routes, Store};
+use futures::future::BoxFuture;
+use http_api::sample::{Answered, Call};
+use http_api::{Issuer, Routes, Store};
 use key_schema::item::Item;
 use serde::Serialize;
 use serde_json::Value;
@@ -41,11 +42,50 @@ pub(crate) struct List {
     /// The request for its first page.
     pub call: Call,
     /// Which function serves it.
-    pub routes: fn() -> Routes<Store>,
+    pub function: fn(Store) -> Result<Box<dyn Function>, BenchError>,
     /// What the list needs beside its own items.
     pub around: Vec<Item>,
     /// The item that stands for its n-th entry.
     pub item: Box<dyn Fn(u64) -> Result<Item, BenchError>>,
+}
+
+/// A function that is asked without a Lambda around it.
+pub(crate) trait Function {
+    /// What it answers.
+    fn send(&self, call: Call) -> BoxFuture<'_, Answered>;
+
+    /// Through what it reaches the table.
+    fn store(&self) -> &Store;
+}
+
+/// Routes over their state.
+struct Served<S> {
+    routes: Routes<S>,
+    app: S,
+    store: fn(&S) -> &Store,
+}
+
+impl<S: Sync> Function for Served<S> {
+    fn send(&self, call: Call) -> BoxFuture<'_, Answered> {
+        Box::pin(async move { call.send(&self.routes, &self.app).await })
+    }
+
+    fn store(&self) -> &Store {
+        (self.store)(&self.app)
+    }
+}
+
+/// A function whose state is the table alone.
+#[expect(clippy::unnecessary_wraps, reason = "others may fail")]
+fn served(routes: Routes<Store>, store: Store) -> Result<Box<dyn Function>, BenchError> {
+    Ok(Box::new(Served { routes, app: store, store: |store| store }))
+}
+
+/// Community, which is given no token to look at.
+fn community(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    let issuer = Issuer::new("urn:bench", "bench", Some("http://127.0.0.1:1")).map_err(BenchError::wrong)?;
+    let app = community::App { store, issuer };
+    Ok(Box::new(Served { routes: community::routes(), app, store: |app| &app.store }))
 }
 
 /// What one list took.
@@ -108,18 +148,19 @@ pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchErr
     let loaded = LoadedTable::create().await?;
     loaded.load(list.around.iter().cloned().map(Ok)).await?;
     loaded.load((0..items).map(&list.item)).await?;
-    let (store, routes) = (loaded.store()?, (list.routes)());
+    let function = (list.function)(loaded.store()?)?;
+    let meter = || function.store().table.meter().take();
     let (mut seen, mut found, mut full) = (HashSet::new(), 0, Vec::new());
     let mut cursor: Option<String> = None;
     loop {
         let call = list.call.clone().query("limit", &PAGE.to_string());
         let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
-        let _ = store.table.meter().take();
-        let answer = call.send(&routes, &store).await;
+        let _ = meter();
+        let answer = function.send(call).await;
         if answer.status != 200 {
             return Err(BenchError::Wrong(format!("{name}: {} {}", answer.status, answer.body)));
         }
-        let costs = store.table.meter().take();
+        let costs = meter();
         let page = answer.body.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         found += page.len();
         // No two entries of a list are alike.

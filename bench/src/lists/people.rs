@@ -1,7 +1,7 @@
 //! The lists of customers, wallet, community, organizations, documents and support.
 
+use http_api::Store;
 use http_api::sample::Call;
-use http_api::{Routes, Store};
 use key_schema::document::{DocumentVersion, Manifest};
 use key_schema::follow::Follow;
 use key_schema::id::{DocumentId, EntryId, OrganizationId, SessionId};
@@ -15,7 +15,7 @@ use key_schema::review::Review;
 use key_schema::session::Session;
 use key_schema::wallet::{EntryKind, WalletEntry};
 
-use super::List;
+use super::{Function, List, served};
 use crate::examples::{
     OWNER, STAFF, at, bytes, customer, customer_id, item, numbered, owned_product, owner, product_id, question, stored,
 };
@@ -32,7 +32,7 @@ pub(super) fn lists() -> Result<Vec<List>, BenchError> {
 /// A list of the customer whose lists these are, with nothing around it.
 fn of_customer(
     route: &'static str,
-    routes: fn() -> Routes<Store>,
+    function: fn(Store) -> Result<Box<dyn Function>, BenchError>,
     item: impl Fn(u64) -> Result<Item, BenchError> + 'static,
 ) -> List {
     List { call: Call::new(route).path("id", OWNER).staff(STAFF), routes, around: Vec::new(), item: Box::new(item) }
@@ -43,36 +43,44 @@ fn customers() -> Vec<List> {
     vec![
         List {
             call: Call::new("GET /v1/customers").query("tier", "silver").staff(STAFF),
-            routes: customers::routes,
+            function: |store| served(customers::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(customer(customer_id(n)?, n)?, n)),
         },
-        of_customer("GET /v1/customers/{id}/sessions", customers::routes, move |n| {
-            let expires_at = tomorrow.plus_millis(i64::try_from(n).unwrap_or(i64::MAX));
-            let id = SessionId::generate(at(n), bytes(n));
-            item(Session { id, customer_id: owner()?, expires_at, device: "Laptop".to_owned() }, n)
-        }),
-        of_customer("GET /v1/customers/{id}/wallet/entries", wallet::routes, |n| {
-            let entry = WalletEntry {
-                customer_id: owner()?,
-                id: EntryId::generate(at(n), bytes(n)),
-                amount: 100,
-                currency: Currency::USD,
-                kind: EntryKind::Deposit,
-                at: at(n),
-                counterparty: None,
-                order_id: None,
-                note: None,
-            };
-            item(entry, n)
-        }),
+        of_customer(
+            "GET /v1/customers/{id}/sessions",
+            |store| served(customers::routes(), store),
+            move |n| {
+                let expires_at = tomorrow.plus_millis(i64::try_from(n).unwrap_or(i64::MAX));
+                let id = SessionId::generate(at(n), bytes(n));
+                item(Session { id, customer_id: owner()?, expires_at, device: "Laptop".to_owned() }, n)
+            },
+        ),
+        of_customer(
+            "GET /v1/customers/{id}/wallet/entries",
+            |store| served(wallet::routes(), store),
+            |n| {
+                let entry = WalletEntry {
+                    customer_id: owner()?,
+                    id: EntryId::generate(at(n), bytes(n)),
+                    amount: 100,
+                    currency: Currency::USD,
+                    kind: EntryKind::Deposit,
+                    at: at(n),
+                    counterparty: None,
+                    order_id: None,
+                    note: None,
+                };
+                item(entry, n)
+            },
+        ),
     ]
 }
 
 fn community() -> Vec<List> {
     let edges = |kind: &'static str, item: fn(u64) -> Result<Item, BenchError>| List {
         call: Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", kind).staff(STAFF),
-        routes: community::routes,
+        function: super::community,
         around: Vec::new(),
         item: Box::new(item),
     };
@@ -83,14 +91,14 @@ fn community() -> Vec<List> {
         item(Review { product_id: product_id(n)?, customer_id: owner()?, rating: 5, title, text }, n)
     };
     vec![
-        of_customer("GET /v1/customers/{id}/following", community::routes, follows),
-        of_customer("GET /v1/customers/{id}/followers", community::routes, |n| {
+        of_customer("GET /v1/customers/{id}/following", super::community, follows),
+        of_customer("GET /v1/customers/{id}/followers", super::community, |n| {
             item(Follow { customer_id: customer_id(n)?, followed_id: owner()? }, n)
         }),
-        of_customer("GET /v1/customers/{id}/likes", community::routes, likes),
+        of_customer("GET /v1/customers/{id}/likes", super::community, likes),
         List {
             call: Call::new("GET /v1/products/{id}/likers").path("id", OWNER).staff(STAFF),
-            routes: community::routes,
+            function: super::community,
             around: Vec::new(),
             item: Box::new(|n| item(Like { customer_id: customer_id(n)?, product_id: owned_product()? }, n)),
         },
@@ -99,7 +107,7 @@ fn community() -> Vec<List> {
         edges("reviewed", reviewed),
         List {
             call: Call::new("GET /v1/places/{path}/customers").path("path", "DE").staff(STAFF),
-            routes: community::routes,
+            function: super::community,
             around: Vec::new(),
             item: Box::new(|n| item(customer(customer_id(n)?, n)?, n)),
         },
@@ -112,20 +120,24 @@ fn organizations() -> Result<Vec<List>, BenchError> {
     Ok(vec![
         List {
             call: Call::new("GET /v1/organizations/{id}/members").path("id", "chess-club").staff(STAFF),
-            routes: organizations::routes,
+            function: |store| served(organizations::routes(), store),
             around: Vec::new(),
             item: Box::new(move |n| {
                 let (id, customer_id) = (organization.clone(), customer_id(n)?);
                 item(Member { id, customer_id, role: Role::Member, team: None }, n)
             }),
         },
-        of_customer("GET /v1/customers/{id}/organizations", organizations::routes, |n| {
-            let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
-            item(Member { id, customer_id: owner()?, role: Role::Member, team: None }, n)
-        }),
+        of_customer(
+            "GET /v1/customers/{id}/organizations",
+            |store| served(organizations::routes(), store),
+            |n| {
+                let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
+                item(Member { id, customer_id: owner()?, role: Role::Member, team: None }, n)
+            },
+        ),
         List {
             call: Call::new("GET /v1/documents/{id}/versions").path("id", "statutes").staff(STAFF),
-            routes: documents::routes,
+            function: |store| served(documents::routes(), store),
             around: vec![item(examples::document(document.clone())?, 0)?],
             item: Box::new(move |n| {
                 let version = DocumentVersion {
@@ -145,13 +157,17 @@ fn organizations() -> Result<Vec<List>, BenchError> {
 
 fn support() -> Vec<List> {
     vec![
-        of_customer("GET /v1/customers/{id}/questions", support::routes, |n| {
-            let copy = CustomerQuestion::of(&stored(question(n)?, n));
-            copy.to_item().map_err(BenchError::wrong)
-        }),
+        of_customer(
+            "GET /v1/customers/{id}/questions",
+            |store| served(support::routes(), store),
+            |n| {
+                let copy = CustomerQuestion::of(&stored(question(n)?, n));
+                copy.to_item().map_err(BenchError::wrong)
+            },
+        ),
         List {
             call: Call::new("GET /v1/questions").query("status", "open").staff(STAFF),
-            routes: support::routes,
+            function: |store| served(support::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(question(n)?, n)),
         },

@@ -15,7 +15,7 @@ use key_schema::review::Review;
 use key_schema::review::recent::RecentReview;
 use key_schema::sales::Sale;
 
-use super::List;
+use super::{List, served};
 use crate::BenchError;
 use crate::examples::{
     OWNER, STAFF, at, bytes, category, customer_id, item, numbered, order, order_id, owned_product, owner, product,
@@ -35,7 +35,7 @@ fn catalog() -> Result<Vec<List>, BenchError> {
     let reviews = |sort: &'static str| -> Result<List, BenchError> {
         Ok(List {
             call: Call::new("GET /v1/products/{id}/reviews").path("id", OWNER).query("sort", sort),
-            routes: catalog::routes,
+            function: |store| served(catalog::routes(), store),
             around: vec![item(product(owned_product()?)?, 0)?],
             item: Box::new(|n| item(Review { customer_id: customer_id(n)?, ..review(n)? }, n)),
         })
@@ -46,13 +46,13 @@ fn catalog() -> Result<Vec<List>, BenchError> {
     Ok(vec![
         List {
             call: Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY"),
-            routes: catalog::routes,
+            function: |store| served(catalog::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(product(product_id(n)?)?, n)),
         },
         List {
             call: Call::new("GET /v1/categories/{path}/children").path("path", "GROCERY"),
-            routes: catalog::routes,
+            function: |store| served(catalog::routes(), store),
             around: vec![item(CategoryNode { path: root }, 0)?],
             item: Box::new(|n| item(CategoryNode { path: category(&["GROCERY", &numbered("child", n)])? }, n)),
         },
@@ -60,13 +60,13 @@ fn catalog() -> Result<Vec<List>, BenchError> {
         reviews("best")?,
         List {
             call: Call::new("GET /v1/customers/{id}/reviews").path("id", OWNER).staff(STAFF),
-            routes: catalog::routes,
+            function: |store| served(catalog::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(Review { product_id: product_id(n)?, ..review(n)? }, n)),
         },
         List {
             call: Call::new("GET /v1/reviews/recent"),
-            routes: catalog::routes,
+            function: |store| served(catalog::routes(), store),
             around: Vec::new(),
             item: Box::new(move |n| {
                 let written = Instant::from_millis(month.saturating_add_unsigned(n)).unwrap_or(Instant::EPOCH);
@@ -96,25 +96,25 @@ fn orders() -> Result<Vec<List>, BenchError> {
     Ok(vec![
         List {
             call: Call::new("GET /v1/customers/{id}/orders").path("id", OWNER).staff(STAFF),
-            routes: orders::routes,
+            function: |store| served(orders::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(copy(n, false)?, n)),
         },
         List {
             call: Call::new("GET /v1/customers/{id}/shipments").path("id", OWNER).staff(STAFF),
-            routes: orders::routes,
+            function: |store| served(orders::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(copy(n, true)?, n)),
         },
         List {
             call: Call::new("GET /v1/orders").query("status", "pending").staff(STAFF),
-            routes: orders::routes,
+            function: |store| served(orders::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(order(n)?, n)),
         },
         List {
             call: Call::new("GET /v1/orders/{id}/log").path("id", id.as_str()).staff(STAFF),
-            routes: orders::routes,
+            function: |store| served(orders::routes(), store),
             around: vec![logged.to_item().map_err(BenchError::wrong)?],
             item: Box::new(move |n| {
                 let text = numbered("The customer called, call", n);
@@ -124,7 +124,7 @@ fn orders() -> Result<Vec<List>, BenchError> {
         },
         List {
             call: Call::new("GET /v1/picking").staff(STAFF),
-            routes: orders::routes,
+            function: |store| served(orders::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(WaitingJob { order_id: order_id(n) }, n)),
         },
@@ -134,13 +134,13 @@ fn orders() -> Result<Vec<List>, BenchError> {
                 .query("from", "2017-01-01T00:00:00Z")
                 .query("to", "2017-12-31T23:59:59Z")
                 .staff(STAFF),
-            routes: orders::routes,
+            function: |store| served(orders::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| item(sale(n)?, n)),
         },
         List {
             call: Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", "bought").staff(STAFF),
-            routes: community::routes,
+            function: super::community,
             around: Vec::new(),
             item: Box::new(|n| item(Sale { product_id: product_id(n)?, ..sale(n)? }, n)),
         },
@@ -190,7 +190,7 @@ fn insights() -> Result<Vec<List>, BenchError> {
                 .query("from", &from.to_string())
                 .query("to", &to.to_string())
                 .staff(STAFF),
-            routes: insights::routes,
+            function: |store| served(insights::routes(), store),
             around: Vec::new(),
             item: Box::new(move |n| {
                 let at = instant(midnight.saturating_add_unsigned(n));
@@ -201,7 +201,7 @@ fn insights() -> Result<Vec<List>, BenchError> {
         },
         List {
             call: Call::new("GET /v1/sales/{country}").path("country", "DE").query("month", "2017-02").staff(STAFF),
-            routes: insights::routes,
+            function: |store| served(insights::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| {
                 let total = PlaceSales {
@@ -218,7 +218,7 @@ fn insights() -> Result<Vec<List>, BenchError> {
         },
         List {
             call: Call::new("GET /v1/audit/expirations").query("day", "2017-02-01").staff(STAFF),
-            routes: insights::routes,
+            function: |store| served(insights::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| {
                 let removed = Expiration {

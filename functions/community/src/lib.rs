@@ -8,25 +8,42 @@ mod likes;
 mod places;
 mod view;
 
-use http_api::{Error, Problem, Routes, Store};
+use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Store};
+
+/// What the function builds once.
+#[derive(Debug)]
+pub struct App {
+    /// The table.
+    pub store: Store,
+    /// Who signs the tokens that come to a route which needs none.
+    pub issuer: Issuer,
+}
+
+impl Measured for App {
+    fn take(&self) -> Vec<PatternCost> {
+        self.store.take()
+    }
+}
 
 /// The routes of this function.
 #[must_use]
-pub fn routes() -> Routes<Store> {
-    Routes::new()
-        .on("PUT /v1/customers/{id}/following/{other}", |store, request| Box::pin(following::put(store, request)))
-        .on("GET /v1/customers/{id}/following/{other}", |store, request| Box::pin(following::read(store, request)))
-        .on("DELETE /v1/customers/{id}/following/{other}", |store, request| Box::pin(following::remove(store, request)))
-        .on("GET /v1/customers/{id}/following", |store, request| Box::pin(following::following(store, request)))
-        .on("GET /v1/customers/{id}/followers", |store, request| Box::pin(following::followers(store, request)))
-        .on("PUT /v1/customers/{id}/likes/{product}", |store, request| Box::pin(likes::put(store, request)))
-        .on("GET /v1/customers/{id}/likes/{product}", |store, request| Box::pin(likes::read(store, request)))
-        .on("DELETE /v1/customers/{id}/likes/{product}", |store, request| Box::pin(likes::remove(store, request)))
-        .on("GET /v1/customers/{id}/likes", |store, request| Box::pin(likes::of_customer(store, request)))
-        .on("GET /v1/products/{id}/likes", |store, request| Box::pin(likes::of_product(store, request)))
-        .on("GET /v1/products/{id}/likers", |store, request| Box::pin(likes::likers(store, request)))
-        .on("GET /v1/graph/{node}/edges", |store, request| Box::pin(edges::of_node(store, request)))
-        .on("GET /v1/places/{path}/customers", |store, request| Box::pin(places::customers(store, request)))
+pub fn routes() -> Routes<App> {
+    Routes::<App>::new()
+        .on("PUT /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::put(&app.store, request)))
+        .on("GET /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::read(&app.store, request)))
+        .on("DELETE /v1/customers/{id}/following/{other}", |app, request| {
+            Box::pin(following::remove(&app.store, request))
+        })
+        .on("GET /v1/customers/{id}/following", |app, request| Box::pin(following::following(&app.store, request)))
+        .on("GET /v1/customers/{id}/followers", |app, request| Box::pin(following::followers(&app.store, request)))
+        .on("PUT /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::put(&app.store, request)))
+        .on("GET /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::read(&app.store, request)))
+        .on("DELETE /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::remove(&app.store, request)))
+        .on("GET /v1/customers/{id}/likes", |app, request| Box::pin(likes::of_customer(&app.store, request)))
+        .on("GET /v1/products/{id}/likes", |app, request| Box::pin(likes::of_product(app, request)))
+        .on("GET /v1/products/{id}/likers", |app, request| Box::pin(likes::likers(&app.store, request)))
+        .on("GET /v1/graph/{node}/edges", |app, request| Box::pin(edges::of_node(&app.store, request)))
+        .on("GET /v1/places/{path}/customers", |app, request| Box::pin(places::customers(&app.store, request)))
 }
 
 /// Answers requests until the environment is shut down.
@@ -35,8 +52,8 @@ pub fn routes() -> Routes<Store> {
 /// When the environment lacks what the function needs, or the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("community");
-    let store = Store::from_env().await?;
-    http_api::run(routes(), store).await
+    let app = App { store: Store::from_env().await?, issuer: Issuer::from_env()? };
+    http_api::run(routes(), app).await
 }
 
 fn no_customer() -> Problem {

@@ -9,8 +9,8 @@ use key_schema::item::{FromItem as _, Stored};
 use key_schema::like::{self, Like, Part};
 use table::{Refusal, TransactError};
 
-use crate::no_customer;
 use crate::view::{LikeView, LikesView};
+use crate::{App, no_customer};
 
 /// PUT customers/{id}/likes/{product}: 201 for a new like, 200 with the same body for one that was there.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
@@ -68,14 +68,16 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
 
 /// GET products/{id}/likes: how many like a product, and whether the caller does.
 ///
-/// One request gives the count with the product. A caller costs a second one, at the same time: the caller's own like lies in another
-/// partition, and a batch of the count's items one by one would be dearer than both.
-pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+/// The route needs no token, so the gateway looks at none: who sends one is found out here. One request gives the count with the product. A caller
+/// costs a second one, at the same time: the caller's own like lies in another partition, and a batch of the count's items one by one would be
+/// dearer than both.
+pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
+    let caller = issuer.caller(request).await?;
     let query = like::of_product(&product)?;
     let counted = async { Ok::<_, Problem>(store.table.query(&query).await?.items) };
     let liked = async {
-        match request.caller() {
+        match &caller {
             Caller::SignedIn(caller) => {
                 Ok::<_, Problem>(store.table.get(&like::get(caller.id(), &product)?).await?.is_some())
             }

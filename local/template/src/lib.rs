@@ -15,6 +15,7 @@
 //! # Ok::<(), template::TemplateError>(())
 //! ```
 
+mod authorizer;
 mod bus;
 mod cors;
 mod deployment;
@@ -31,6 +32,7 @@ mod yaml;
 
 use std::path::Path;
 
+pub use authorizer::Authorizer;
 pub use bus::{Bus, Rule, Target};
 pub use cors::{Cors, Origins};
 pub use deployment::Deployment;
@@ -55,6 +57,8 @@ pub struct Template {
     pub functions: Vec<Function>,
     /// Every route of the HTTP API, in the order of the template.
     pub routes: Vec<Route>,
+    /// Every authorizer of the HTTP API.
+    pub authorizers: Vec<Authorizer>,
     /// Which pages of other origins may call the HTTP API, if any may.
     pub cors: Option<Cors>,
     /// Every mapping of the table's stream to a function, in the order of the template.
@@ -119,6 +123,7 @@ impl Template {
             table,
             functions: Vec::new(),
             routes: Vec::new(),
+            authorizers: Vec::new(),
             cors: None,
             streams: Vec::new(),
             buses: Vec::new(),
@@ -140,7 +145,11 @@ impl Template {
                     template.functions.push(function::read(&id, arn()?, &properties, globals.as_ref())?);
                     events::read(&id, &properties, &root, &mut routes, &mut template)?;
                 }
-                "AWS::Serverless::HttpApi" => template.cors = cors::read(&resource.require("Properties")?)?,
+                "AWS::Serverless::HttpApi" => {
+                    let properties = resource.require("Properties")?;
+                    template.authorizers = authorizer::read(&properties)?;
+                    template.cors = cors::read(&properties)?;
+                }
                 "AWS::Lambda::EventSourceMapping" => mappings.push((id, resource.require("Properties")?)),
                 "AWS::Events::EventBus" => {
                     template.buses.push(bus::read_bus(&id, name, &resource.require("Properties")?)?);

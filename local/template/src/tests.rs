@@ -28,6 +28,7 @@ fn local() -> Deployment {
         .name("Table", "bodega")
 }
 
+mod authorizer;
 mod bus;
 mod cors;
 mod mappings;
@@ -48,7 +49,7 @@ Resources:
       KeySchema: [{AttributeName: A, KeyType: HASH}, {AttributeName: B, KeyType: RANGE}]
   Api:
     Type: AWS::Serverless::HttpApi
-    Properties: {Auth: {DefaultAuthorizer: Jwt, Authorizers: {Jwt: {}}}}
+    Properties: {Auth: {DefaultAuthorizer: Jwt, Authorizers: {Jwt: {JwtConfiguration: {issuer: https://issuer.example, audience: [shop]}}}}}
   One:
     Type: AWS::Serverless::Function
     Properties:
@@ -291,7 +292,7 @@ fn faults_are_named_with_their_place() {
         ("'/v1/things/{id}'", "'v1'", "is not a path"),
         ("Type: HttpApi", "Type: Timer", "events of type Timer are not known here"),
         ("Path: '/v1/things/{id}'", "Path: /v1, Speed: 3", "Speed: this property is not known here"),
-        ("Authorizers: {Jwt: {}}", "Authorizers: {}", "the API has no authorizer Jwt"),
+        ("Authorizers: {Jwt: ", "Authorizers: {Other: ", "the API has no authorizer Jwt"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !If [Low, l]", "If takes a condition and two values"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Base64 x", "Base64 is not evaluated here"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref Secret", "the parameter Secret has no value"),

@@ -110,12 +110,19 @@ pub fn connector() -> Result<Connector, SetupError> {
 }
 
 fn tls() -> Result<TlsContext, SetupError> {
+    Ok(TlsContext::builder().with_trust_store(trust()?).build()?)
+}
+
+/// The roots that endpoints of AWS chain to, or those of `AWS_CA_BUNDLE`.
+///
+/// # Errors
+/// [`SetupError::CaBundle`].
+pub fn trust() -> Result<TrustStore, SetupError> {
     let roots = match std::env::var_os("AWS_CA_BUNDLE") {
         Some(path) => std::fs::read(path)?,
         None => AMAZON_ROOTS.to_vec(),
     };
-    let trust = TrustStore::empty().with_pem_certificate(roots);
-    Ok(TlsContext::builder().with_trust_store(trust).build()?)
+    Ok(TrustStore::empty().with_pem_certificate(roots))
 }
 
 /// What a variable of the environment says: the name of a table, a bucket, a bus.

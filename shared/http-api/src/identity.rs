@@ -2,7 +2,8 @@
 //! use case that takes one cannot be reached without the check.
 //!
 //! The proof is the gateway's: its JWT authorizer has verified signature, issuer, audience and expiry before the
-//! function runs, and hands the claims on. Routes without the authorizer carry no claims and are anonymous.
+//! function runs, and hands the claims on. Routes without the authorizer carry no claims and are anonymous, but for a
+//! function that verifies the token itself (feature `issuer`).
 
 use key_schema::id::CustomerId;
 
@@ -15,7 +16,7 @@ pub const STAFF_GROUP: &str = "staff";
 /// Whoever asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// No token came with the request.
+    /// No token came with the request, or none that counts.
     Anonymous,
     /// A verified token did.
     SignedIn(SignedIn),
@@ -53,6 +54,19 @@ impl Caller {
         };
         let groups = claims.get("cognito:groups").or_else(|| claims.get("groups"));
         Self::SignedIn(SignedIn { id, staff: groups.is_some_and(names_staff) })
+    }
+
+    /// The same of the claims as the token itself has them, where types are kept: groups are an array of names, or one name.
+    #[cfg(feature = "issuer")]
+    pub(crate) fn from_token(claims: &Members<'_>) -> Self {
+        let caller = Self::from_claims(claims);
+        let groups = claims.get("cognito:groups").or_else(|| claims.get("groups"));
+        match (caller, groups) {
+            (Self::SignedIn(caller), Some(Value::Text(name))) => {
+                Self::SignedIn(SignedIn { staff: name == STAFF_GROUP, ..caller })
+            }
+            (caller, _) => caller,
+        }
     }
 
     /// The caller's id; empty for anonymous. Cursors and idempotency keys are bound to it.
@@ -229,6 +243,31 @@ mod tests {
     #[test]
     fn the_group_claim_of_cognito_wins_over_another() {
         assert!(!caller(r#"{"sub":"c1","cognito:groups":"[other]","groups":"[staff]"}"#).is_staff());
+    }
+
+    #[cfg(feature = "issuer")]
+    #[test]
+    fn a_token_has_its_groups_as_an_array_or_as_one_name_and_never_as_the_gateways_text() {
+        let staff = |groups: &str| {
+            let claims = format!(r#"{{"sub":"c1","cognito:groups":{groups}}}"#);
+            Caller::from_token(&Value::parse(&claims).unwrap().into_members()).is_staff()
+        };
+        for groups in [r#"["staff"]"#, r#"["other","staff"]"#, r#""staff""#] {
+            assert!(staff(groups), "{groups}");
+        }
+        for groups in [
+            r#""[staff]""#,
+            r#""other, staff""#,
+            r#"["a staff"]"#,
+            r#"["[staff]"]"#,
+            r#"[["staff"]]"#,
+            "[]",
+            "7",
+            "true",
+            "{}",
+        ] {
+            assert!(!staff(groups), "{groups}");
+        }
     }
 
     #[test]

@@ -31,6 +31,8 @@ mod failure;
 #[cfg(test)]
 mod hostile;
 pub mod identity;
+#[cfg(feature = "issuer")]
+pub mod issuer;
 pub mod json;
 mod observe;
 #[cfg(feature = "table")]
@@ -60,6 +62,8 @@ pub use crate::body::{Change, Invalid, Object};
 pub use crate::conditions::{MAX_IDEMPOTENCY_KEY, Precondition};
 pub use crate::content::{BODY_LIMIT, MAX_BODY_BYTES};
 pub use crate::identity::{Caller, Owner, SignedIn, Staff};
+#[cfg(feature = "issuer")]
+pub use crate::issuer::{Issuer, IssuerError};
 pub use crate::observe::{Measured, PatternCost};
 #[cfg(feature = "table")]
 pub use crate::once::Once;

@@ -19,9 +19,9 @@ use data::Folder;
 
 /// What a run of the program came to.
 #[derive(Debug)]
-struct Run {
+pub struct Run {
     code: Option<i32>,
-    out: String,
+    pub out: String,
     err: String,
 }
 
@@ -33,7 +33,7 @@ fn command<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
 }
 
 /// Runs `bodega` with these arguments to its end.
-async fn bodega<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
+pub async fn bodega<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
     let run = command(args).output().await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Run { code: run.status.code(), out: text(run.stdout), err: text(run.stderr) }

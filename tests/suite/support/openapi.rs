@@ -85,8 +85,16 @@ impl<'a> Operation<'a> {
 
     /// Whether it needs a token: its own security, or else the API's.
     pub fn is_secured(self) -> bool {
-        let security = self.own.get("security").unwrap_or(&self.api.0["security"]);
-        !security.as_array().unwrap().is_empty()
+        !self.security().is_empty() && !self.takes_a_token()
+    }
+
+    /// Whether it makes use of a token and needs none: of its ways in, one is empty.
+    pub fn takes_a_token(self) -> bool {
+        self.security().iter().any(|way| way.as_object().unwrap().is_empty())
+    }
+
+    fn security(self) -> &'a [Json] {
+        self.own.get("security").unwrap_or(&self.api.0["security"]).as_array().unwrap()
     }
 
     /// Its parameters, those of the path first.

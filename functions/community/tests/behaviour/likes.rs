@@ -70,8 +70,8 @@ async fn only_what_is_in_the_catalogue_can_be_liked_and_everything_liked_no_more
     assert!(town.list(&liked("a"), 5).await.is_empty());
     // It comes back, and so does the count.
     let id = ProductId::new("p").unwrap();
-    let retired = town.store.table.get(&product::edit(&id).unwrap()).await.unwrap().unwrap();
-    town.store.table.transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();
+    let retired = town.app.store.table.get(&product::edit(&id).unwrap()).await.unwrap().unwrap();
+    town.app.store.table.transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();
     assert_eq!(town.count("p").await, 1);
 }
 
@@ -88,9 +88,9 @@ async fn a_like_of_a_customer_who_is_not_there_is_none() {
 async fn a_products_page_neither_shows_nor_reads_the_count() {
     let town = Town::open(&["a"], &["p"]).await;
     let page = product::page(&ProductId::new("p").unwrap()).unwrap();
-    let before = town.store.table.query(&page).await.unwrap().items;
+    let before = town.app.store.table.query(&page).await.unwrap().items;
     town.like("a", "p").await;
-    assert_eq!(town.store.table.query(&page).await.unwrap().items, before);
+    assert_eq!(town.app.store.table.query(&page).await.unwrap().items, before);
 }
 
 #[tokio::test]

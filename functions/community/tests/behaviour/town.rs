@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
+use community::App;
 use emulators::table::{Fault, FaultKind};
-use fixture::TestTable;
+use fixture::{TestIssuer, TestTable};
 use futures::future::try_join_all;
+use http_api::Routes;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
 use key_schema::customer::{self, Customer, Place, Tier};
 use key_schema::id::{Born, CustomerId, ProductId};
 use key_schema::instant::Instant;
@@ -18,8 +19,10 @@ use serde_json::Value;
 
 pub struct Town {
     pub test: TestTable,
-    pub store: Store,
-    routes: Routes<Store>,
+    pub app: App,
+    /// Who signs tokens here.
+    pub issuer: TestIssuer,
+    routes: Routes<App>,
 }
 
 pub const FOLLOW: &str = "PUT /v1/customers/{id}/following/{other}";
@@ -99,15 +102,17 @@ impl Town {
     /// With these customers and products.
     pub async fn open(customers: &[&str], products: &[&str]) -> Self {
         let test = TestTable::create().await;
-        let town = Self { store: test.store(), test, routes: community::routes() };
+        let issuer = TestIssuer::start().await;
+        let app = App { store: test.store(), issuer: issuer.known() };
+        let town = Self { app, test, issuer, routes: community::routes() };
         for id in customers {
             let create = customer::create(&profile(id, None)).unwrap();
-            town.store.table.transact(&create).await.unwrap();
+            town.app.store.table.transact(&create).await.unwrap();
         }
         for id in products {
             town.sell(id).await;
         }
-        let _ = town.store.table.meter().take();
+        let _ = town.app.store.table.meter().take();
         town
     }
 
@@ -124,20 +129,20 @@ impl Town {
             summary: None,
         };
         let create = product::create(&Stored::new(product, born(), at(0)), 5, &[]).unwrap();
-        self.store.table.transact(&create).await.unwrap();
+        self.app.store.table.transact(&create).await.unwrap();
     }
 
     /// Takes a product out of the catalogue.
     pub async fn retire(&self, id: &str) {
         let retire = product::retire(&ProductId::new(id).unwrap(), 1, at(1)).unwrap();
-        self.store.table.transact(&retire).await.unwrap();
+        self.app.store.table.transact(&retire).await.unwrap();
     }
 
     /// Erases a customer's profile alone.
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
-        let profile = self.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
-        self.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+        let profile = self.app.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
+        self.app.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
     }
 
     /// Writes items as they stand, by batches.
@@ -158,7 +163,7 @@ impl Town {
     }
 
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.app).await
     }
 
     /// The same, which must succeed.
@@ -186,9 +191,9 @@ impl Town {
         let (mut found, mut cursor, mut requests) = (Vec::new(), None::<String>, HashSet::new());
         loop {
             let page = cursor.iter().fold(call.clone(), |call, cursor| call.query("cursor", cursor));
-            let _ = self.store.table.meter().take();
+            let _ = self.app.store.table.meter().take();
             let answer = self.ok(page.query("limit", &limit.to_string())).await;
-            requests.insert(self.store.table.meter().take().iter().map(|cost| cost.requests).sum::<u32>());
+            requests.insert(self.app.store.table.meter().take().iter().map(|cost| cost.requests).sum::<u32>());
             let items = answer.body["items"].as_array().unwrap();
             assert!(items.len() <= limit);
             found.extend(items.iter().cloned());

@@ -1,0 +1,123 @@
+//! Whoever sends a token to the route that needs none: the function itself finds out whose it is.
+
+use fixture::Trouble;
+use futures::future::join_all;
+use http_api::sample::{Answered, Call};
+use serde_json::{Value, json};
+
+use crate::town::{Town, count_of};
+
+/// How many like a product, asked as a client asks: with a token and without the gateway's word for it.
+fn asked_with(token: &str) -> Call {
+    count_of("p").header("authorization", &format!("Bearer {token}"))
+}
+
+async fn seen(town: &Town, call: Call) -> Value {
+    let answer = town.ok(call).await;
+    // What one of them sees is not for the next one, however alike the requests are.
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    answer.body
+}
+
+fn of(count: u64, liked_by_me: bool) -> Value {
+    json!({ "count": count, "liked_by_me": liked_by_me })
+}
+
+#[tokio::test]
+async fn whoever_likes_it_is_told_so_and_everybody_else_is_not() {
+    let town = Town::open(&["a", "b"], &["p"]).await;
+    town.like("a", "p").await;
+    let token = |claims: Value| town.issuer.token(&claims);
+    let (owner, stranger) = (token(json!({ "sub": "a" })), token(json!({ "sub": "b" })));
+    assert_eq!(seen(&town, count_of("p")).await, of(1, false));
+    assert_eq!(seen(&town, asked_with(&owner)).await, of(1, true));
+    assert_eq!(seen(&town, asked_with(&stranger)).await, of(1, false));
+    assert_eq!(seen(&town, asked_with(&token(json!({ "sub": "a", "cognito:groups": ["staff"] })))).await, of(1, true));
+    town.like("b", "p").await;
+    assert_eq!(seen(&town, asked_with(&stranger)).await, of(2, true));
+    // A token outlives its customer; the like does not.
+    assert_eq!(seen(&town, asked_with(&token(json!({ "sub": "gone" })))).await, of(2, false));
+}
+
+#[tokio::test]
+async fn a_token_that_does_not_hold_is_as_good_as_none() {
+    let town = Town::open(&["a"], &["p"]).await;
+    town.like("a", "p").await;
+    let held = town.issuer.token(&json!({ "sub": "a" }));
+    assert_eq!(seen(&town, asked_with(&held)).await, of(1, true));
+    let changed = |change: Value| {
+        let mut claims = json!({ "sub": "a" });
+        claims.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        town.issuer.token(&claims)
+    };
+    for token in [
+        changed(json!({ "exp": 1_600_000_000 })),
+        changed(json!({ "nbf": 9_999_999_999_u64 })),
+        changed(json!({ "iss": "https://other.example" })),
+        changed(json!({ "aud": "other" })),
+        format!("{}AAAA", &held[..held.len() - 4]),
+        "x".repeat(20_000),
+        "staff".to_owned(),
+    ] {
+        assert_eq!(seen(&town, asked_with(&token)).await, of(1, false), "{token}");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_costs_one_read_more_and_nobody_none() {
+    let town = Town::open(&["a"], &["p"]).await;
+    let cost = async |call: Call| {
+        town.ok(call).await;
+        let mut used: Vec<_> =
+            town.app.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
+        used.sort_unstable();
+        used
+    };
+    assert_eq!(cost(count_of("p")).await, [("likes.count", 1)]);
+    assert_eq!(cost(asked_with("x.y.z")).await, [("likes.count", 1)]);
+    let token = town.issuer.token(&json!({ "sub": "a" }));
+    assert_eq!(cost(asked_with(&token)).await, [("likes.count", 1), ("likes.get", 1)]);
+}
+
+#[tokio::test]
+async fn while_nobody_can_tell_whose_a_token_is_its_owner_is_asked_to_come_again() {
+    let town = Town::open(&["a"], &["p"]).await;
+    town.like("a", "p").await;
+    town.issuer.trouble(Some(Trouble::Status(500)));
+    let token = town.issuer.token(&json!({ "sub": "a" }));
+    let answer: Answered = town.send(asked_with(&token)).await;
+    assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("unavailable"), Some("1")));
+    assert_eq!(seen(&town, count_of("p")).await, of(1, false), "who sends none is answered");
+    assert_eq!(seen(&town, asked_with("none")).await, of(1, false));
+}
+
+#[tokio::test]
+async fn fifty_at_once_are_each_told_of_themselves() {
+    let names: Vec<String> = (0..50).map(|n| format!("c{n}")).collect();
+    let everybody: Vec<&str> = names.iter().map(String::as_str).collect();
+    let town = Town::open(&everybody, &["p"]).await;
+    for name in everybody.iter().step_by(2) {
+        town.like(name, "p").await;
+    }
+    let tokens: Vec<String> = everybody.iter().map(|name| town.issuer.token(&json!({ "sub": name }))).collect();
+    let answers = join_all(tokens.iter().map(|token| seen(&town, asked_with(token)))).await;
+    for (n, answer) in answers.into_iter().enumerate() {
+        assert_eq!(answer, of(25, n % 2 == 0), "{n}");
+    }
+    assert_eq!(town.issuer.asked(), 1);
+}
+
+/// On the other routes the gateway has looked, and what it hands on is all that counts.
+#[tokio::test]
+async fn a_token_that_the_gateway_did_not_vouch_for_opens_nothing() {
+    let town = Town::open(&["a"], &["p"]).await;
+    let token = format!("Bearer {}", town.issuer.token(&json!({ "sub": "a", "cognito:groups": ["staff"] })));
+    for call in [
+        Call::new("PUT /v1/customers/{id}/likes/{product}").path("id", "a").path("product", "p"),
+        Call::new("GET /v1/customers/{id}/likes").path("id", "a"),
+        Call::new("GET /v1/products/{id}/likers").path("id", "p"),
+    ] {
+        assert_eq!(town.send(call.header("authorization", &token)).await.code(), Some("unauthenticated"));
+    }
+    assert_eq!((town.count("p").await, town.issuer.asked()), (0, 0));
+}

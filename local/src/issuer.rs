@@ -1,0 +1,32 @@
+//! Where the local issuer of tokens shows its key: what a Cognito user pool serves under its URL.
+//!
+//! A function that verifies tokens itself finds it by `JWT_ISSUER_ENDPOINT`, because the issuer's name is no address.
+
+use axum::Router;
+use axum::routing::get;
+use serde_json::{Value as Json, json};
+
+use crate::token::{ISSUER, SigningKey};
+
+/// Below the system's own address.
+const PATH: &str = "/_local/issuer";
+const DISCOVERY: &str = "/.well-known/openid-configuration";
+const KEYS: &str = "/.well-known/jwks.json";
+
+/// The issuer's address in the system at `url`.
+pub(crate) fn endpoint(url: &str) -> String {
+    format!("{url}{PATH}")
+}
+
+/// The discovery document and the key of the issuer in the system at `url`.
+pub(crate) fn router<S: Clone + Send + Sync + 'static>(key: &SigningKey, url: &str) -> Router<S> {
+    let keys = key.key_set();
+    let discovery = json!({
+        "issuer": ISSUER,
+        "jwks_uri": format!("{}{KEYS}", endpoint(url)),
+        "id_token_signing_alg_values_supported": ["ES256"],
+        "subject_types_supported": ["public"],
+    });
+    let shown = |document: Json| get(async move || axum::Json(document));
+    Router::new().route(&format!("{PATH}{DISCOVERY}"), shown(discovery)).route(&format!("{PATH}{KEYS}"), shown(keys))
+}

@@ -1,0 +1,28 @@
+//! Whose tokens the HTTP API takes.
+
+use crate::TemplateError;
+use crate::section::Section;
+
+/// A JWT authorizer of the HTTP API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authorizer {
+    /// What routes call it.
+    pub name: String,
+    /// The `iss` of the tokens that it lets pass.
+    pub issuer: String,
+    /// Their `aud`, or without one their `client_id`, is one of these.
+    pub audience: Vec<String>,
+}
+
+pub(crate) fn read(api: &Section) -> Result<Vec<Authorizer>, TemplateError> {
+    let Some(auth) = api.get("Auth")? else { return Ok(Vec::new()) };
+    let Some(all) = auth.get("Authorizers")? else { return Ok(Vec::new()) };
+    let one = |(name, authorizer): (String, Section)| {
+        authorizer.only(&["IdentitySource", "JwtConfiguration"])?;
+        let settings = authorizer.require("JwtConfiguration")?;
+        settings.only(&["issuer", "audience"])?;
+        let (issuer, audience) = (settings.require("issuer")?.text()?, settings.require("audience")?.texts()?);
+        Ok(Authorizer { name, issuer, audience })
+    };
+    all.entries()?.into_iter().map(one).collect()
+}

@@ -1,0 +1,53 @@
+//! Whose tokens the API takes, and the functions that verify one themselves.
+
+use super::*;
+
+#[test]
+fn an_authorizer_is_an_issuer_and_who_its_tokens_are_for() {
+    let jwt = |audience: &[&str]| Authorizer {
+        name: "Jwt".to_owned(),
+        issuer: "https://issuer.example".to_owned(),
+        audience: audience.iter().map(|&name| name.to_owned()).collect(),
+    };
+    assert_eq!(small("3", "3").unwrap().authorizers, [jwt(&["shop"])]);
+    assert_eq!(small("[shop]", "[!Ref Level, shop]").unwrap().authorizers, [jwt(&["low", "shop"])]);
+    let auth = SMALL.lines().find_map(|line| line.trim().strip_prefix("Properties: {Auth")).unwrap();
+    assert_eq!(small(&format!("{{Auth{auth}"), "{}").unwrap().authorizers, []);
+    for (from, to, expected) in [
+        ("issuer: https://issuer.example, ", "", "issuer is missing"),
+        (", audience: [shop]", "", "audience is missing"),
+        ("{JwtConfiguration: {", "{Scopes: [x], JwtConfiguration: {", "this property is not known here"),
+        ("audience: [shop]", "audience: [shop], scopes: x", "this property is not known here"),
+    ] {
+        let error = refusal(from, to);
+        assert!(error.contains(expected), "{to} gave {error}");
+    }
+}
+
+/// A function that answers a public route by who asks trusts whom the gateway trusts, with a user pool of the stack's own or with another issuer.
+#[test]
+fn the_real_functions_that_verify_tokens_themselves_trust_whom_the_gateway_trusts() {
+    let other = local().parameter("JwtIssuer", "https://issuer.example").parameter("JwtAudience", "shop");
+    let own = local().name("UserPool", "eu-west-1_A1").name("UserPoolClient", "client");
+    let expected = [
+        (own, "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A1", "client"),
+        (other, "https://issuer.example", "shop"),
+    ];
+    for (deployment, issuer, audience) in expected {
+        let template = Template::read_for(&real_path(), &deployment).unwrap();
+        let [authorizer] = template.authorizers.as_slice() else { panic!("{:?}", template.authorizers) };
+        assert_eq!(
+            (authorizer.issuer.as_str(), authorizer.audience.as_slice()),
+            (issuer, [audience.to_owned()].as_slice())
+        );
+        let told = |name: &str| -> BTreeSet<(&str, &str)> {
+            let told = template
+                .functions
+                .iter()
+                .filter_map(|function| Some((function.logical_id.as_str(), function.environment.get(name)?.as_str())));
+            told.collect()
+        };
+        assert_eq!(told("JWT_ISSUER"), BTreeSet::from([("Community", issuer)]));
+        assert_eq!(told("JWT_AUDIENCE"), BTreeSet::from([("Community", audience)]));
+    }
+}

@@ -1,0 +1,209 @@
+//! Asking the issuer for its keys: its discovery document (OpenID Connect Discovery 1.0, section 4) says where they are.
+//!
+//! Two calls, each bounded in time and size; no redirect is followed. Each has a connection of its own, because there is an hour between them and the next
+//! ones, and an environment that slept keeps connections that are gone.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_smithy_http_client::Connector;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext};
+use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use http_body_util::{BodyExt as _, Limited};
+use lambda_http::http::uri::Scheme;
+use lambda_http::http::{Request, Uri};
+
+use super::IssuerError;
+use super::keys::Key;
+use crate::json::Value;
+
+/// One connection attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Both calls together; less than a function has.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// The longest answer that is read: a set of dozens of keys.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// Where a discovery document lies below its issuer.
+const DISCOVERY: &str = "/.well-known/openid-configuration";
+
+/// Where the issuer's keys come from.
+#[derive(Debug)]
+pub(super) struct Source {
+    issuer: String,
+    discovery: Uri,
+}
+
+/// Why the issuer's keys cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FetchError {
+    #[error("the issuer of tokens did not answer in time")]
+    Timeout,
+    #[error("the issuer of tokens cannot be reached")]
+    Connection(#[source] ConnectorError),
+    #[error("the issuer of tokens cannot be trusted")]
+    Trust(#[from] aws::SetupError),
+    #[error("the issuer of tokens answered {0}")]
+    Status(u16),
+    #[error("the answer of the issuer of tokens broke off, or is longer than {MAX_ANSWER_BYTES} bytes")]
+    Body,
+    #[error("the issuer of tokens answered with no {0}")]
+    Document(&'static str),
+    #[error("the issuer of tokens is left alone after it did not answer")]
+    Resting,
+}
+
+impl Source {
+    pub(super) fn new(issuer: &str, endpoint: &str) -> Result<Self, IssuerError> {
+        let bad = || IssuerError::Url(endpoint.to_owned());
+        let discovery: Uri = format!("{}{DISCOVERY}", endpoint.trim_end_matches('/')).parse().map_err(|_| bad())?;
+        if is_encrypted(&discovery) || is_on_this_machine(&discovery) {
+            Ok(Self { issuer: issuer.to_owned(), discovery })
+        } else {
+            Err(bad())
+        }
+    }
+
+    pub(super) async fn keys(&self) -> Result<Vec<Arc<Key>>, FetchError> {
+        tokio::time::timeout(TIMEOUT, self.ask()).await.unwrap_or(Err(FetchError::Timeout))
+    }
+
+    async fn ask(&self) -> Result<Vec<Arc<Key>>, FetchError> {
+        let document = get(&self.discovery).await?;
+        let place = self.place_of_keys(&document).ok_or(FetchError::Document("discovery document of its own"))?;
+        Key::read_set(&get(&place).await?).ok_or(FetchError::Document("set of keys"))
+    }
+
+    /// From a discovery document of this issuer, and no other.
+    fn place_of_keys(&self, document: &str) -> Option<Uri> {
+        let mut members = Value::parse(document).ok()?.into_members();
+        let mut text = |name: &str| members.remove(name).and_then(Value::into_text);
+        if text("issuer")? != self.issuer {
+            return None;
+        }
+        let place: Uri = text("jwks_uri")?.parse().ok()?;
+        // Nobody on the way to a document that came encrypted may send the keys in its place.
+        let as_safe = is_encrypted(&place) || (!is_encrypted(&self.discovery) && is_on_this_machine(&place));
+        as_safe.then_some(place)
+    }
+}
+
+async fn get(place: &Uri) -> Result<String, FetchError> {
+    let request = Request::get(place).header("accept", "application/json").body(SdkBody::empty());
+    let bad_place = || FetchError::Document("usable address");
+    let request = request.map_err(|_| bad_place())?.try_into().map_err(|_| bad_place())?;
+    let response = connector(place)?.call(request).await.map_err(FetchError::Connection)?;
+    let status = response.status().as_u16();
+    if status != 200 {
+        return Err(FetchError::Status(status));
+    }
+    let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|_| FetchError::Body)?;
+    String::from_utf8(body.to_bytes().into()).map_err(|_| FetchError::Document("text"))
+}
+
+/// Cognito is an endpoint of AWS, whose few roots are there already; any other issuer is trusted by the system's.
+fn connector(place: &Uri) -> Result<SharedHttpConnector, FetchError> {
+    let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
+    let builder = Connector::builder().connector_settings(settings);
+    if !is_encrypted(place) {
+        return Ok(SharedHttpConnector::new(builder.build_http()));
+    }
+    let builder = builder.tls_provider(Provider::Rustls(CryptoMode::Ring));
+    if !is_of_aws(place) {
+        return Ok(SharedHttpConnector::new(builder.build()));
+    }
+    let tls = TlsContext::builder().with_trust_store(aws::trust()?).build().map_err(aws::SetupError::from)?;
+    Ok(SharedHttpConnector::new(builder.tls_context(tls).build()))
+}
+
+fn is_encrypted(place: &Uri) -> bool {
+    place.scheme() == Some(&Scheme::HTTPS)
+}
+
+fn is_on_this_machine(place: &Uri) -> bool {
+    let host = place.host().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    place.scheme() == Some(&Scheme::HTTP) && (host == "localhost" || address.is_ok_and(|address| address.is_loopback()))
+}
+
+fn is_of_aws(place: &Uri) -> bool {
+    let host = place.host().unwrap_or_default();
+    host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn an_issuer_is_asked_at_https_or_on_this_machine() {
+        for (endpoint, asked) in [
+            ("https://issuer.example", "https://issuer.example/.well-known/openid-configuration"),
+            ("https://issuer.example/", "https://issuer.example/.well-known/openid-configuration"),
+            (
+                "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A1",
+                "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A1/.well-known/openid-configuration",
+            ),
+            (
+                "http://127.0.0.1:3000/_local/issuer",
+                "http://127.0.0.1:3000/_local/issuer/.well-known/openid-configuration",
+            ),
+            ("http://localhost:1", "http://localhost:1/.well-known/openid-configuration"),
+            ("http://[::1]:1", "http://[::1]:1/.well-known/openid-configuration"),
+        ] {
+            assert_eq!(Source::new(endpoint, endpoint).unwrap().discovery, asked);
+        }
+        for endpoint in [
+            "",
+            "urn:bodega:local",
+            "issuer.example",
+            "http://issuer.example",
+            "http://127.0.0.1.example",
+            "http://10.0.0.1",
+            "http://localhost@issuer.example",
+            "ftp://127.0.0.1",
+            "https://",
+        ] {
+            assert!(matches!(Source::new(endpoint, endpoint), Err(IssuerError::Url(_))), "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn keys_lie_where_the_issuers_own_document_says_and_no_less_safely() {
+        let place = |endpoint: &str, issuer: &str, jwks_uri: &str| {
+            let source = Source::new("https://issuer", endpoint).unwrap();
+            let place = source.place_of_keys(&format!(r#"{{"issuer":"{issuer}","jwks_uri":"{jwks_uri}","x":1}}"#));
+            place.map(|place| place.to_string())
+        };
+        let (safe, near) = ("https://keys.example/k", "http://127.0.0.1:9/k");
+        assert_eq!(place("https://issuer", "https://issuer", safe).as_deref(), Some(safe));
+        assert_eq!(place("http://127.0.0.1:1", "https://issuer", near).as_deref(), Some(near));
+        assert_eq!(place("http://127.0.0.1:1", "https://issuer", safe).as_deref(), Some(safe));
+        assert_eq!(place("https://issuer", "https://issuer", near), None);
+        assert_eq!(place("http://127.0.0.1:1", "https://issuer", "http://keys.example/k"), None);
+        assert_eq!(place("https://issuer", "https://other", safe), None);
+        assert_eq!(place("https://issuer", "https://issuer/", safe), None);
+        assert_eq!(place("https://issuer", "https://issuer", "keys"), None);
+        let source = Source::new("https://issuer", "https://issuer").unwrap();
+        for document in ["", "[]", "{}", r#"{"issuer":"https://issuer"}"#, r#"{"jwks_uri":"https://keys.example"}"#] {
+            assert_eq!(source.place_of_keys(document), None, "{document}");
+        }
+    }
+
+    #[test]
+    fn only_hosts_of_aws_are_trusted_by_its_roots() {
+        for (host, aws) in [
+            ("https://cognito-idp.eu-west-1.amazonaws.com/p", true),
+            ("https://cognito-idp.cn-north-1.amazonaws.com.cn/p", true),
+            ("https://issuer.example/amazonaws.com", false),
+            ("https://notamazonaws.com", false),
+        ] {
+            assert_eq!(is_of_aws(&host.parse().unwrap()), aws, "{host}");
+        }
+    }
+}

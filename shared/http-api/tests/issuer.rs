@@ -1,0 +1,298 @@
+//! Who a token on a public route belongs to: signed tokens of another program's making, and an issuer that rotates, fails and comes back.
+//!
+//! `tokens/rs256.json` was made with joserfc; the private keys were never written down. Its tokens end with the year 9999.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant as Moment};
+
+use fixture::{TestIssuer, Trouble};
+use http_api::sample::{Answered, Call};
+use http_api::{Caller, Issuer, Problem, Request, Response, Routes};
+use key_schema::instant::Instant;
+use serde_json::{Value, json};
+
+const ROUTE: &str = "GET /v1/whoami";
+const NOBODY: Value = Value::Null;
+
+/// Tells whom it sees.
+async fn whoami(issuer: &Issuer, request: &Request<'_>) -> Result<Response, Problem> {
+    Ok(Response::ok(&match issuer.caller(request).await? {
+        Caller::Anonymous => NOBODY,
+        Caller::SignedIn(caller) => json!({ "sub": caller.id().as_str(), "staff": caller.is_staff() }),
+    }))
+}
+
+async fn send(issuer: &Issuer, call: Call) -> Answered {
+    call.send(&Routes::new().on(ROUTE, |issuer, request| Box::pin(whoami(issuer, request))), issuer).await
+}
+
+fn with(token: &str) -> Call {
+    Call::new(ROUTE).header("Authorization", &format!("Bearer {token}"))
+}
+
+/// Who is seen behind a token.
+async fn who(issuer: &Issuer, token: &str) -> Value {
+    let answer = send(issuer, with(token)).await;
+    assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")), "{}", answer.body);
+    answer.body
+}
+
+async fn is_unavailable(issuer: &Issuer, token: &str) {
+    let answer = send(issuer, with(token)).await;
+    assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("unavailable"), Some("1")));
+}
+
+fn customer(id: &str) -> Value {
+    json!({ "sub": id, "staff": false })
+}
+
+/// The issuer of a test with a clock that stands still until the test moves it, by seconds.
+async fn with_clock() -> (TestIssuer, Issuer, Arc<AtomicI64>) {
+    let test = TestIssuer::start().await;
+    let ahead = Arc::new(AtomicI64::new(0));
+    let (clock, start) = (Arc::clone(&ahead), Instant::now());
+    let known = test.known().with_clock(move || start.plus_seconds(clock.load(Ordering::Relaxed)));
+    (test, known, ahead)
+}
+
+fn seconds(of: Duration) -> i64 {
+    of.as_secs().try_into().unwrap()
+}
+
+async fn of_the_fixture() -> (TestIssuer, Issuer, Value) {
+    let fixture: Value = serde_json::from_str(include_str!("tokens/rs256.json")).unwrap();
+    let test = TestIssuer::start_as(Some("https://issuer.example/pool")).await;
+    test.show(fixture["key"].clone());
+    let known = test.known();
+    (test, known, fixture)
+}
+
+#[tokio::test]
+async fn a_token_that_holds_tells_whose_it_is() {
+    let (_test, issuer, fixture) = of_the_fixture().await;
+    for (case, held) in fixture["held"].as_object().unwrap() {
+        let expected = json!({ "sub": held["sub"], "staff": held["staff"] });
+        assert_eq!(who(&issuer, held["token"].as_str().unwrap()).await, expected, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_does_not_hold_is_nobodys() {
+    let (_test, issuer, fixture) = of_the_fixture().await;
+    for (case, token) in fixture["ignored"].as_object().unwrap() {
+        assert_eq!(who(&issuer, token.as_str().unwrap()).await, NOBODY, "{case}");
+    }
+    let good = fixture["held"]["id token"]["token"].as_str().unwrap();
+    for header in ["", "Bearer", "Bearer x", &format!("Basic {good}"), &format!("Bearer {good},Bearer {good}")] {
+        let answer = send(&issuer, Call::new(ROUTE).header("authorization", header)).await;
+        assert_eq!((answer.status, answer.body), (200, NOBODY), "{header}");
+    }
+}
+
+#[tokio::test]
+async fn an_altered_token_is_nobodys_wherever_it_was_altered() {
+    let (_test, issuer, fixture) = of_the_fixture().await;
+    let good = fixture["held"]["id token"]["token"].as_str().unwrap();
+    for at in (0..good.len()).step_by(3) {
+        let mut altered = good.to_owned().into_bytes();
+        altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
+        assert_eq!(who(&issuer, std::str::from_utf8(&altered).unwrap()).await, NOBODY, "{at}");
+    }
+}
+
+#[tokio::test]
+async fn elliptic_curves_are_taken_as_well_and_a_key_signs_in_its_own_way_alone() {
+    let (test, issuer, fixture) = of_the_fixture().await;
+    let token = test.token(&json!({ "sub": "ann", "cognito:groups": ["staff"] }));
+    assert_eq!(who(&issuer, &token).await, json!({ "sub": "ann", "staff": true }));
+    // A key of the other kind under the name of the one that has signed.
+    test.rotate("second");
+    let token = test.token(&json!({ "sub": "ann" }));
+    test.keep_only("first");
+    let mut posing = fixture["key"].clone();
+    posing["kid"] = "second".into();
+    test.show(posing);
+    assert_eq!(who(&test.known(), &token).await, NOBODY);
+}
+
+#[tokio::test]
+async fn keys_that_are_not_for_signatures_or_not_known_are_passed_over() {
+    let (test, _, fixture) = of_the_fixture().await;
+    let good = fixture["held"]["id token"]["token"].as_str().unwrap();
+    for change in [
+        json!({ "use": "enc" }),
+        json!({ "use": ["sig"] }),
+        json!({ "alg": "RS512" }),
+        json!({ "alg": "ES256" }),
+        json!({ "kty": "oct", "k": "AAAA" }),
+        json!({ "kty": "EC", "crv": "P-521", "x": "AA", "y": "AA" }),
+        json!({ "kty": "EC", "crv": "P-256", "x": "AA", "y": "AA" }),
+        json!({ "n": "AQAB" }),
+        json!({ "n": "not base64" }),
+        json!({ "kid": 7 }),
+    ] {
+        let test = TestIssuer::start_as(Some("https://issuer.example/pool")).await;
+        let mut key = fixture["key"].clone();
+        key.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        test.show(key);
+        assert_eq!(who(&test.known(), good).await, NOBODY, "{change}");
+        assert_eq!(who(&test.known(), &test.token(&json!({ "sub": "bob" }))).await, customer("bob"), "{change}");
+    }
+    drop(test);
+}
+
+#[tokio::test]
+async fn whom_the_gateway_says_is_taken_at_its_word_and_nobody_is_asked() {
+    let (test, issuer, _) = with_clock().await;
+    let token = test.token(&json!({ "sub": "ann" }));
+    let answer = send(&issuer, with(&token).staff("sam")).await;
+    assert_eq!(answer.body, json!({ "sub": "sam", "staff": true }));
+    assert_eq!(send(&issuer, Call::new(ROUTE)).await.body, NOBODY);
+    assert_eq!(test.asked(), 0);
+}
+
+#[tokio::test]
+async fn keys_are_asked_for_when_a_token_comes_that_could_hold_and_then_kept_for_an_hour() {
+    let (test, issuer, ahead) = with_clock().await;
+    for vain in [
+        json!({ "iss": "https://other" }),
+        json!({ "aud": "other" }),
+        json!({ "exp": 1 }),
+        json!({ "nbf": 9_999_999_999_u64 }),
+    ] {
+        assert_eq!(who(&issuer, &test.token(&vain)).await, NOBODY);
+    }
+    assert_eq!(test.asked(), 0);
+    let token = test.token(&json!({ "sub": "ann", "exp": 9_999_999_999_u64 }));
+    for _ in 0..3 {
+        assert_eq!(who(&issuer, &token).await, customer("ann"));
+    }
+    assert_eq!(test.asked(), 1);
+    ahead.store(seconds(Issuer::MAX_AGE) - 2, Ordering::Relaxed);
+    assert_eq!((who(&issuer, &token).await, test.asked()), (customer("ann"), 1));
+    // The key is taken back; that is seen when the hour is over.
+    test.rotate("second");
+    test.keep_only("second");
+    ahead.store(seconds(Issuer::MAX_AGE) + 1, Ordering::Relaxed);
+    assert_eq!((who(&issuer, &token).await, test.asked()), (NOBODY, 2));
+    // A clock that was set back makes what is kept younger than nothing.
+    ahead.store(0, Ordering::Relaxed);
+    assert_eq!((who(&issuer, &token).await, test.asked()), (NOBODY, 3));
+}
+
+#[tokio::test]
+async fn fifty_who_come_at_once_ask_for_the_keys_once() {
+    let (test, issuer, _) = with_clock().await;
+    let tokens: Vec<String> = (0..50).map(|n| test.token(&json!({ "sub": format!("c{n}") }))).collect();
+    let seen = futures::future::join_all(tokens.iter().map(|token| who(&issuer, token))).await;
+    for (n, seen) in seen.into_iter().enumerate() {
+        assert_eq!(seen, customer(&format!("c{n}")));
+    }
+    assert_eq!(test.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_new_key_is_found_and_one_that_nobody_has_is_asked_for_now_and_then() {
+    let (test, issuer, ahead) = with_clock().await;
+    let interval = seconds(Issuer::UNKNOWN_KEY_INTERVAL);
+    let old = test.token(&json!({ "sub": "old" }));
+    assert_eq!(who(&issuer, &old).await, customer("old"));
+    test.rotate("second");
+    let new = test.token(&json!({ "sub": "new" }));
+    assert_eq!((who(&issuer, &new).await, test.asked()), (NOBODY, 1), "a moment ago there was no such key");
+    ahead.store(interval + 1, Ordering::Relaxed);
+    assert_eq!((who(&issuer, &new).await, test.asked()), (customer("new"), 2));
+    assert_eq!((who(&issuer, &old).await, test.asked()), (customer("old"), 2));
+    test.rotate("hidden");
+    let unknown = test.token(&json!({ "sub": "x" }));
+    test.keep_only("second");
+    for _ in 0..20 {
+        assert_eq!(who(&issuer, &unknown).await, NOBODY);
+    }
+    assert_eq!(test.asked(), 2);
+    ahead.store(2 * interval + 2, Ordering::Relaxed);
+    for _ in 0..20 {
+        assert_eq!(who(&issuer, &unknown).await, NOBODY);
+    }
+    assert_eq!((test.asked(), who(&issuer, &new).await), (3, customer("new")));
+}
+
+#[tokio::test]
+async fn while_the_keys_cannot_be_had_nobody_is_told_to_be_nobody() {
+    let huge = format!(r#"{{"keys":[],"more":"{}"}}"#, "x".repeat(70_000));
+    for trouble in [
+        Trouble::Status(500),
+        Trouble::Status(404),
+        Trouble::Status(204),
+        Trouble::Redirect,
+        Trouble::Text(huge),
+        Trouble::Text("<html>".to_owned()),
+        Trouble::Text("{}".to_owned()),
+        Trouble::Text(r#"{"keys":{}}"#.to_owned()),
+        Trouble::Text(String::new()),
+    ] {
+        let (test, issuer, ahead) = with_clock().await;
+        let token = test.token(&json!({ "sub": "ann" }));
+        test.trouble(Some(trouble.clone()));
+        for _ in 0..5 {
+            is_unavailable(&issuer, &token).await;
+        }
+        assert_eq!(test.asked(), 1, "it is left alone for a while: {trouble:?}");
+        assert_eq!(who(&issuer, &test.token(&json!({ "sub": "ann", "exp": 1 }))).await, NOBODY);
+        assert_eq!(send(&issuer, Call::new(ROUTE)).await.body, NOBODY);
+        test.trouble(None);
+        is_unavailable(&issuer, &token).await;
+        ahead.store(seconds(Issuer::FAILURE_PAUSE) + 1, Ordering::Relaxed);
+        assert_eq!((who(&issuer, &token).await, test.asked()), (customer("ann"), 2), "{trouble:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_not_there_or_another_one_is_no_reason_to_call_somebody_nobody() {
+    let test = TestIssuer::start_as(Some("https://issuer.example/pool")).await;
+    let token = test.token(&json!({ "sub": "ann" }));
+    assert_eq!(who(&test.known(), &token).await, customer("ann"));
+    // A port that nobody listens at, and an issuer of another name.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = Issuer::new("https://issuer.example/pool", "shop", Some(&format!("http://{free}"))).unwrap();
+    is_unavailable(&gone, &token).await;
+    let other = TestIssuer::start_as(Some("https://issuer.example/pool/")).await;
+    is_unavailable(&other.known_as("https://issuer.example/pool"), &token).await;
+    assert_eq!(other.asked(), 0);
+}
+
+#[tokio::test]
+async fn an_issuer_that_never_answers_holds_nobody_up_for_long() {
+    let (test, issuer, _) = with_clock().await;
+    let token = test.token(&json!({ "sub": "ann" }));
+    test.trouble(Some(Trouble::Silence));
+    let begun = Moment::now();
+    futures::future::join_all((0..10).map(|_| is_unavailable(&issuer, &token))).await;
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert_eq!(test.asked(), 1);
+}
+
+#[tokio::test]
+async fn keys_outlast_an_outage_of_their_issuer_for_another_hour() {
+    let (test, issuer, ahead) = with_clock().await;
+    let token = test.token(&json!({ "sub": "ann", "exp": 9_999_999_999_u64 }));
+    assert_eq!(who(&issuer, &token).await, customer("ann"));
+    test.trouble(Some(Trouble::Status(503)));
+    ahead.store(seconds(Issuer::MAX_AGE) + 1, Ordering::Relaxed);
+    for _ in 0..3 {
+        assert_eq!(who(&issuer, &token).await, customer("ann"));
+    }
+    assert_eq!(test.asked(), 2);
+    test.rotate("second");
+    is_unavailable(&issuer, &test.token(&json!({ "sub": "new" }))).await;
+    ahead.store(seconds(Issuer::MAX_STALE) - 2, Ordering::Relaxed);
+    assert_eq!(who(&issuer, &token).await, customer("ann"));
+    ahead.store(seconds(Issuer::MAX_STALE) + 1, Ordering::Relaxed);
+    is_unavailable(&issuer, &token).await;
+    test.trouble(None);
+    ahead.store(seconds(Issuer::MAX_STALE) + 10, Ordering::Relaxed);
+    assert_eq!(who(&issuer, &token).await, customer("ann"));
+}
