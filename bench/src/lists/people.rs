@@ -35,7 +35,7 @@ fn of_customer(
     function: fn(Store) -> Result<Box<dyn Function>, BenchError>,
     item: impl Fn(u64) -> Result<Item, BenchError> + 'static,
 ) -> List {
-    List { call: Call::new(route).path("id", OWNER).staff(STAFF), routes, around: Vec::new(), item: Box::new(item) }
+    List { call: Call::new(route).path("id", OWNER).staff(STAFF), function, around: Vec::new(), item: Box::new(item) }
 }
 
 fn customers() -> Vec<List> {
