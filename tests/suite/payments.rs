@@ -159,5 +159,10 @@ fn invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once() {
         assert_eq!(issue(&cancelled).send(system).await.expect(409).code(), "illegal_transition");
         let refused = Call::new("GET", "/v1/invoices/x").staff().send(system).await.expect(422);
         assert_eq!(refused.code(), "invalid_id");
+        // The same number, but not what the invoice is called.
+        for other in [format!("0{}", numbers[0]), format!("+{}", numbers[0]), format!("%2B{}", numbers[0])] {
+            let missing = Call::new("GET", &format!("/v1/invoices/{other}")).staff().send(system).await.expect(404);
+            assert_eq!(missing.code(), "not_found");
+        }
     });
 }

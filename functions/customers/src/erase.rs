@@ -1,5 +1,7 @@
 //! Erasing a customer.
 
+use std::time::{Duration, Instant as Clock};
+
 use http_api::{Problem, Request, Response, Store};
 use key_schema::customer;
 use key_schema::id::CustomerId;
@@ -9,7 +11,7 @@ use key_schema::{cart, question, session};
 use table::{TransactError, WriteError};
 
 use crate::profile::{no_customer, refused};
-use crate::{edges, owner};
+use crate::{documents, edges, memberships, owner};
 
 /// Sessions that are ended with one page of the list.
 const PAGE: usize = 100;
@@ -21,37 +23,67 @@ const QUESTIONS: usize = 25;
 /// asked to try again, too.
 const MAX_QUESTION_PAGES: usize = 20;
 
+/// How long one request goes on with edges, memberships and documents. Who has more of them is asked to try again, too.
+const BUDGET: Duration = Duration::from_secs(5);
+
 /// DELETE /v1/customers/{id}
 ///
-/// Sessions, questions, cart, follows and likes go first and the profile last: while there is a profile, a request that broke off can be repeated, and
-/// each step done twice does no harm. Profile and claims go together, so that both names are free as soon as the profile is gone. What was asked, followed or
-/// liked between the two goes after the profile, without which nothing of it can be written; a request that broke off there is repeated,
-/// too, though the answer is 404 then. Orders stay, because the books need them.
+/// The profile goes last: while there is one, a request that broke off can be repeated, and each step done twice does no harm. Profile and claims go
+/// together, so that both names are free as soon as the profile is gone. What was written between a step and the profile goes after the profile, without
+/// which nothing of it can be written; a request that broke off there is repeated, too, though the answer is 404 then. Orders stay, because the books
+/// need them, and so do reviews.
 pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
+    let budget = Budget::begin();
     let Some(customer) = store.table.get(&customer::edit(owner.customer())?).await? else {
-        edges::erase(store, owner.customer()).await?;
+        belongings(store, owner.customer(), budget).await?;
         return Err(no_customer());
     };
     if customer.meta.version != version {
         return Err(Problem::version_mismatch());
     }
     end_sessions(store, owner.customer()).await?;
-    erase_questions(store, owner.customer()).await?;
     store.table.write(&cart::discard(owner.customer())?).await.map_err(|error| match error {
         WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
         WriteError::Table(error) => error.into(),
     })?;
-    edges::erase(store, owner.customer()).await?;
+    belongings(store, owner.customer(), budget).await?;
     match store.table.transact(&customer::delete(&customer)?).await {
         Ok(()) => {}
         Err(TransactError::Refused(refusals)) => return Err(refused(&refusals)),
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
-    edges::erase(store, owner.customer()).await?;
-    erase_questions(store, owner.customer()).await?;
+    belongings(store, owner.customer(), budget).await?;
     Ok(Response::no_content())
+}
+
+/// The time that one request has for what may be without bound.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    until: Clock,
+}
+
+impl Budget {
+    fn begin() -> Self {
+        Self { until: Clock::now() + BUDGET }
+    }
+
+    /// Asked before anything more is begun, but not before the first: each request gets on.
+    ///
+    /// # Errors
+    /// 503 `throttled` when it is used up.
+    pub fn is_left(self) -> Result<(), Problem> {
+        if Clock::now() < self.until { Ok(()) } else { Err(Problem::throttled("more than one request erases")) }
+    }
+}
+
+/// What the customer, or somebody who deals with the customer, may add to as long as there is a profile.
+async fn belongings(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+    erase_questions(store, customer).await?;
+    edges::erase(store, customer, budget).await?;
+    memberships::erase(store, customer, budget).await?;
+    documents::erase(store, customer, budget).await
 }
 
 /// Ends the sessions that have not expired; the others are hidden already and go by their time to live.
@@ -92,7 +124,11 @@ async fn erase_questions(store: &Store, customer: &CustomerId) -> Result<(), Pro
     Err(Problem::throttled("more questions than one request erases"))
 }
 
-async fn remove(store: &Store, items: &BatchWrite) -> Result<(), Problem> {
+/// Removes items, if there are any.
+///
+/// # Errors
+/// 503 `throttled` when some are left.
+pub async fn remove(store: &Store, items: &BatchWrite) -> Result<(), Problem> {
     if items.writes().is_empty() {
         return Ok(());
     }

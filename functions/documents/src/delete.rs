@@ -10,7 +10,7 @@ use key_schema::document::{self, Document};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, Stored};
 use key_schema::request::BatchWrite;
-use table::{TableError, WriteError};
+use table::{TableError, TransactError, WriteError};
 
 use crate::access::{no_such_document, only_its_owner};
 use crate::edit::{Asked, asked};
@@ -32,17 +32,20 @@ pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         Err(WriteError::Table(error)) => return Err(error.into()),
     };
     sweep(store, &document).await?;
-    match store.table.write(&document::delete(id)?).await {
-        // Somebody who deletes it too was first.
-        Ok(()) | Err(WriteError::Refused(_)) => Ok(Response::no_content()),
-        Err(WriteError::Table(error)) => Err(error.into()),
+    for delete in document::delete(&document)? {
+        match store.table.transact(&delete).await {
+            // Refused: somebody who deletes it too was first.
+            Ok(()) | Err(TransactError::Refused(_)) => {}
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        }
     }
+    Ok(Response::no_content())
 }
 
 /// The document whose deletion was begun before; otherwise what stood against beginning it.
 async fn interrupted(store: &Store, caller: &SignedIn, item: Item) -> Result<Stored<Document>, Problem> {
     let document: Stored<Document> = Stored::from_item(item).map_err(Problem::internal)?;
-    let is_owner = caller.is_staff() || document.owner_id == *caller.id();
+    let is_owner = caller.is_staff() || document.is_owner(caller.id());
     match (document.deleting, is_owner) {
         (true, true) => Ok(document),
         (true, false) => Err(no_such_document()),

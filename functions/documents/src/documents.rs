@@ -18,7 +18,7 @@ use crate::view::{DocumentView, HeadView};
 /// The longest title, in bytes of UTF-8.
 const MAX_TITLE: usize = 200;
 
-/// POST documents. What is there is version 1.
+/// POST documents, by a customer who has signed up, or by staff. What is there is version 1.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
@@ -27,7 +27,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let organization = body.optional("organization_id", parsed::<OrganizationId>);
     let sections = body.required("sections", map::<SectionName, String>(MAX_SECTIONS, long_text(0..=MAX_TEXT)));
     let (id, title, organization_id, sections) = body.finish((id, title, organization, sections))?;
-    let (at, by) = (Instant::now(), caller.id());
+    let (at, by, is_staff) = (Instant::now(), caller.id(), caller.is_staff());
     let born = store.born(at)?;
     let id = match id {
         Some(id) => id,
@@ -35,7 +35,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     };
     let head = Document {
         id: id.clone(),
-        owner_id: by.clone(),
+        owner_id: Some(by.clone()),
         organization_id,
         editors: BTreeSet::new(),
         deleting: false,
@@ -51,9 +51,11 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     };
     let texts: Vec<Stored<DocumentSection>> = sections.into_iter().map(section).collect();
     let location = location(&["documents", head.id.as_str()]);
-    let member = (!caller.is_staff()).then_some(by);
-    match store.table.transact(&document::create(&head, &texts, member)?).await {
+    match store.table.transact(&document::create(&head, &texts, by, is_staff)?).await {
         Ok(()) => Ok(Response::created(location, &HeadView::new(&head, true)).etag(head.meta.version)),
+        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Author) => {
+            Err(Problem::not_found("customer"))
+        }
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Document) => {
             Err(Problem::new(Code::AlreadyExists, "There is a document with this id.").location(location))
         }

@@ -75,13 +75,16 @@ impl Open<'_> {
     /// Makes the change.
     ///
     /// # Errors
-    /// 404 and 403 as [`refused`] says, 412 when somebody else was first.
+    /// 404 and 403 as [`refused`] says, 404 for an author who was erased, 412 when somebody else was first.
     pub async fn commit(&self, transaction: Result<Transaction<Part>, EncodeError>) -> Result<(), Problem> {
         let refusals = match self.store.table.transact(&transaction?).await {
             Ok(()) => return Ok(()),
             Err(TransactError::Refused(refusals)) => refusals,
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
+        if refusals.iter().any(|refusal| refusal.label == Part::Author) {
+            return Err(no_such_document());
+        }
         let head = refusals.iter().find(|refusal| refusal.label == Part::Document);
         let current: Stored<Document> = match head {
             // The author alone stood against it.

@@ -3,8 +3,9 @@
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::document::{self, Document, MAX_EDITORS, Part};
 use key_schema::id::{CustomerId, DocumentId};
+use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, Stored};
-use table::{TransactError, WriteError};
+use table::TransactError;
 
 use crate::access::{no_such_document, only_its_owner};
 use crate::view::EditorView;
@@ -14,7 +15,9 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
     let owner = (!caller.is_staff()).then(|| caller.id());
-    let refusals = match store.table.transact(&document::add_editor(&id, &customer, owner)?).await {
+    let at = Instant::now();
+    let add = document::add_editor(&id, &customer, owner, &store.born(at)?, at)?;
+    let refusals = match store.table.transact(&add).await {
         Ok(()) => return Ok(Response::ok(&EditorView { document_id: &id, customer_id: &customer })),
         Err(TransactError::Refused(refusals)) => refusals,
         Err(TransactError::Table(error)) => return Err(error.into()),
@@ -23,7 +26,7 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
         return Err(Problem::not_found("customer"));
     };
     let document = document_in(refusal.item.as_deref())?;
-    if caller.is_staff() || document.owner_id == *caller.id() {
+    if caller.is_staff() || document.is_owner(caller.id()) {
         let full = format!("A document has at most {MAX_EDITORS} editors beside its owner.");
         return Err(Problem::new(Code::InvalidBody, full));
     }
@@ -35,13 +38,13 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
     let by = (!caller.is_staff()).then(|| caller.id());
-    match store.table.write(&document::remove_editor(&id, &customer, by)?).await {
+    match store.table.transact(&document::remove_editor(&id, &customer, by)?).await {
         Ok(()) => Ok(Response::no_content()),
-        Err(WriteError::Refused(item)) => {
-            let document = document_in(item.as_deref())?;
+        Err(TransactError::Refused(refusals)) => {
+            let document = document_in(refusals.iter().find_map(|refusal| refusal.item.as_deref()))?;
             Err(only_its_owner(store, &caller, &document).await)
         }
-        Err(WriteError::Table(error)) => Err(error.into()),
+        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
 

@@ -37,7 +37,7 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
-    let number: u64 = request.path("n")?;
+    let number = request.path_number("n", "version")?;
     let (head, version) = read_version(store, &id, number).await?;
     let head = head.filter(|head| !head.deleting).ok_or_else(no_such_document)?;
     let known = known(&caller, &head);

@@ -22,7 +22,7 @@ pub fn version_location(id: &DocumentId, number: u64) -> String {
 pub struct Shown<'a, S> {
     id: &'a DocumentId,
     title: &'a str,
-    owner_id: &'a CustomerId,
+    owner_id: Option<&'a CustomerId>,
     organization_id: Option<&'a OrganizationId>,
     editors: Vec<&'a CustomerId>,
     current: u64,
@@ -63,7 +63,7 @@ fn shown<S>(document: &Stored<Document>, sections: S, is_writer: bool) -> Shown<
     Shown {
         id,
         title,
-        owner_id,
+        owner_id: owner_id.as_ref(),
         organization_id: organization_id.as_ref(),
         editors: editors.iter().collect(),
         current: *current,

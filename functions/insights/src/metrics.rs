@@ -117,7 +117,7 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: MetricName = request.path("name")?;
-    let (from, to) = (request.query_instant("from")?, request.query_instant("to")?);
+    let (from, to) = request.query_range()?;
     let given = |parameter| Ok::<_, Problem>(request.query(parameter)?.unwrap_or_default());
     let parameters = [("name", name.as_str()), ("from", given("from")?), ("to", given("to")?)];
     let page = request.page(&store.cursors, metric::OF_NAME.id, &parameters)?;

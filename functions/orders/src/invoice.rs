@@ -76,7 +76,7 @@ pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Pro
 /// GET invoices/{number}.
 pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
-    let number: u64 = request.path("number")?;
+    let number = request.path_number("number", "invoice")?;
     let invoice = read(store, number).await?;
     request.owner(&invoice.customer_id).map_err(|_| no_such_invoice())?;
     Ok(shown(&invoice))

@@ -25,7 +25,7 @@ const MAX_REFILLS: usize = 4;
 pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
-    let (from, to) = (request.query_instant("from")?, request.query_instant("to")?);
+    let (from, to) = request.query_range()?;
     let parameters = [("customer", customer.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
     let page = request.page(&store.cursors, order::OF_CUSTOMER.id, &parameters)?;
     let (now, mut items, mut end) = (Instant::now(), Vec::<Summary>::new(), page.after());
@@ -47,7 +47,7 @@ pub async fn by_status(store: &Store, request: &Request<'_>) -> Result<Response,
     let status: OrderStatus = request
         .query_as("status")?
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."))?;
-    let (from, to) = (request.query_instant("from")?, request.query_instant("to")?);
+    let (from, to) = request.query_range()?;
     let parameters = [("status", status.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
     let page = request.page(&store.cursors, order::BY_STATUS.id, &parameters)?;
     let query = order::by_status(status, from, to)?.limit(page.limit()).after(page.after());

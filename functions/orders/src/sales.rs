@@ -17,8 +17,9 @@ pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response
     let (from, to) = (request.query("from")?.unwrap_or_default(), request.query("to")?.unwrap_or_default());
     let parameters = [("product", product.as_str()), ("from", from), ("to", to)];
     let page = request.page(&store.cursors, sales::OF_PRODUCT.id, &parameters)?;
-    let to = request.query_instant("to")?.unwrap_or_else(Instant::now);
-    let from = match request.query_instant("from")? {
+    let (from, to) = request.query_range()?;
+    let to = to.unwrap_or_else(Instant::now);
+    let from = match from {
         Some(from) => from,
         None => {
             format!("{:04}-01-01T00:00:00Z", to.year().saturating_sub(1).max(0)).parse().map_err(Problem::internal)?

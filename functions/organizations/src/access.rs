@@ -24,8 +24,12 @@ pub async fn may_see(store: &Store, caller: &SignedIn, id: &OrganizationId) -> R
     }
 }
 
-/// What it means that the caller's membership stood against a change: nothing, 403 for a member who is no admin, 404 for who is no member.
+/// What it means that the caller's profile or membership stood against a change: nothing, 403 for a member who is no admin, 404 for who is no member, and for who
+/// was erased, even where a membership has stayed behind.
 pub fn denied(refusals: &[Refusal<Part>]) -> Option<Problem> {
+    if refusals.iter().any(|refusal| refusal.label == Part::Profile) {
+        return Some(no_such_organization());
+    }
     refusals.iter().find(|refusal| refusal.label == Part::Caller).map(|refusal| match &refusal.item {
         Some(_) => not_an_admin(),
         None => no_such_organization(),
@@ -48,6 +52,10 @@ pub fn member_in(refusal: &Refusal<Part>) -> Option<Stored<Member>> {
 
 pub fn no_such_organization() -> Problem {
     Problem::not_found("organization")
+}
+
+pub fn no_customer() -> Problem {
+    Problem::not_found("customer")
 }
 
 fn not_an_admin() -> Problem {

@@ -13,7 +13,7 @@ use key_schema::item::Stored;
 use key_schema::organization::{self, Member, Organization, Part, Role};
 use table::{Backoff, Refusal, TableError, TransactError};
 
-use crate::access::{authority, denied, denied_by, may_see, member_in, no_such_organization};
+use crate::access::{authority, denied, denied_by, may_see, member_in, no_customer, no_such_organization};
 use crate::view::{MemberView, MembershipView};
 
 /// GET organizations/{id}/members, by customer id. Who asks is found out at the same time.
@@ -25,8 +25,8 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let query = organization::members(&id)?.limit(page.limit()).after(page.after());
     let members = async { Ok::<_, Problem>(store.table.query(&query).await?) };
     let ((), found) = tokio::try_join!(may_see(store, &caller, &id), members)?;
-    // An organization always has an admin.
-    if found.items.is_empty() && page.after().is_none() {
+    // To who is no member, which only staff may be here, nobody is in what is not there. In what is there, nobody is when all were erased.
+    if found.items.is_empty() && page.after().is_none() && store.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }
     let items: Vec<MemberView<'_>> = found.items.iter().map(MemberView::from).collect();
@@ -87,7 +87,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
             return Err(problem);
         }
         if of(Part::Customer).is_some() {
-            return Err(Problem::not_found("customer"));
+            return Err(no_customer());
         }
         if of(Part::Member).is_none() {
             if let Some(head) = of(Part::Organization) {
@@ -105,7 +105,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// DELETE organizations/{id}/members/{customer}: by an admin, or by who leaves. A membership that is not there has ended already.
+/// DELETE organizations/{id}/members/{customer}: by an admin, or by who leaves. A membership that is not there has ended already. The last admin stays, unless
+/// staff removes one who was erased, and whom the erasure did not find.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
@@ -127,12 +128,26 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         }
         let of = |part| refusals.iter().find(|refusal| refusal.label == part);
         if let (None, Some(head)) = (of(Part::Member), of(Part::Organization)) {
-            return Err(head_refused(head));
+            let refused = head_refused(head);
+            if !caller.is_staff() || refused.code() != Code::LastAdmin {
+                return Err(refused);
+            }
+            match store.table.transact(&organization::remove_ghost(&old)?).await {
+                Ok(()) => return Ok(Response::no_content()),
+                Err(TransactError::Refused(refusals)) if refusals.iter().any(is_customer) => return Err(refused),
+                Err(TransactError::Refused(_)) => {}
+                Err(TransactError::Table(error)) => return Err(error.into()),
+            }
         }
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
         }
     }
+}
+
+/// The customer is there.
+fn is_customer(refusal: &Refusal<Part>) -> bool {
+    refusal.label == Part::Customer
 }
 
 /// The organization is not there, or would be left without an admin.

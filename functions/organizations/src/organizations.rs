@@ -7,14 +7,14 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::OrganizationId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::organization::{self, Member, Organization, Role};
+use key_schema::organization::{self, Member, Organization, Part, Role};
 use key_schema::request::Query;
 use table::TransactError;
 
-use crate::access::{authority, denied, may_see, no_such_organization};
+use crate::access::{authority, denied, may_see, no_customer, no_such_organization};
 use crate::view::{MAX_NAME, OrganizationView};
 
-/// POST organizations: the caller becomes its first admin. Staff may say under which id, which makes it a request that can be repeated.
+/// POST organizations: the caller becomes its first admin, and must have signed up, but for staff. Staff may say under which id, which makes it a request that can be repeated.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
@@ -33,8 +33,12 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let member = Member { id: id.clone(), customer_id: caller.id().clone(), role: Role::Admin, team: None };
     let head = Stored::new(Organization { id, teams: 0, admins: 1, name }, born.clone(), at);
     let location = location(&["organizations", head.id.as_str()]);
-    match store.table.transact(&organization::create(&head, &Stored::new(member, born, at))?).await {
+    let create = organization::create(&head, &Stored::new(member, born, at), authority(&caller))?;
+    match store.table.transact(&create).await {
         Ok(()) => Ok(Response::created(location, &OrganizationView::new(&head, &[])).etag(head.meta.version)),
+        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Profile) => {
+            Err(no_customer())
+        }
         Err(TransactError::Refused(_)) => {
             Err(Problem::new(Code::AlreadyExists, "There is an organization with this id.").location(location))
         }

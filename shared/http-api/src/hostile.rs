@@ -60,6 +60,7 @@ fn cursors() -> Cursors {
 fn answer(event: Option<&str>) -> Value {
     let routes = Routes::new()
         .on("POST /v1/things/{id}", |cursors, request| Box::pin(ask(cursors, request)))
+        .on("GET /v1/things/{id}", |cursors, request| Box::pin(ask(cursors, request)))
         .on("GET /v1/things", |cursors, request| Box::pin(ask(cursors, request)));
     let served = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(routes.serve(
         &cursors(),
@@ -145,6 +146,8 @@ fn the_sample_that_sam_generates_is_answered() {
     assert_eq!((reply["statusCode"].as_u64(), reply["headers"]["x-request-id"].as_str()), (Some(404), Some("id")));
     let mut event = event;
     event["rawPath"] = "/v1/things/t%2F1".into();
+    assert_eq!(code(&answer(Some(&event.to_string()))), "invalid_parameter");
+    event["rawQueryString"] = "".into();
     assert_eq!(code(&answer(Some(&event.to_string()))), "unauthenticated");
 }
 
@@ -223,7 +226,7 @@ proptest! {
     fn no_value_in_any_place_of_an_event_makes_the_function_panic(
         place in prop::sample::select(PLACES), value in any_json(), default in any::<bool>(),
     ) {
-        let mut event = Call::new("POST /v1/things/{id}").path("id", "t1").staff("s1").query("limit", "5")
+        let mut event = Call::new("GET /v1/things/{id}").path("id", "t1").staff("s1").query("limit", "5")
             .header("if-match", "\"1\"").header("if-none-match", "*").header("idempotency-key", "k")
             .json(&json!({"text": "a"})).event();
         *event.pointer_mut(place).unwrap() = value;
@@ -237,7 +240,7 @@ proptest! {
     fn no_text_in_any_question_makes_the_function_panic(
         id in any::<String>(), query in any::<String>(), header in any::<String>(), body in any::<String>(), encoded in any::<bool>(),
     ) {
-        let mut event = Call::new("POST /v1/things/{id}").path("id", &id).staff("s1").header("if-match", &header)
+        let mut event = Call::new("GET /v1/things/{id}").path("id", &id).staff("s1").header("if-match", &header)
             .header("idempotency-key", &header).header("content-type", &header).body(body).event();
         event["rawQueryString"] = format!("cursor={query}&limit={query}&{query}").into();
         event["isBase64Encoded"] = encoded.into();

@@ -64,10 +64,9 @@ pub(crate) fn limit(given: Option<&str>) -> Result<usize, Problem> {
     let Some(text) = given else {
         return Ok(DEFAULT_LIMIT);
     };
-    // `parse` would take a sign.
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(limit) if digits && (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
+    match text.parse::<usize>() {
+        // `parse` would take a sign, and zeros in front.
+        Ok(limit) if (1..=MAX_LIMIT).contains(&limit) && limit.to_string() == text => Ok(limit),
         _ => Err(Problem::new(Code::InvalidParameter, format!("The limit must be an integer from 1 to {MAX_LIMIT}."))),
     }
 }
@@ -81,7 +80,7 @@ mod tests {
         assert!(matches!(limit(None), Ok(20)));
         assert!(matches!(limit(Some("1")), Ok(1)));
         assert!(matches!(limit(Some("100")), Ok(100)));
-        for bad in ["0", "101", "-1", "+5", "", " 5", "5.0", "1e1", "99999999999999999999", "ten"] {
+        for bad in ["0", "101", "-1", "+5", "05", "", " 5", "5.0", "1e1", "99999999999999999999", "ten"] {
             assert!(matches!(limit(Some(bad)), Err(problem) if problem.code() == Code::InvalidParameter), "{bad}");
         }
     }

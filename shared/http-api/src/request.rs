@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use key_schema::cursor::Cursors;
 use key_schema::id::CustomerId;
@@ -23,6 +24,8 @@ pub struct Request<'a> {
     id: String,
     pub(crate) path: Pairs<'a>,
     query: Option<Pairs<'a>>,
+    /// Of each query parameter, whether the handler has asked for it.
+    asked: Vec<AtomicBool>,
     headers: Pairs<'a>,
     caller: Caller,
     pub(crate) body: Body<'a>,
@@ -37,6 +40,7 @@ impl<'a> Request<'a> {
             stage_prefix: if staged { prefix } else { String::new() },
             id,
             path,
+            asked: event.query.iter().flatten().map(|_| AtomicBool::new(false)).collect(),
             query: event.query,
             headers: event.headers,
             caller: Caller::from_claims(&event.claims),
@@ -117,6 +121,19 @@ impl<'a> Request<'a> {
             .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is refused: {error}.")))
     }
 
+    /// A number in the path, by which something is called: only in the spelling in which it is given out. `01` and `+1` name nothing.
+    ///
+    /// # Errors
+    /// 404 `not_found` of `thing` for another spelling, otherwise as [`Request::path_by`].
+    pub fn path_number(&self, name: &str, thing: &str) -> Result<u64, Problem> {
+        let number: u64 = self.path(name)?;
+        if find(&self.path, name) == Some(number.to_string().as_str()) {
+            Ok(number)
+        } else {
+            Err(Problem::not_found(thing))
+        }
+    }
+
     /// A query parameter's text.
     ///
     /// # Errors
@@ -125,10 +142,33 @@ impl<'a> Request<'a> {
         let Some(query) = &self.query else {
             return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
         };
-        let mut values = query.iter().filter(|(given, _)| given == name).map(|(_, value)| value.as_ref());
+        let matching = query.iter().zip(&self.asked).filter(|((given, _), _)| given == name);
+        let mut values = matching.map(|((_, value), asked)| {
+            asked.store(true, Ordering::Relaxed);
+            value.as_ref()
+        });
         match (values.next(), values.next()) {
             (value, None) => Ok(value),
             _ => Err(Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is given twice."))),
+        }
+    }
+
+    /// Refuses query parameters that nobody has asked for: one that is misspelt would otherwise be as good as left out, and a list of everything look like what was
+    /// asked for.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter`.
+    pub(crate) fn every_parameter_was_asked_for(&self) -> Result<(), Problem> {
+        let Some(query) = &self.query else {
+            return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
+        };
+        let unknown = query.iter().zip(&self.asked).find(|(_, asked)| !asked.load(Ordering::Relaxed));
+        match unknown {
+            None => Ok(()),
+            Some(((name, _), _)) => {
+                let name: String = name.chars().take(MAX_SHOWN).collect();
+                Err(Problem::new(Code::InvalidParameter, format!("There is no query parameter `{name}` here.")))
+            }
         }
     }
 
@@ -151,6 +191,18 @@ impl<'a> Request<'a> {
     /// 400 `invalid_parameter`.
     pub fn query_instant(&self, name: &str) -> Result<Option<Instant>, Problem> {
         self.query_as(name)
+    }
+
+    /// The query parameters `from` and `to`, both included.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter`, also when `from` is after `to`.
+    pub fn query_range(&self) -> Result<(Option<Instant>, Option<Instant>), Problem> {
+        let (from, to) = (self.query_instant("from")?, self.query_instant("to")?);
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            return Err(Problem::new(Code::InvalidParameter, "`from` is after `to`."));
+        }
+        Ok((from, to))
     }
 
     /// How many entries a page of the list shall have.
@@ -201,6 +253,9 @@ impl<'a> Request<'a> {
 fn find<'p>(pairs: &'p Pairs<'_>, name: &str) -> Option<&'p str> {
     pairs.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_ref())
 }
+
+/// How much of an unknown parameter's name an answer repeats.
+const MAX_SHOWN: usize = 64;
 
 /// What stands for the id of a request that has none.
 const UNKNOWN: &str = "unknown";

@@ -92,7 +92,20 @@ impl<S> Routes<S> {
         let request = Request::new(event, route.key, path, id);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
-            let work = correlation::caused_by(request.cause(), (route.handler)(app, &request));
+            // Only reads take query parameters, and only their handlers know which. So a read, which has no effect, is asked afterwards what it has not looked at; anything
+            // else is refused before it begins.
+            let reads = route.key.starts_with("GET ");
+            let work = async {
+                if !reads {
+                    request.every_parameter_was_asked_for()?;
+                }
+                let response = (route.handler)(app, &request).await?;
+                if reads {
+                    request.every_parameter_was_asked_for()?;
+                }
+                Ok(response)
+            };
+            let work = correlation::caused_by(request.cause(), work);
             let answer = match tokio::time::timeout(time, work).await {
                 Ok(answer) => answer.and_then(|response| response.into_reply(&request)),
                 Err(late) => Err(Problem::unavailable(late)),

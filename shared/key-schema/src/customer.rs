@@ -194,6 +194,11 @@ pub(crate) fn key(id: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new(PROFILE)? })
 }
 
+/// The check that there is a customer: an action of the transaction that needs one.
+pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
+    Ok(Guarded::check(key(id)?, Condition::Exists))
+}
+
 /// A sentinel: who has taken an email address. Its key is the folded address, so two spellings meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailClaim {

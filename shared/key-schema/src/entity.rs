@@ -4,7 +4,7 @@ use crate::cart::Cart;
 use crate::category::{CategoryAbout, CategoryNode};
 use crate::counter::{Counter, CounterShard};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
-use crate::document::{Document, DocumentSection, DocumentVersion};
+use crate::document::{CustomerDocument, Document, DocumentSection, DocumentVersion};
 use crate::expiration::Expiration;
 use crate::follow::Follow;
 use crate::idempotency::IdempotencyRecord;
@@ -73,7 +73,7 @@ macro_rules! entities {
 }
 
 entities! {
-    Answer Cart CategoryAbout CategoryNode Counter CounterShard Customer CustomerOrder CustomerQuestion Document DocumentSection
+    Answer Cart CategoryAbout CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
     DocumentVersion EmailClaim Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
     MetricPoint Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
     ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock Store Team

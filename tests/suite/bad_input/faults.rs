@@ -141,7 +141,9 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         let schema = api().follow(&parameter["schema"]);
         let (long, words) = ("x".repeat(513), ["word"; 33].join("+"));
         let (bad, good_one): (Vec<&str>, &str) = match (name, schema["format"].as_str(), schema.get("enum")) {
-            ("limit", ..) => (vec!["0", "-1", "101", "abc", "1e3", "", "%2B5", "5.0", "99999999999999999999"], "1"),
+            ("limit", ..) => {
+                (vec!["0", "-1", "101", "abc", "1e3", "", "%2B5", "05", "5.0", "99999999999999999999"], "1")
+            }
             ("cursor", ..) => {
                 for value in ["", "x", "null", "%00", "ä", "eyJhIjoxfQ", &"x".repeat(1025)] {
                     trials.push(Trial::new(
@@ -176,6 +178,12 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
             spoilt.query.retain(|(given, _)| given != name);
             trials.push(invalid(spoilt.call(), format!("{name} is missing")));
         }
+    }
+    trials.push(invalid(with(&[("no_such_parameter", "1")]), "a parameter that nobody knows".to_owned()));
+    let takes = |name: &str| operation.parameters().any(|parameter| parameter["name"] == name);
+    if takes("from") && takes("to") {
+        let crossed = [("from", "2017-01-02T00:00:00Z"), ("to", "2017-01-01T00:00:00Z")];
+        trials.push(invalid(with(&crossed), "the range is crossed".to_owned()));
     }
     if operation.own["operationId"] == "findCustomers" {
         trials.push(invalid(with(&[("tier", "bronze"), ("email", "a@b")]), "both".to_owned()));

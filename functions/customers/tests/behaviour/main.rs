@@ -4,6 +4,7 @@
 
 mod access;
 mod addresses;
+mod belongings;
 mod carts;
 mod changes;
 mod erasure;

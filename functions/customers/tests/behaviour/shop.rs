@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use emulators::table::Faults;
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
 use http_api::{Routes, Store};
@@ -10,7 +11,7 @@ use key_schema::customer::Tier;
 use key_schema::follow::{self, Follow};
 use key_schema::id::{Born, CustomerId, OrderId, ProductId, SessionId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Entity, Stored, key_of};
 use key_schema::like::{self, Like};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement};
@@ -21,17 +22,40 @@ use serde_json::{Value, json};
 pub struct Shop {
     pub store: Store,
     pub routes: Routes<Store>,
-    _test: TestTable,
+    test: TestTable,
 }
 
 impl Shop {
     pub async fn open() -> Self {
         let test = TestTable::create().await;
-        Self { store: test.store(), routes: customers::routes(), _test: test }
+        Self { store: test.store(), routes: customers::routes(), test }
     }
 
     pub async fn send(&self, call: Call) -> Answered {
         call.send(&self.routes, &self.store).await
+    }
+
+    /// What goes wrong between the function and the table.
+    pub fn faults(&self) -> &Faults {
+        self.test.faults()
+    }
+
+    /// The key of every item in the table. A test may scan.
+    pub async fn keys(&self) -> Vec<(String, String)> {
+        let mut keys = Vec::new();
+        let mut pages = self.test.client().scan().table_name(self.test.name()).into_paginator().items().send();
+        while let Some(item) = pages.next().await {
+            let key = key_of(&item.unwrap().into()).unwrap();
+            keys.push((key.pk.into_string(), key.sk.into_string()));
+        }
+        keys.sort();
+        keys
+    }
+
+    /// Writes an item past every rule.
+    pub async fn seed<T: Entity>(&self, item: &Stored<T>) {
+        let put = self.test.client().put_item().table_name(self.test.name());
+        put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
     }
 
     /// A customer who has signed up with the names `<id>@example.com` and `<id>`.

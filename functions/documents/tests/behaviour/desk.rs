@@ -104,8 +104,11 @@ impl Desk {
         let head = Organization { id: organization.clone(), teams: 0, admins: 1, name: "Club".into() };
         let head = Stored::new(head, Born::new("b").unwrap(), Instant::now());
         let table = &desk.store.table;
-        table.transact(&organization::create(&head, &member("mia", Role::Admin)).unwrap()).await.unwrap();
-        desk.join("max").await;
+        for id in ["mia", "max"] {
+            desk.join(id).await;
+        }
+        let mia = member("mia", Role::Admin);
+        table.transact(&organization::create(&head, &mia, Authority::Staff).unwrap()).await.unwrap();
         let max = organization::put_member(None, &member("max", Role::Member), Authority::Staff).unwrap();
         table.transact(&max).await.unwrap();
         let mut body = json!({ "id": id, "title": "Of the club", "sections": { "a": "A1" } });

@@ -43,6 +43,12 @@ async fn a_version_that_never_was_is_not_found_and_no_number_is_no_version() {
     for number in [0, 2, u64::MAX] {
         assert_eq!(desk.refusal(version(DOC, number).customer("ann")).await, hidden());
     }
+    desk.expect(200, version(DOC, 1).customer("ann")).await;
+    // The same number, but not what the version is called.
+    for other in ["01", "+1", "00", "0001"] {
+        let call = http_api::sample::Call::new("GET /v1/documents/{id}/versions/{n}").path("id", DOC).path("n", other);
+        assert_eq!(desk.refusal(call.customer("ann")).await, hidden(), "{other}");
+    }
     for bad in ["x", "-1", "1.0", "18446744073709551616", ""] {
         let call = http_api::sample::Call::new("GET /v1/documents/{id}/versions/{n}")
             .path("id", DOC)

@@ -9,6 +9,7 @@ mod desk;
 mod documents;
 mod drafts;
 mod editors;
+mod ghosts;
 mod history;
 mod registry;
 mod sections;

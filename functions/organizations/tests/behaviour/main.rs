@@ -5,6 +5,7 @@
 mod access;
 mod club;
 mod concurrency;
+mod ghosts;
 mod lists;
 mod members;
 mod organizations;

@@ -1,19 +1,19 @@
 //! How documents change. Every change of what is written is conditional on the head that was read, and on who makes it.
 
 use super::{
-    ADD_EDITOR, BEGIN_DRAFT, CREATE, DELETE, DISCARD_DRAFT, Document, DocumentSection, DocumentVersion, Draft,
-    MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION, Part, REMOVE_EDITOR, RESTORE, RETIRE, SWEEP, key, section_key,
-    version_key,
+    ADD_EDITOR, BEGIN_DRAFT, CREATE, CustomerDocument, DELETE, DISCARD_DRAFT, Document, DocumentSection,
+    DocumentVersion, Draft, FORGET, MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION, Part, RELEASE, REMOVE_EDITOR, RESTORE,
+    RETIRE, SWEEP, Tie, key, section_key, tie_key, version_key,
 };
 use crate::change::Change;
 use crate::customer;
-use crate::expression::{Condition, value};
+use crate::expression::{Condition, number, value};
 use crate::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::organization;
-use crate::request::{BatchWrite, BatchWriteAction, Guarded, Single, Transaction, Write};
+use crate::request::{BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Single, Transaction, Write};
 
 /// By what right a document is written.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub enum Right<'a> {
     Staff,
     /// A customer who must be its owner or one of its editors: the head's own condition.
     Own(&'a CustomerId),
-    /// A customer who must be an admin of its organization: a condition on the membership.
+    /// A customer who must be an admin of its organization: a condition on the membership, and on the profile.
     Admin(&'a OrganizationId, &'a CustomerId),
 }
 
@@ -50,18 +50,16 @@ impl Edit<'_> {
     ) -> Result<Transaction<Part>, EncodeError> {
         let change =
             Change::<Document>::visible(self.at).current(&new.current)?.sections(&new.sections)?.draft(&new.draft)?;
-        // A document that was deleted and created again counts its versions from the beginning.
-        let same = Condition::Is("born", value(&self.old.meta.born)?);
-        let mut condition = Condition::version(self.old.meta.version).and(same);
+        let mut condition = Condition::version(self.old.meta.version).and(is(self.old)?);
         if let Right::Own(customer) = self.right {
             condition = condition.and(is_editor(customer)?);
         }
         let transaction =
             Transaction::new(pattern).action(Part::Document, Guarded::update(key(&self.old.id)?, change, condition));
         match self.right {
-            Right::Admin(organization, customer) => {
-                Ok(transaction.action(Part::Admin, organization::admin_check(organization, customer)?))
-            }
+            Right::Admin(organization, customer) => Ok(transaction
+                .action(Part::Admin, organization::admin_check(organization, customer)?)
+                .action(Part::Author, customer::check(customer)?)),
             Right::Staff | Right::Own(_) => Ok(transaction),
         }
     }
@@ -95,6 +93,11 @@ impl Edit<'_> {
     }
 }
 
+/// It is the one that was read. A document that was deleted and created again counts from the beginning.
+fn is(head: &Stored<Document>) -> Result<Condition, EncodeError> {
+    Ok(Condition::Is("born", value(&head.meta.born)?))
+}
+
 fn is_editor(customer: &CustomerId) -> Result<Condition, EncodeError> {
     Ok(is_owner(customer)?.or(Condition::Contains("editors", value(customer)?)))
 }
@@ -108,22 +111,44 @@ fn text(section: &Stored<DocumentSection>) -> Result<Guarded, EncodeError> {
     Ok(Guarded { write: Write::Put { item: section.to_item()? }, condition: None })
 }
 
-/// Creates a document with its texts as version 1. A customer must be a member of the organization that it is for.
+/// What a customer's own partition has of a document.
+fn tied(
+    customer: &CustomerId,
+    document: &DocumentId,
+    tie: Tie,
+    born: &Born,
+    at: Instant,
+) -> Result<Guarded, EncodeError> {
+    let data = CustomerDocument { customer_id: customer.clone(), document_id: document.clone(), tie };
+    Ok(Guarded { write: Write::Put { item: Stored::new(data, born.clone(), at).to_item()? }, condition: None })
+}
+
+fn untied(customer: &CustomerId, document: &DocumentId, tie: Tie) -> Result<Guarded, KeyError> {
+    Ok(Guarded { write: Write::Delete { key: tie_key(customer, document, tie)? }, condition: None })
+}
+
+/// Creates a document of `owner`'s with its texts as version 1. A customer must be there, and be a member of the organization that it is for; staff need not.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn create(
     head: &Stored<Document>,
     texts: &[Stored<DocumentSection>],
-    member: Option<&CustomerId>,
+    owner: &CustomerId,
+    is_staff: bool,
 ) -> Result<Transaction<Part>, EncodeError> {
     let (born, at) = (&head.meta.born, head.meta.created_at);
-    let edit = Edit { old: head, right: Right::Staff, by: &head.owner_id, at, born };
+    let edit = Edit { old: head, right: Right::Staff, by: owner, at, born };
     let mut transaction = Transaction::new(&CREATE)
         .action(Part::Document, Guarded::put(head, Condition::NotExists)?)
-        .action(Part::Version, edit.version(head, None, None)?);
+        .action(Part::Version, edit.version(head, None, None)?)
+        .action(Part::Tie, tied(owner, &head.id, Tie::Owner, born, at)?);
     for section in texts {
         transaction = transaction.action(Part::Section, text(section)?);
+    }
+    let member = (!is_staff).then_some(owner);
+    if let Some(customer) = member {
+        transaction = transaction.action(Part::Author, customer::check(customer)?);
     }
     Ok(match (&head.organization_id, member) {
         (Some(organization), Some(member)) => {
@@ -240,6 +265,8 @@ pub fn add_editor(
     id: &DocumentId,
     editor: &CustomerId,
     owner: Option<&CustomerId>,
+    born: &Born,
+    at: Instant,
 ) -> Result<Transaction<Part>, EncodeError> {
     let room = Condition::Lacks("editors")
         .or(Condition::FewerEntries("editors", MAX_EDITORS))
@@ -251,7 +278,8 @@ pub fn add_editor(
     let change = Change::<Document>::copied().include("editors", editor.as_str());
     Ok(Transaction::new(&ADD_EDITOR)
         .action(Part::Document, Guarded::update(key(id)?, change, condition))
-        .action(Part::Customer, Guarded::check(customer::key(editor)?, Condition::Exists)))
+        .action(Part::Customer, customer::check(editor)?)
+        .action(Part::Tie, tied(editor, id, Tie::Editor, born, at)?))
 }
 
 /// Lets a customer edit no more, on behalf of the owner, of that editor, or of staff.
@@ -262,7 +290,7 @@ pub fn remove_editor(
     id: &DocumentId,
     editor: &CustomerId,
     caller: Option<&CustomerId>,
-) -> Result<Single<()>, EncodeError> {
+) -> Result<Transaction<Part>, EncodeError> {
     let mut condition = is_there();
     condition = match caller {
         Some(caller) if caller == editor => condition.and(is_editor(caller)?),
@@ -270,7 +298,34 @@ pub fn remove_editor(
         None => condition,
     };
     let change = Change::<Document>::copied().exclude("editors", editor.as_str());
-    Ok(Single::new(&REMOVE_EDITOR, Guarded::update(key(id)?, change, condition)))
+    Ok(Transaction::new(&REMOVE_EDITOR)
+        .action(Part::Document, Guarded::update(key(id)?, change, condition))
+        .action(Part::Tie, untied(editor, id, Tie::Editor)?))
+}
+
+/// Takes an erased customer out of a document that was read and that stays: as its owner, or as one of its editors.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn release(head: &Stored<Document>, customer: &CustomerId, tie: Tie) -> Result<Transaction<Part>, EncodeError> {
+    let change = Change::<Document>::copied();
+    let change = match tie {
+        Tie::Owner => change.set("owner_id", None::<CustomerId>)?,
+        Tie::Editor => change.exclude("editors", customer.as_str()),
+    };
+    let unchanged = is(head)?.and(Condition::Is("rev", number(head.meta.rev)));
+    Ok(Transaction::new(&RELEASE)
+        .action(Part::Document, Guarded::update(key(&head.id)?, change, unchanged))
+        .action(Part::Tie, untied(customer, &head.id, tie)?))
+}
+
+/// Removes what leads an erased customer to a document that is not there, unless it leads to another one by now.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn forget(tie: &Stored<CustomerDocument>) -> Result<Single<()>, EncodeError> {
+    let same = Condition::Is("born", value(&tie.meta.born)?);
+    Ok(Single::new(&FORGET, Guarded::delete(tie_key(&tie.customer_id, &tie.document_id, tie.tie)?, same)))
 }
 
 /// Hides a document that is at `version` for good, on behalf of the owner, or of staff. Gives it back.
@@ -318,10 +373,24 @@ pub fn sweep_versions(versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite
     Ok(BatchWrite::new(&SWEEP, versions.iter().map(delete).collect::<Result<_, KeyError>>()?))
 }
 
-/// Removes the head of a deleted document, and so frees its id.
+/// Removes the head of a deleted document, and so frees its id; with it goes what its owner and editors have of it. As many editors as there may be are more than one
+/// transaction takes: then the first removes what some of them have, and the last the head.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn delete(id: &DocumentId) -> Result<Single<()>, EncodeError> {
-    Ok(Single::new(&DELETE, Guarded::delete(key(id)?, Condition::Is("deleting", value(true)?))))
+pub fn delete(head: &Stored<Document>) -> Result<Vec<Transaction<Part>>, EncodeError> {
+    let deleted = is(head)?.and(Condition::Is("deleting", value(true)?));
+    let owner = head.owner_id.iter().map(|owner| (owner, Tie::Owner));
+    let ties: Vec<_> = owner.chain(head.editors.iter().map(|editor| (editor, Tie::Editor))).collect();
+    let (first, last) = ties.split_at(ties.len().saturating_sub(MAX_TRANSACTION_ACTIONS - 1));
+    let marked = Guarded::update(key(&head.id)?, Change::<Document>::copied(), deleted.clone());
+    let removed = Guarded::delete(key(&head.id)?, deleted);
+    let with = |on_head, ties: &[(&CustomerId, Tie)]| {
+        let transaction = Transaction::new(&DELETE).action(Part::Document, on_head);
+        ties.iter().try_fold(transaction, |transaction, (customer, tie)| {
+            Ok::<_, EncodeError>(transaction.action(Part::Tie, untied(customer, &head.id, *tie)?))
+        })
+    };
+    let last = with(removed, last)?;
+    Ok(if first.is_empty() { vec![last] } else { vec![with(marked, first)?, last] })
 }

@@ -1,8 +1,8 @@
 //! How organizations change: each change is one transaction, with what must hold for it.
 
 use super::{
-    CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, MAX_TEAMS, Member, Organization, PUT_MEMBER, Part, REMOVE_MEMBER,
-    RENAME, Role, Team, key, member_key, team_key,
+    CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, ERASE_MEMBER, MAX_TEAMS, Member, Organization, PUT_MEMBER, Part,
+    REMOVE_GHOST, REMOVE_MEMBER, RENAME, Role, Team, key, member_key, team_key,
 };
 use crate::change::Change;
 use crate::customer;
@@ -22,14 +22,22 @@ pub enum Authority<'a> {
     Customer(&'a CustomerId),
 }
 
-/// Founds an organization. `admin` is its first member.
+/// Founds an organization. `admin` is its first member: a customer with a profile, or staff, who need none.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn create(head: &Stored<Organization>, admin: &Stored<Member>) -> Result<Transaction<Part>, EncodeError> {
-    Ok(Transaction::new(&CREATE)
+pub fn create(
+    head: &Stored<Organization>,
+    admin: &Stored<Member>,
+    authority: Authority<'_>,
+) -> Result<Transaction<Part>, EncodeError> {
+    let transaction = Transaction::new(&CREATE)
         .action(Part::Organization, Guarded::put(head, Condition::NotExists)?)
-        .action(Part::Member, Guarded::put(admin, Condition::NotExists)?))
+        .action(Part::Member, Guarded::put(admin, Condition::NotExists)?);
+    Ok(match authority {
+        Authority::Staff => transaction,
+        Authority::Customer(founder) => transaction.action(Part::Profile, customer::check(founder)?),
+    })
 }
 
 /// Renames an organization that is at `version`.
@@ -123,9 +131,7 @@ pub fn put_member(
         None => Guarded::put(new, Condition::NotExists)?,
     };
     let mut transaction = authority.checked(
-        Transaction::new(&PUT_MEMBER)
-            .action(Part::Member, write)
-            .action(Part::Customer, Guarded::check(customer::key(customer_id)?, Condition::Exists)),
+        Transaction::new(&PUT_MEMBER).action(Part::Member, write).action(Part::Customer, customer::check(customer_id)?),
         id,
         Some(customer_id),
     )?;
@@ -156,6 +162,33 @@ pub fn remove_member(old: &Stored<Member>, authority: Authority<'_>) -> Result<T
     count_members(transaction, id, team.as_ref(), None)
 }
 
+/// Ends the membership that was read, of a customer who is being erased: also that of the last admin. Staff then say who is admin.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn erase_member(old: &Stored<Member>) -> Result<Transaction<Part>, EncodeError> {
+    end_anyway(Transaction::new(&ERASE_MEMBER), old)
+}
+
+/// Ends the membership that was read if its customer has no profile: also that of the last admin, who can make nobody else one. For staff.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn remove_ghost(old: &Stored<Member>) -> Result<Transaction<Part>, EncodeError> {
+    let gone = Guarded::check(customer::key(&old.customer_id)?, Condition::NotExists);
+    end_anyway(Transaction::new(&REMOVE_GHOST).action(Part::Customer, gone), old)
+}
+
+/// The end of a membership, whether or not an admin is left.
+fn end_anyway(transaction: Transaction<Part>, old: &Stored<Member>) -> Result<Transaction<Part>, EncodeError> {
+    let Member { id, customer_id, role, team } = &old.data;
+    let mut transaction = transaction.action(Part::Member, Guarded::delete(member_key(id, customer_id)?, is(old)?));
+    if *role == Role::Admin {
+        transaction = transaction.action(Part::Organization, add_admins(id, -1, Condition::Exists)?);
+    }
+    count_members(transaction, id, team.as_ref(), None)
+}
+
 /// The head with one admin more, or one less as long as another is left.
 fn count_admins(
     id: &OrganizationId,
@@ -168,7 +201,11 @@ fn count_admins(
         (true, false) => (-1, Condition::AtLeast("admins", number(2))),
         _ => return Ok(None),
     };
-    Ok(Some(Guarded::update(key(id)?, Change::<Organization>::copied().add("admins", by), condition)))
+    Ok(Some(add_admins(id, by, condition)?))
+}
+
+fn add_admins(id: &OrganizationId, by: i64, condition: Condition) -> Result<Guarded, KeyError> {
+    Ok(Guarded::update(key(id)?, Change::<Organization>::copied().add("admins", by), condition))
 }
 
 /// The teams that somebody leaves and joins.
@@ -210,7 +247,8 @@ pub(crate) fn member_check(id: &OrganizationId, customer: &CustomerId) -> Result
 }
 
 impl Authority<'_> {
-    /// Adds the check of who asks; `target` is whose membership the transaction writes, which cannot be checked beside that.
+    /// Adds the checks of who asks, who has a profile and is an admin. `target` is whose membership the transaction writes: if it is the caller's own, it
+    /// cannot be checked beside that.
     fn checked(
         self,
         transaction: Transaction<Part>,
@@ -219,7 +257,8 @@ impl Authority<'_> {
     ) -> Result<Transaction<Part>, EncodeError> {
         match self {
             Self::Customer(caller) if target != Some(caller) => {
-                Ok(transaction.action(Part::Caller, admin_check(id, caller)?))
+                let transaction = transaction.action(Part::Caller, admin_check(id, caller)?);
+                Ok(transaction.action(Part::Profile, customer::check(caller)?))
             }
             Self::Customer(_) | Self::Staff => Ok(transaction),
         }

@@ -2,7 +2,7 @@
 
 use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier, TierPlace};
-use key_schema::document::{Edit, Right};
+use key_schema::document::{Edit, Right, Tie};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{AddressName, Born, CustomerId, EntryId, ProductId, TeamId};
 use key_schema::idempotency::Answer;
@@ -458,10 +458,13 @@ fn organizations(world: &World) -> Vec<Shown> {
     new.meta.updated_at = now;
     new.data.team = Some(TeamId::new("team #2").unwrap());
     let name = "Knights".to_owned();
+    let create =
+        |authority| organization::create(&world.organization(), &old, authority).unwrap().show("organization::create");
     let put = |old, authority| organization::put_member(old, &new, authority).unwrap().show("organization::put_member");
     let remove = |authority| organization::remove_member(&old, authority).unwrap().show("organization::remove_member");
     vec![
-        organization::create(&world.organization(), &old).unwrap().show("organization::create"),
+        create(by_staff),
+        create(Authority::Customer(customer)),
         organization::get(id).unwrap().show("organization::get"),
         organization::renamed(id).unwrap().show("organization::renamed"),
         organization::rename(id, &name, 3, by_admin, now).unwrap().show("organization::rename"),
@@ -477,6 +480,11 @@ fn organizations(world: &World) -> Vec<Shown> {
         put(None, Authority::Customer(customer)),
         remove(by_admin),
         remove(Authority::Customer(customer)),
+        organization::remove_ghost(&old).unwrap().show("organization::remove_ghost"),
+        organization::erasable(id, customer).unwrap().show("organization::erasable"),
+        organization::erase_member(&old).unwrap().show("organization::erase_member"),
+        organization::erase_member(&world.member(Role::Member)).unwrap().show("organization::erase_member"),
+        organization::head(id).unwrap().show("organization::head"),
         organization::members(id).unwrap().show("organization::members"),
         organization::of_customer(customer).unwrap().show("organization::of_customer"),
     ]
@@ -496,11 +504,18 @@ fn documents(world: &World) -> Vec<Shown> {
     };
     let mut private = world.document(false);
     private.data.organization_id = None;
-    let create = |head, member| document::create(head, &section, member).unwrap().show("document::create");
-    vec![
-        create(&private, None),
-        create(&plain, None),
-        create(&plain, Some(&world.customer)),
+    let create = |head, is_staff| document::create(head, &section, &editor, is_staff).unwrap().show("document::create");
+    let mut crowded = world.deleted_document();
+    crowded.data.editors = (100..200).map(|n| CustomerId::new(format!("household-{n}")).unwrap()).collect();
+    let release = |tie| document::release(&plain, &editor, tie).unwrap().show("document::release");
+    let add = |owner| document::add_editor(id, &editor, owner, &born, now).unwrap().show("document::add_editor");
+    let deletions = [world.deleted_document(), crowded].map(|head| document::delete(&head).unwrap());
+    let deletions = deletions.into_iter().flatten().map(|delete| delete.show("document::delete"));
+    let mut shown = vec![
+        create(&private, true),
+        create(&private, false),
+        create(&plain, true),
+        create(&plain, false),
         document::get(id).unwrap().show("document::get"),
         document::texts(id, &world.manifest(), Some((&world.organization, &editor))).unwrap().show("document::texts"),
         document::version(id, 41).unwrap().show("document::version"),
@@ -513,8 +528,8 @@ fn documents(world: &World) -> Vec<Shown> {
         document::discard_draft(edit(&drafted, own), draft).unwrap().show("document::discard_draft"),
         document::publish(edit(&drafted, own), draft, note.clone()).unwrap().0.show("document::publish"),
         document::restore(edit(&plain, admin), &version, note).unwrap().0.show("document::restore"),
-        document::add_editor(id, &editor, Some(&world.customer)).unwrap().show("document::add_editor"),
-        document::add_editor(id, &editor, None).unwrap().show("document::add_editor"),
+        add(Some(&world.customer)),
+        add(None),
         document::remove_editor(id, &editor, Some(&world.customer)).unwrap().show("document::remove_editor"),
         document::remove_editor(id, &editor, Some(&editor)).unwrap().show("document::remove_editor"),
         document::remove_editor(id, &editor, None).unwrap().show("document::remove_editor"),
@@ -522,6 +537,11 @@ fn documents(world: &World) -> Vec<Shown> {
         document::history(id).unwrap().show("document::history"),
         document::sweep_texts(&drafted, std::slice::from_ref(&version)).unwrap().show("document::sweep_texts"),
         document::sweep_versions(std::slice::from_ref(&version)).unwrap().show("document::sweep_versions"),
-        document::delete(id).unwrap().show("document::delete"),
-    ]
+        document::of_customer(&editor).unwrap().show("document::of_customer"),
+        release(Tie::Owner),
+        release(Tie::Editor),
+        document::forget(&world.customer_document()).unwrap().show("document::forget"),
+    ];
+    shown.extend(deletions);
+    shown
 }

@@ -110,6 +110,8 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Document", world.document(false), Any::Document),
         Golden::of("Document-draft", world.document(true), Any::Document),
         Golden::of("Document-deleting", world.deleted_document(), Any::Document),
+        Golden::of("Document-orphaned", world.orphaned_document(), Any::Document),
+        Golden::of("CustomerDocument", world.customer_document(), Any::CustomerDocument),
         Golden::of("DocumentSection", world.document_section(), Any::DocumentSection),
         Golden::of("DocumentVersion", world.document_version(false), Any::DocumentVersion),
         Golden::of("DocumentVersion-restored", world.document_version(true), Any::DocumentVersion),

@@ -6,7 +6,7 @@ use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::counter::{Counter, CounterShard};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
-use key_schema::document::{Document, DocumentSection, DocumentVersion, Draft, Manifest};
+use key_schema::document::{CustomerDocument, Document, DocumentSection, DocumentVersion, Draft, Manifest, Tie};
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::follow::Follow;
 use key_schema::id::{
@@ -628,7 +628,7 @@ impl World {
         };
         self.stored(Document {
             id: self.document.clone(),
-            owner_id: self.customer.clone(),
+            owner_id: Some(self.customer.clone()),
             organization_id: Some(self.organization.clone()),
             editors: [CustomerId::new("household-13").unwrap()].into(),
             deleting: false,
@@ -646,6 +646,18 @@ impl World {
         document.data.editors.clear();
         document.data.deleting = true;
         document
+    }
+
+    /// Of an organization, whose owner was erased.
+    pub fn orphaned_document(&self) -> Stored<Document> {
+        let mut document = self.document(false);
+        document.data.owner_id = None;
+        document
+    }
+
+    pub fn customer_document(&self) -> Stored<CustomerDocument> {
+        let (customer_id, document_id) = (self.customer.clone(), self.document.clone());
+        self.stored(CustomerDocument { customer_id, document_id, tie: Tie::Owner })
     }
 
     pub fn document_section(&self) -> Stored<DocumentSection> {

@@ -22,7 +22,7 @@ use key_schema::change::Change;
 use key_schema::customer::{self, Customer, Tier, TierPlace};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{AddressName, StoreId};
-use key_schema::item::{FromItem, Item, Stored, index_entry_size, key_of, size};
+use key_schema::item::{Entity, FromItem, Item, Stored, index_entry_size, key_of, size};
 use key_schema::key::{Index, Key};
 use key_schema::mail::MailState;
 use key_schema::order::{self, OrderStatus, Placement, Step};
@@ -147,6 +147,12 @@ impl Bench {
             items: 0,
             bytes: 0,
         });
+    }
+
+    /// Writes an item past every rule, without measuring it.
+    async fn seed<T: Entity>(&self, item: &Stored<T>) {
+        let put = self.test.client().put_item().table_name(self.test.name());
+        put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
     }
 
     async fn write(&mut self, on: &str, write: Single<()>) {

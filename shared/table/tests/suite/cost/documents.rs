@@ -1,6 +1,6 @@
 //! A document of an organization, of ten sections of 2 KB; its changes are an admin's, which is the dearest way.
 
-use key_schema::document::{self, Document, DocumentSection, Edit, Right};
+use key_schema::document::{self, CustomerDocument, Document, DocumentSection, Edit, Right, Tie};
 use key_schema::id::{Born, CustomerId, DocumentId, SectionName};
 use key_schema::item::Stored;
 
@@ -21,7 +21,7 @@ pub async fn measure(bench: &mut Bench) {
     let names: Vec<SectionName> = (0..10).map(|n| SectionName::new(format!("section-{n}")).unwrap()).collect();
     let head = Document {
         id: id.clone(),
-        owner_id: owner.clone(),
+        owner_id: Some(owner.clone()),
         organization_id: Some(organization.clone()),
         editors: [].into(),
         deleting: false,
@@ -37,7 +37,7 @@ pub async fn measure(bench: &mut Bench) {
         Stored::new(section, born(1), at(700))
     });
     let sections: Vec<_> = sections.collect();
-    bench.transact("ten sections of 2 KB", document::create(&head, &sections, Some(&owner)).unwrap()).await;
+    bench.transact("ten sections of 2 KB", document::create(&head, &sections, &owner, false).unwrap()).await;
     bench.get("ten sections", document::get(&id).unwrap()).await;
     let read = document::texts(&id, &head.sections, Some((&organization, &admin))).unwrap();
     bench.batch_get("ten sections of 2 KB and a membership", read).await;
@@ -46,8 +46,9 @@ pub async fn measure(bench: &mut Bench) {
     let (mark, right) = (born(2), Right::Admin(&organization, &admin));
     let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[0], text(20)).unwrap();
     bench.transact("one of 2 KB, published at once", put).await;
-    bench.transact("another editor", document::add_editor(&id, &editor, Some(&owner)).unwrap()).await;
-    bench.write("the only one", document::remove_editor(&id, &editor, Some(&owner)).unwrap()).await;
+    let add = document::add_editor(&id, &editor, Some(&owner), &mark, at(701)).unwrap();
+    bench.transact("another editor", add).await;
+    bench.transact("the only one", document::remove_editor(&id, &editor, Some(&owner)).unwrap()).await;
     let (begin, old) = document::begin_draft(edit(&old, right, &admin, &mark)).unwrap();
     bench.transact("ten sections", begin).await;
     let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[1], text(21)).unwrap();
@@ -78,5 +79,15 @@ pub async fn measure(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     bench.batch_write("11 texts of 2 KB", document::sweep_texts(&retired, &versions).unwrap()).await;
     bench.batch_write("4 versions", document::sweep_versions(&versions).unwrap()).await;
-    bench.write("one document", document::delete(&id).unwrap()).await;
+    for delete in document::delete(&retired).unwrap() {
+        bench.transact("without editors", delete).await;
+    }
+    bench.table.transact(&document::create(&head, &sections, &owner, false).unwrap()).await.unwrap();
+    let _ = bench.table.meter().take();
+    bench.query("one document", 1, document::of_customer(&owner).unwrap().limit(25)).await;
+    bench.transact("its owner", document::release(&head, &owner, Tie::Owner).unwrap()).await;
+    let data = CustomerDocument { customer_id: owner, document_id: id, tie: Tie::Owner };
+    let tie = Stored::new(data, born(1), at(700));
+    bench.seed(&tie).await;
+    bench.write("one document", document::forget(&tie).unwrap()).await;
 }

@@ -19,7 +19,7 @@ pub async fn measure(bench: &mut Bench) {
     let (id, admin, name) = (id(), customer_id(1), "Chess club".to_owned());
     let by = Authority::Customer(&admin);
     let head = Stored::new(Organization { id: id.clone(), teams: 0, admins: 1, name: name.clone() }, born(1), at(600));
-    let create = organization::create(&head, &member(admin.clone(), Role::Admin, None)).unwrap();
+    let create = organization::create(&head, &member(admin.clone(), Role::Admin, None), by).unwrap();
     bench.transact("one organization", create).await;
     let teams: Vec<TeamId> = (0..10).map(|n| TeamId::new(format!("team-{n}")).unwrap()).collect();
     for team in &teams {
@@ -44,6 +44,7 @@ pub async fn measure(bench: &mut Bench) {
     }
     let _ = bench.table.meter().take();
     bench.query("with ten teams", 11, organization::get(&id).unwrap()).await;
+    bench.get("the organization", organization::head(&id).unwrap()).await;
     bench.transact("the name", organization::rename(&id, &name, 1, by, at(601)).unwrap()).await;
     bench.query("with ten teams", 11, organization::renamed(&id).unwrap()).await;
     bench.transact("the name", organization::change_team(&id, second, &name, 1, by, at(601)).unwrap()).await;
@@ -59,4 +60,9 @@ pub async fn measure(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     bench.transact("an admin in a team", organization::remove_member(&old, by).unwrap()).await;
     bench.transact("a team", organization::delete_team(&id, second, 2, by).unwrap()).await;
+    let old = bench.get("one membership", organization::erasable(&id, &customer_id(20)).unwrap()).await;
+    bench.transact("a member of a team", organization::erase_member(&old).unwrap()).await;
+    let ghost = member(CustomerId::new("nobody").unwrap(), Role::Admin, None);
+    bench.seed(&ghost).await;
+    bench.transact("an admin", organization::remove_ghost(&ghost).unwrap()).await;
 }

@@ -1,0 +1,88 @@
+//! What an erased customer owned and edited: the customer's own documents go as a whole, out of the others the customer is taken.
+
+use http_api::{Problem, Store};
+use key_schema::document::{self, CustomerDocument, Document, Tie};
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use table::{TransactError, WriteError};
+
+use crate::erase::{Budget, remove};
+
+/// Documents that are looked at together.
+const PAGE: usize = 25;
+/// Versions of one that are removed together. Each may have brought fifty texts.
+const VERSIONS: usize = 25;
+
+/// Removes a customer from every document, and the customer's own documents with their history. Done twice it does no harm.
+///
+/// # Errors
+/// 503 `throttled` when there is more than one request removes.
+pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+    loop {
+        // Always from the beginning, strongly: what is settled is not there any more, and what was in somebody's way comes again.
+        let ties = store.table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
+        if ties.is_empty() {
+            return Ok(());
+        }
+        for (number, tie) in ties.iter().enumerate() {
+            if number > 0 {
+                budget.is_left()?;
+            }
+            settle(store, tie, budget).await?;
+        }
+        budget.is_left()?;
+    }
+}
+
+/// Settles what the customer is to one document, unless somebody else changes it at the same moment.
+async fn settle(store: &Store, tie: &Stored<CustomerDocument>, budget: Budget) -> Result<(), Problem> {
+    let customer = &tie.customer_id;
+    let head = store.table.get(&document::edit(&tie.document_id)?).await?;
+    match head {
+        Some(head) if tie.tie == Tie::Editor || (head.is_owner(customer) && head.organization_id.is_some()) => {
+            done(store.table.transact(&document::release(&head, customer, tie.tie)?).await)
+        }
+        Some(head) if head.is_owner(customer) => delete(store, head, customer, budget).await,
+        _ => match store.table.write(&document::forget(tie)?).await {
+            Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
+            Err(WriteError::Table(error)) => Err(error.into()),
+        },
+    }
+}
+
+/// Deletes a document in the way in which its owner would, or goes on with that (function `documents`): hidden first, the head last.
+async fn delete(store: &Store, head: Stored<Document>, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+    let head = if head.deleting {
+        head
+    } else {
+        let retire = document::retire(&head.id, head.meta.version, Some(customer), Instant::now())?;
+        match store.table.update(&retire).await {
+            Ok(head) => head,
+            Err(WriteError::Refused(_)) => return Ok(()),
+            Err(WriteError::Table(error)) => return Err(error.into()),
+        }
+    };
+    loop {
+        let page = store.table.query(&document::history(&head.id)?.limit(VERSIONS)).await?;
+        // The texts go first: the versions are what names them.
+        remove(store, &document::sweep_texts(&head, &page.items)?).await?;
+        remove(store, &document::sweep_versions(&page.items)?).await?;
+        if page.next.is_none() {
+            break;
+        }
+        budget.is_left()?;
+    }
+    for delete in document::delete(&head)? {
+        done(store.table.transact(&delete).await)?;
+    }
+    Ok(())
+}
+
+/// What was refused was changed by somebody at the same moment: the next look shows what it is now.
+fn done<L>(result: Result<(), TransactError<L>>) -> Result<(), Problem> {
+    match result {
+        Ok(()) | Err(TransactError::Refused(_)) => Ok(()),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}

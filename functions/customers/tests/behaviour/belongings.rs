@@ -1,0 +1,336 @@
+//! What an erasure takes out of organizations and documents.
+
+use emulators::table::{Fault, FaultKind};
+use futures::future::{join, join_all};
+use http_api::sample::{Answered, Call};
+use key_schema::document::{self, Document, DocumentSection, Edit, Right, Tie};
+use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName, TeamId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Stored};
+use key_schema::organization::{self, Authority, Member, Organization, Role, Team};
+use key_schema::{customer, request};
+use table::TransactError;
+
+use crate::shop::{Shop, if_match};
+
+/// As many grants as come at once with the erasure.
+const CLIENTS: usize = 50;
+
+async fn erase(shop: &Shop, id: &str) -> Answered {
+    shop.send(if_match(Call::new("DELETE /v1/customers/{id}").path("id", id).customer(id), 1)).await
+}
+
+fn id(text: &str) -> CustomerId {
+    CustomerId::new(text).unwrap()
+}
+
+fn stored<T: Entity>(data: T) -> Stored<T> {
+    Stored::new(data, Born::new("born").unwrap(), Instant::now())
+}
+
+fn membership(organization: &str, customer: &str, role: Role, team: Option<&str>) -> Stored<Member> {
+    let team = team.map(|team| TeamId::new(team).unwrap());
+    stored(Member { id: OrganizationId::new(organization).unwrap(), customer_id: id(customer), role, team })
+}
+
+async fn transact<L: Clone + std::fmt::Debug>(shop: &Shop, transaction: request::Transaction<L>) {
+    shop.store.table.transact(&transaction).await.unwrap();
+}
+
+/// An organization with one admin, founded by staff for somebody.
+async fn found(shop: &Shop, organization: &str, admin: &str) {
+    let organization_id = OrganizationId::new(organization).unwrap();
+    let head = stored(Organization { id: organization_id, teams: 0, admins: 1, name: "Club".to_owned() });
+    let admin = membership(organization, admin, Role::Admin, None);
+    transact(shop, organization::create(&head, &admin, Authority::Staff).unwrap()).await;
+}
+
+async fn head(shop: &Shop, organization: &str) -> Organization {
+    let get = organization::head(&OrganizationId::new(organization).unwrap()).unwrap();
+    shop.store.table.get(&get).await.unwrap().unwrap().data
+}
+
+async fn members(shop: &Shop, organization: &str) -> Vec<String> {
+    let query = organization::members(&OrganizationId::new(organization).unwrap()).unwrap();
+    let members = shop.store.table.query(&query).await.unwrap().items;
+    members.iter().map(|member| member.customer_id.to_string()).collect()
+}
+
+fn draw_up(document: &str, owner: &str, organization: Option<&str>) -> (Stored<Document>, Stored<DocumentSection>) {
+    let (name, by, at) = (SectionName::new("a").unwrap(), id(owner), Instant::now());
+    let document_id = DocumentId::new(document).unwrap();
+    let head = stored(Document {
+        id: document_id.clone(),
+        owner_id: Some(by.clone()),
+        organization_id: organization.map(|organization| OrganizationId::new(organization).unwrap()),
+        editors: [].into(),
+        deleting: false,
+        title: "Statutes".to_owned(),
+        current: 1,
+        sections: [(name.clone(), 1)].into(),
+        draft: None,
+    });
+    (head, stored(DocumentSection { id: document_id, name, number: 1, text: "A".to_owned(), by, at }))
+}
+
+async fn create(shop: &Shop, document: &str, owner: &str, organization: Option<&str>) {
+    let (head, section) = draw_up(document, owner, organization);
+    transact(shop, document::create(&head, &[section], &id(owner), false).unwrap()).await;
+}
+
+fn let_edit(document: &str, editor: &str) -> request::Transaction<document::Part> {
+    let (document, born) = (DocumentId::new(document).unwrap(), Born::new("born").unwrap());
+    document::add_editor(&document, &id(editor), None, &born, Instant::now()).unwrap()
+}
+
+async fn read(shop: &Shop, document: &str) -> Option<Stored<Document>> {
+    shop.store.table.get(&document::edit(&DocumentId::new(document).unwrap()).unwrap()).await.unwrap()
+}
+
+/// Publishes a version more.
+async fn publish(shop: &Shop, document: &str) {
+    let old = read(shop, document).await.unwrap();
+    let (by, born) = (id("s"), Born::new("born").unwrap());
+    let edit = Edit { old: &old, right: Right::Staff, by: &by, at: Instant::now(), born: &born };
+    let (put, _) = document::put_section(edit, &SectionName::new("a").unwrap(), "B".to_owned()).unwrap();
+    transact(shop, put).await;
+}
+
+async fn ties(shop: &Shop, customer: &str) -> Vec<(String, Tie)> {
+    let found = shop.store.table.query(&document::of_customer(&id(customer)).unwrap()).await.unwrap().items;
+    found.iter().map(|tie| (tie.document_id.to_string(), tie.tie)).collect()
+}
+
+/// What is left in a document's partition.
+async fn left(shop: &Shop, document: &str) -> Vec<String> {
+    let partition = format!("DOC#{document}");
+    let all = shop.keys().await;
+    all.into_iter().filter(|(pk, _)| *pk == partition).map(|(_, sk)| sk).collect()
+}
+
+#[tokio::test]
+async fn erasure_ends_every_membership_and_the_counts_follow() {
+    let shop = Shop::open().await;
+    for customer in ["ann", "bob"] {
+        shop.customer(customer).await;
+    }
+    // More than one page of them: ann is a member of a team in each, and an admin of one in two.
+    let clubs: Vec<String> = (0..30).map(|n| format!("club-{n}")).collect();
+    for (n, club) in clubs.iter().enumerate() {
+        found(&shop, club, "bob").await;
+        let team = Team {
+            organization_id: OrganizationId::new(club.as_str()).unwrap(),
+            id: TeamId::new("t").unwrap(),
+            members: 0,
+            name: "T".to_owned(),
+        };
+        transact(&shop, organization::create_team(&stored(team), Authority::Staff).unwrap()).await;
+        let role = if n % 2 == 0 { Role::Admin } else { Role::Member };
+        let member = membership(club, "ann", role, Some("t"));
+        transact(&shop, organization::put_member(None, &member, Authority::Staff).unwrap()).await;
+    }
+    assert_eq!(erase(&shop, "ann").await.status, 204);
+    for club in &clubs {
+        assert_eq!((members(&shop, club).await, head(&shop, club).await.admins), (vec!["bob".to_owned()], 1), "{club}");
+        let query = organization::get(&OrganizationId::new(club.as_str()).unwrap()).unwrap();
+        let team = shop.store.table.query(&query).await.unwrap().items.into_iter().find_map(|item| match item {
+            key_schema::entity::AnyEntity::Team(team) => Some(team.members),
+            _ => None,
+        });
+        assert_eq!(team, Some(0));
+    }
+}
+
+#[tokio::test]
+async fn the_last_admin_goes_too_and_the_members_stay() {
+    let shop = Shop::open().await;
+    for customer in ["ann", "bob"] {
+        shop.customer(customer).await;
+    }
+    found(&shop, "club", "ann").await;
+    let bob = membership("club", "bob", Role::Member, None);
+    transact(&shop, organization::put_member(None, &bob, Authority::Staff).unwrap()).await;
+    assert_eq!(erase(&shop, "ann").await.status, 204);
+    assert_eq!((members(&shop, "club").await, head(&shop, "club").await.admins), (vec!["bob".to_owned()], 0));
+    // Staff says who is admin then.
+    let admin = membership("club", "bob", Role::Admin, None);
+    transact(&shop, organization::put_member(Some(&bob), &admin, Authority::Staff).unwrap()).await;
+    assert_eq!(head(&shop, "club").await.admins, 1);
+}
+
+#[tokio::test]
+async fn ones_own_documents_go_with_their_history_and_those_of_others_and_of_organizations_stay() {
+    let shop = Shop::open().await;
+    for customer in ["ann", "bob", "anna"] {
+        shop.customer(customer).await;
+    }
+    found(&shop, "club", "ann").await;
+    create(&shop, "own", "ann", None).await;
+    create(&shop, "of-the-club", "ann", Some("club")).await;
+    create(&shop, "of-bob", "bob", None).await;
+    create(&shop, "of-anna", "anna", None).await;
+    for (document, editor) in [("own", "bob"), ("own", "ann"), ("of-bob", "ann"), ("of-the-club", "bob")] {
+        transact(&shop, let_edit(document, editor)).await;
+    }
+    // More than one page of versions.
+    for _ in 0..30 {
+        publish(&shop, "own").await;
+    }
+    assert_eq!(ties(&shop, "ann").await.len(), 4);
+    assert_eq!(left(&shop, "own").await.len(), 63);
+    assert_eq!(erase(&shop, "ann").await.status, 204);
+    assert_eq!(left(&shop, "own").await, [""; 0]);
+    assert_eq!(ties(&shop, "ann").await, []);
+    // Nor does anybody else have what is not there.
+    assert_eq!(ties(&shop, "bob").await, [("of-bob".to_owned(), Tie::Owner), ("of-the-club".to_owned(), Tie::Editor)]);
+    assert_eq!(ties(&shop, "anna").await, [("of-anna".to_owned(), Tie::Owner)]);
+    let of_bob = read(&shop, "of-bob").await.unwrap();
+    assert_eq!((of_bob.editors.len(), of_bob.is_owner(&id("bob")), of_bob.meta.version), (0, true, 1));
+    let of_the_club = read(&shop, "of-the-club").await.unwrap();
+    assert_eq!((&of_the_club.owner_id, of_the_club.editors.len()), (&None, 1));
+    // What ann wrote there still says so.
+    let version = document::history(&of_the_club.id).unwrap();
+    assert_eq!(shop.store.table.query(&version).await.unwrap().items[0].by, id("ann"));
+}
+
+#[tokio::test]
+async fn a_deletion_that_its_owner_began_is_finished_and_what_leads_nowhere_is_removed() {
+    let shop = Shop::open().await;
+    for customer in ["ann", "bob"] {
+        shop.customer(customer).await;
+    }
+    create(&shop, "begun", "ann", None).await;
+    create(&shop, "of-bob", "bob", None).await;
+    transact(&shop, let_edit("of-bob", "ann")).await;
+    for (document, owner) in [("begun", "ann"), ("of-bob", "bob")] {
+        let document = DocumentId::new(document).unwrap();
+        let retire = document::retire(&document, 1, Some(&id(owner)), Instant::now()).unwrap();
+        shop.store.table.update(&retire).await.unwrap();
+    }
+    // A document that a restored backup does not have, and one that is bob's there.
+    for document in ["lost", "of-bob"] {
+        let (customer_id, document_id) = (id("ann"), DocumentId::new(document).unwrap());
+        shop.seed(&stored(document::CustomerDocument { customer_id, document_id, tie: Tie::Owner })).await;
+    }
+    assert_eq!(erase(&shop, "ann").await.status, 204);
+    assert_eq!((left(&shop, "begun").await.len(), ties(&shop, "ann").await.len()), (0, 0));
+    let of_bob = read(&shop, "of-bob").await.unwrap();
+    assert!(of_bob.deleting && of_bob.is_owner(&id("bob")) && of_bob.editors.is_empty());
+}
+
+/// Either the grant is first, and the erasure finds it; or the profile is gone, and it is refused.
+#[tokio::test]
+async fn of_grants_and_an_erasure_at_once_nothing_is_left() {
+    let shop = Shop::open().await;
+    shop.customer("bob").await;
+    for n in 0..CLIENTS {
+        found(&shop, &format!("club-{n}"), "bob").await;
+        create(&shop, &format!("doc-{n}"), "bob", None).await;
+    }
+    let (mut granted, mut refused) = (0, 0);
+    for round in 0..4 {
+        shop.customer("ann").await;
+        let grants = (0..CLIENTS).map(|n| {
+            let shop = &shop;
+            async move {
+                // At once in the first round, later ones spread over the erasure and beyond.
+                tokio::time::sleep(std::time::Duration::from_millis(n as u64 * round * 20)).await;
+                let table = &shop.store.table;
+                let (head, section) = draw_up(&format!("own-{round}-{n}"), "ann", None);
+                let club = format!("own-club-{round}-{n}");
+                let founded = Organization {
+                    id: OrganizationId::new(club.as_str()).unwrap(),
+                    teams: 0,
+                    admins: 1,
+                    name: "C".to_owned(),
+                };
+                let admin = membership(&club, "ann", Role::Admin, None);
+                let ann = id("ann");
+                let member = membership(&format!("club-{n}"), "ann", Role::Admin, None);
+                match n % 4 {
+                    0 => outcome(table.transact(&document::create(&head, &[section], &ann, false).unwrap()).await),
+                    1 => outcome(table.transact(&let_edit(&format!("doc-{n}"), "ann")).await),
+                    2 => outcome(
+                        table.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await,
+                    ),
+                    _ => {
+                        let founder = Authority::Customer(&ann);
+                        outcome(table.transact(&organization::create(&stored(founded), &admin, founder).unwrap()).await)
+                    }
+                }
+            }
+        });
+        let (outcomes, erased) = join(join_all(grants), erase(&shop, "ann")).await;
+        assert_eq!(erased.status, 204, "{}", erased.body);
+        granted += outcomes.iter().filter(|granted| **granted).count();
+        refused += outcomes.iter().filter(|granted| !**granted).count();
+        let (all, personal) = (shop.keys().await, format!("DOC#own-{round}"));
+        let of_ann: Vec<_> = all
+            .iter()
+            .filter(|(pk, sk)| pk == "CUSTOMER#ann" || sk == "MEMBER#ann" || pk.starts_with(&personal))
+            .collect();
+        assert_eq!(of_ann, [&(String::new(), String::new()); 0]);
+        for n in 0..CLIENTS {
+            assert!(read(&shop, &format!("doc-{n}")).await.unwrap().editors.is_empty());
+            assert_eq!(head(&shop, &format!("club-{n}")).await.admins, 1);
+        }
+    }
+    assert!(granted > 0 && refused > 0, "{granted} came before, {refused} after");
+}
+
+fn outcome<L: std::fmt::Debug>(result: Result<(), TransactError<L>>) -> bool {
+    match result {
+        Ok(()) => true,
+        Err(TransactError::Refused(_)) => false,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_erasure_that_is_broken_off_anywhere_ends_well_when_it_is_repeated() {
+    let kinds = [FaultKind::Throttle, FaultKind::Conflict, FaultKind::Error, FaultKind::Reset, FaultKind::Timeout];
+    for (seed, kind) in (0..).zip(kinds) {
+        let shop = Shop::open().await;
+        for customer in ["ann", "bob"] {
+            shop.customer(customer).await;
+        }
+        found(&shop, "club", "ann").await;
+        found(&shop, "other", "bob").await;
+        let member = membership("other", "ann", Role::Admin, None);
+        transact(&shop, organization::put_member(None, &member, Authority::Staff).unwrap()).await;
+        create(&shop, "own", "ann", None).await;
+        create(&shop, "of-the-club", "ann", Some("club")).await;
+        create(&shop, "of-bob", "bob", None).await;
+        transact(&shop, let_edit("of-bob", "ann")).await;
+        transact(&shop, let_edit("own", "bob")).await;
+        publish(&shop, "own").await;
+        // As many as break a few attempts off; each that the SDK waits out costs time, a timeout most.
+        let count = Some(if kind == FaultKind::Timeout { 3 } else { 15 });
+        shop.faults().add(Fault { kind, rate: 0.5, count, seed }).unwrap();
+        let mut statuses = Vec::new();
+        while statuses.len() < 100 && !statuses.last().is_some_and(|status| [204, 404].contains(status)) {
+            statuses.push(erase(&shop, "ann").await.status);
+        }
+        shop.faults().clear();
+        assert!(statuses.iter().all(|status| [204, 404, 503].contains(status)), "{kind:?}: {statuses:?}");
+        assert!([204, 404].contains(statuses.last().unwrap()), "{kind:?}: {statuses:?}");
+        assert_eq!((left(&shop, "own").await.len(), ties(&shop, "ann").await.len()), (0, 0), "{kind:?}");
+        assert_eq!((head(&shop, "club").await.admins, members(&shop, "club").await.len()), (0, 0), "{kind:?}");
+        assert_eq!((head(&shop, "other").await.admins, members(&shop, "other").await.len()), (1, 1), "{kind:?}");
+        assert_eq!(read(&shop, "of-the-club").await.unwrap().owner_id, None, "{kind:?}");
+        assert!(read(&shop, "of-bob").await.unwrap().editors.is_empty(), "{kind:?}");
+        assert_eq!(ties(&shop, "bob").await.len(), 1, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_erasure_that_ended_with_the_profile_goes_on_when_it_is_repeated() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    found(&shop, "club", "ann").await;
+    create(&shop, "own", "ann", None).await;
+    let profile = shop.store.table.get(&customer::edit(&id("ann")).unwrap()).await.unwrap().unwrap();
+    transact(&shop, customer::delete(&profile).unwrap()).await;
+    assert_eq!(erase(&shop, "ann").await.status, 404);
+    assert_eq!((left(&shop, "own").await.len(), members(&shop, "club").await.len()), (0, 0));
+}

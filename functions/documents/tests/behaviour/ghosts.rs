@@ -1,0 +1,160 @@
+//! A token outlives its customer. What it can still do with documents: nothing.
+
+use futures::future::join_all;
+use http_api::sample::Call;
+use key_schema::customer;
+use key_schema::document::{self, Tie};
+use key_schema::id::{CustomerId, DocumentId};
+use serde_json::json;
+
+use crate::desk::{
+    CLUB, DOC, Desk, add_editor, begin, create, delete, discard, hidden, publish, put, read, remove_editor, restore,
+    version, versions,
+};
+
+async fn lose_profile(desk: &Desk, id: &str) {
+    let get = customer::edit(&CustomerId::new(id).unwrap()).unwrap();
+    let profile = desk.store.table.get(&get).await.unwrap().unwrap();
+    desk.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+}
+
+/// Takes somebody out of a document, as an erasure does.
+async fn release(desk: &Desk, id: &str, customer: &str, tie: Tie) {
+    let head = desk.store.table.get(&document::edit(&DocumentId::new(id).unwrap()).unwrap()).await.unwrap().unwrap();
+    let release = document::release(&head, &CustomerId::new(customer).unwrap(), tie).unwrap();
+    desk.store.table.transact(&release).await.unwrap();
+}
+
+async fn ties(desk: &Desk, customer: &str) -> Vec<Tie> {
+    let query = document::of_customer(&CustomerId::new(customer).unwrap()).unwrap();
+    desk.store.table.query(&query).await.unwrap().items.iter().map(|tie| tie.tie).collect()
+}
+
+fn writes(id: &str) -> Vec<Call> {
+    vec![
+        put(id, "a", "X", 1),
+        put(id, "a", "X", 9),
+        begin(id, 1),
+        discard(id, 1),
+        publish(id, 1),
+        restore(id, 1, 1),
+        add_editor(id, "ben"),
+        remove_editor(id, "ben"),
+        delete(id, 1),
+    ]
+}
+
+#[tokio::test]
+async fn who_has_no_profile_creates_nothing_and_nobody_makes_them_an_editor() {
+    let desk = Desk::with_club("c").await;
+    for id in ["ben", "max"] {
+        lose_profile(&desk, id).await;
+    }
+    for stranger in ["ben", "stranger"] {
+        assert_eq!(desk.refusal(create("new", &json!({ "a": "A" })).customer(stranger)).await, hidden());
+        assert_eq!(desk.refusal(create(DOC, &json!({ "a": "A" })).customer(stranger)).await, hidden());
+        assert_eq!(desk.refusal(add_editor(DOC, stranger).customer("ann")).await, hidden());
+        assert_eq!(desk.refusal(add_editor(DOC, stranger).staff("s1")).await, hidden());
+    }
+    // A membership that has stayed behind is no help.
+    let body = json!({ "id": "new", "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
+    assert_eq!(desk.refusal(Call::new("POST /v1/documents").json(&body).customer("max")).await, hidden());
+    assert_eq!(desk.stored("new").await, [""; 0]);
+    for id in ["ben", "max", "stranger"] {
+        assert_eq!(ties(&desk, id).await, []);
+    }
+    assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["editors"], json!([]));
+    // Staff has none either, and needs none.
+    desk.expect(201, create("new", &json!({ "a": "A" })).staff("s2")).await;
+}
+
+#[tokio::test]
+async fn an_admin_without_a_profile_writes_no_document_of_the_organization() {
+    let desk = Desk::with_club("c").await;
+    let body = json!({ "id": "m", "title": "t", "organization_id": CLUB, "sections": { "a": "A1" } });
+    desk.expect(201, Call::new("POST /v1/documents").json(&body).customer("max")).await;
+    lose_profile(&desk, "mia").await;
+    for call in [put("m", "a", "X", 1), begin("m", 1), restore("m", 1, 1)] {
+        assert_eq!(desk.refusal(call.clone().customer("mia")).await, hidden(), "{call:?}");
+    }
+    desk.expect(201, begin("m", 1).customer("max")).await;
+    for call in [put("m", "a", "X", 2), publish("m", 2), discard("m", 2)] {
+        assert_eq!(desk.refusal(call.clone().customer("mia")).await, hidden(), "{call:?}");
+    }
+    let body = desk.expect(200, read("m").customer("max")).await;
+    assert_eq!((&body["sections"]["a"]["text"], &body["version"]), (&json!("A1"), &json!(2)));
+}
+
+#[tokio::test]
+async fn to_who_was_erased_a_document_does_not_exist() {
+    let desk = Desk::with_club("c").await;
+    desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
+    desk.expect(200, add_editor("c", "ann").customer("mia")).await;
+    release(&desk, DOC, "ben", Tie::Editor).await;
+    release(&desk, "c", "ann", Tie::Editor).await;
+    for (id, who) in [(DOC, "ben"), ("c", "ann")] {
+        for call in writes(id).into_iter().chain([read(id), versions(id), version(id, 1)]) {
+            assert_eq!(desk.refusal(call.clone().customer(who)).await, hidden(), "{who}: {call:?}");
+        }
+    }
+    assert_eq!((ties(&desk, "ben").await, ties(&desk, "ann").await), (vec![], vec![Tie::Owner]));
+    assert_eq!(desk.texts(DOC).await["a"], "A1");
+}
+
+#[tokio::test]
+async fn a_document_of_an_organization_outlives_its_owner_and_is_staffs_to_give_and_delete() {
+    let desk = Desk::with_club("c").await;
+    let body = json!({ "id": "m", "title": "t", "organization_id": CLUB, "sections": { "a": "A1" } });
+    desk.expect(201, Call::new("POST /v1/documents").json(&body).customer("max")).await;
+    release(&desk, "m", "max", Tie::Owner).await;
+    let body = desk.expect(200, read("m").customer("mia")).await;
+    assert_eq!((&body["owner_id"], &body["version"]), (&json!(null), &json!(1)));
+    // The history says who wrote it.
+    assert_eq!(desk.expect(200, versions("m").customer("mia")).await["items"][0]["by"], "max");
+    desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
+    let forbidden = (403, "forbidden".to_owned());
+    assert_eq!(desk.refusal(put("m", "a", "X", 2).customer("max")).await, forbidden, "a member still, and no more");
+    for call in [add_editor("m", "ben"), remove_editor("m", "ben"), delete("m", 2)] {
+        assert_eq!(desk.refusal(call.customer("mia")).await, forbidden);
+    }
+    desk.expect(200, add_editor("m", "ben").staff("s1")).await;
+    desk.expect(200, put("m", "a", "by ben", 2).customer("ben")).await;
+    desk.expect(204, delete("m", 3).staff("s1")).await;
+    assert_eq!((desk.stored("m").await, ties(&desk, "ben").await), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn what_somebody_owns_and_edits_is_noted_with_them_as_long_as_it_is_so() {
+    let desk = Desk::open().await;
+    assert_eq!(ties(&desk, "ann").await, [Tie::Owner]);
+    for _ in 0..2 {
+        for editor in ["ben", "ann"] {
+            desk.expect(200, add_editor(DOC, editor).customer("ann")).await;
+        }
+        assert_eq!(
+            (ties(&desk, "ben").await, ties(&desk, "ann").await),
+            (vec![Tie::Editor], vec![Tie::Editor, Tie::Owner])
+        );
+    }
+    for _ in 0..2 {
+        for editor in ["ben", "ann"] {
+            desk.expect(204, remove_editor(DOC, editor).customer("ann")).await;
+        }
+        assert_eq!((ties(&desk, "ben").await, ties(&desk, "ann").await), (vec![], vec![Tie::Owner]));
+    }
+    // With as many editors as there may be, more than one transaction takes.
+    let editors: Vec<String> = (0..100).map(|n| format!("editor-{n}")).collect();
+    for chunk in editors.chunks(50) {
+        join_all(chunk.iter().map(|editor| desk.join(editor))).await;
+        for answer in
+            join_all(chunk.iter().map(|editor| desk.settled(|| add_editor(DOC, editor).customer("ann")))).await
+        {
+            assert_eq!(answer.status, 200, "{}", answer.body);
+        }
+    }
+    desk.expect(204, delete(DOC, 1).customer("ann")).await;
+    assert_eq!(desk.stored(DOC).await, [""; 0]);
+    for somebody in editors.iter().map(String::as_str).chain(["ann", "ben"]) {
+        assert_eq!(ties(&desk, somebody).await, [], "{somebody}");
+    }
+}

@@ -1,0 +1,121 @@
+//! A token outlives its customer. What it can still do with organizations: nothing, whether or not the memberships are gone already.
+
+use key_schema::customer;
+use key_schema::id::{CustomerId, OrganizationId};
+use key_schema::organization;
+
+use crate::club::{
+    CLUB, Club, add_team, delete_team, found, hidden, members, organizations_of, put_member, read, remove_member,
+    rename, rename_team,
+};
+
+/// Takes the profile alone away: as an erasure leaves it whose look into the index came too early.
+async fn lose_profile(club: &Club, id: &str) {
+    let get = customer::edit(&CustomerId::new(id).unwrap()).unwrap();
+    let profile = club.store.table.get(&get).await.unwrap().unwrap();
+    club.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+}
+
+/// Takes the membership away as well, as an erasure does.
+async fn erase(club: &Club, id: &str) {
+    let get = organization::erasable(&OrganizationId::new(CLUB).unwrap(), &CustomerId::new(id).unwrap()).unwrap();
+    let member = club.store.table.get(&get).await.unwrap().unwrap();
+    club.store.table.transact(&organization::erase_member(&member).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_admin_without_a_profile_changes_nothing() {
+    let club = Club::open().await;
+    club.expect(201, add_team(CLUB, "t").customer("ann")).await;
+    lose_profile(&club, "ann").await;
+    let before = club.expect(200, read(CLUB).staff("s1")).await;
+    let writes = [
+        rename(CLUB, "X", 1),
+        add_team(CLUB, "new"),
+        add_team(CLUB, "t"),
+        rename_team(CLUB, "t", "X", 1),
+        delete_team(CLUB, "t", 1),
+        put_member(CLUB, "eve", "admin", None),
+        put_member(CLUB, "bob", "admin", None),
+        put_member(CLUB, "bob", "member", Some("t")),
+        put_member(CLUB, "ann", "admin", Some("t")),
+        remove_member(CLUB, "bob"),
+    ];
+    for call in writes {
+        assert_eq!(club.refusal(call.clone().customer("ann")).await, hidden(), "{call:?}");
+    }
+    assert_eq!(club.expect(200, read(CLUB).staff("s1")).await, before);
+    let roles = club.roles().await;
+    assert_eq!((roles.len(), roles["bob"].0.as_str(), &roles["ann"].1), (2, "member", &None));
+}
+
+#[tokio::test]
+async fn who_has_no_profile_founds_nothing_and_nobody_makes_them_a_member() {
+    let club = Club::open().await;
+    assert_eq!(club.refusal(found("X").customer("stranger")).await, hidden());
+    lose_profile(&club, "eve").await;
+    assert_eq!(club.refusal(found("X").customer("eve")).await, hidden());
+    assert_eq!(club.expect(200, organizations_of("eve").staff("s1")).await["items"].as_array().unwrap().len(), 0);
+    for call in
+        [put_member(CLUB, "eve", "admin", None).customer("ann"), put_member(CLUB, "eve", "admin", None).staff("s1")]
+    {
+        assert_eq!(club.refusal(call).await, hidden());
+    }
+    assert_eq!(club.roles().await.len(), 2);
+    // Staff has none either, and needs none.
+    club.expect(201, found("Y").staff("s2")).await;
+}
+
+#[tokio::test]
+async fn to_who_was_erased_an_organization_does_not_exist() {
+    let club = Club::open().await;
+    lose_profile(&club, "ann").await;
+    erase(&club, "ann").await;
+    for call in [
+        read(CLUB),
+        members(CLUB),
+        rename(CLUB, "X", 1),
+        add_team(CLUB, "t"),
+        put_member(CLUB, "ann", "admin", None),
+        put_member(CLUB, "bob", "member", None),
+        remove_member(CLUB, "ann"),
+        remove_member(CLUB, "bob"),
+    ] {
+        assert_eq!(club.refusal(call.clone().customer("ann")).await, hidden(), "{call:?}");
+    }
+    // No admin is left, and bob is a mere member; staff says who is admin.
+    assert_eq!(club.refusal(rename(CLUB, "X", 1).customer("bob")).await, (403, "forbidden".into()));
+    club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
+    club.expect(200, rename(CLUB, "X", 1).customer("bob")).await;
+    assert_eq!(club.refusal(remove_member(CLUB, "bob").customer("bob")).await.1, "last_admin");
+}
+
+#[tokio::test]
+async fn staff_removes_a_last_admin_who_has_no_profile_and_no_other() {
+    let club = Club::open().await;
+    let last = (409, "last_admin".to_owned());
+    assert_eq!(club.refusal(remove_member(CLUB, "ann").staff("s1")).await, last);
+    lose_profile(&club, "ann").await;
+    for demote in [put_member(CLUB, "ann", "member", None).staff("s1"), remove_member(CLUB, "ann").customer("bob")] {
+        assert!([403, 404].contains(&club.refusal(demote).await.0));
+    }
+    club.expect(204, remove_member(CLUB, "ann").staff("s1")).await;
+    assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
+    // The count is right: bob is the last admin as soon as he is one.
+    club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
+    assert_eq!(club.refusal(remove_member(CLUB, "bob").staff("s1")).await, last);
+}
+
+#[tokio::test]
+async fn an_organization_whose_members_were_all_erased_is_still_there_to_staff() {
+    let club = Club::open().await;
+    for id in ["ann", "bob"] {
+        lose_profile(&club, id).await;
+        erase(&club, id).await;
+    }
+    assert_eq!(club.expect(200, members(CLUB).staff("s1")).await["items"].as_array().unwrap().len(), 0);
+    assert_eq!(club.refusal(members("no such").staff("s1")).await, hidden());
+    assert_eq!(club.refusal(members(CLUB).customer("eve")).await, hidden());
+    club.expect(200, put_member(CLUB, "eve", "admin", None).staff("s1")).await;
+    club.expect(200, rename(CLUB, "Eve's", 1).customer("eve")).await;
+}
