@@ -53,8 +53,8 @@ fn catalog() -> Result<Vec<List>, BenchError> {
         List {
             call: Call::new("GET /v1/categories/{path}/children").path("path", "GROCERY"),
             function: |store| served(catalog::routes(), store),
-            around: vec![item(CategoryNode { path: root }, 0)?],
-            item: Box::new(|n| item(CategoryNode { path: category(&["GROCERY", &numbered("child", n)])? }, n)),
+            around: vec![item(CategoryNode::new(root), 0)?],
+            item: Box::new(|n| item(CategoryNode::new(category(&["GROCERY", &numbered("child", n)])?), n)),
         },
         reviews("newest")?,
         reviews("best")?,

@@ -149,6 +149,15 @@ pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, Encod
         .enter(&CategoryPlace { category_path: &wanted.category_path, id: &wanted.id })
 }
 
+/// Where a category shall be moved.
+///
+/// # Errors
+/// [`Invalid`].
+pub fn destination(mut body: Object<'_>) -> Result<CategoryPath, Invalid> {
+    let to = body.required("to", path);
+    body.finish(to)
+}
+
 fn path(value: http_api::json::Value<'_>) -> Result<CategoryPath, Invalid> {
     let names = array(1..=MAX_CATEGORY_DEPTH, text(1..=MAX_ID_BYTES))(value)?;
     CategoryPath::new(names).map_err(|error| Invalid::new(error.to_string()))

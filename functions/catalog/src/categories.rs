@@ -23,8 +23,8 @@ const MAX_AGE: Duration = Duration::from_secs(5);
 /// GET categories/{path}.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
-    let about = find(store, &path).await?.ok_or_else(no_such_category)?;
-    Ok(described(&path, about.as_ref()).public(MAX_AGE))
+    let found = find(store, &path).await?.ok_or_else(no_such_category)?;
+    Ok(described(&path, found.about.as_ref()).public(MAX_AGE))
 }
 
 /// PUT categories/{path}. With `If-None-Match: *` the category must not exist, and is created with those above it. With If-Match it is
@@ -116,7 +116,9 @@ async fn describe(store: &Store, about: CategoryAbout, at: Instant) -> Result<Re
     match store.table.transact(&category::describe(&about)?).await {
         Ok(()) => Ok(described(&about.path, Some(&about))),
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Node) => {
-            Err(no_such_category())
+            // It is not there, or it is, and moving.
+            let found = refusals.iter().any(|refusal| refusal.label == Part::Node && refusal.item.is_some());
+            Err(if found { moving() } else { no_such_category() })
         }
         Err(TransactError::Refused(_)) => Err(Problem::version_mismatch()),
         Err(TransactError::Table(error)) => Err(error.into()),
@@ -130,22 +132,33 @@ async fn redescribe(store: &Store, about: CategoryAbout, version: u64, at: Insta
         Ok(about) => Ok(described(&about.path, Some(&about))),
         Err(WriteError::Refused(None)) if version == 1 => describe(store, about, at).await,
         Err(WriteError::Refused(_)) => {
-            find(store, &about.path).await?.ok_or_else(no_such_category)?;
+            let found = find(store, &about.path).await?.ok_or_else(no_such_category)?;
+            if found.moving {
+                return Err(moving());
+            }
             Err(Problem::version_mismatch())
         }
         Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
-/// What is said about a category, if it exists, and if anything is.
-async fn find(store: &Store, path: &CategoryPath) -> Result<Option<Option<Stored<CategoryAbout>>>, Problem> {
+/// A category that exists.
+struct Found {
+    /// Whether it has its successor already.
+    moving: bool,
+    /// What is said about it, if anything is.
+    about: Option<Stored<CategoryAbout>>,
+}
+
+async fn find(store: &Store, path: &CategoryPath) -> Result<Option<Found>, Problem> {
     let mut found = store.table.batch_get(&category::get(path)?).await?.into_iter();
-    let node = found.next().flatten();
-    let about = match found.next().flatten() {
+    let (node, about) = (found.next().flatten(), found.next().flatten());
+    let Some(AnyEntity::CategoryNode(node)) = node else { return Ok(None) };
+    let about = match about {
         Some(AnyEntity::CategoryAbout(about)) => Some(about),
         _ => None,
     };
-    Ok(node.map(|_| about))
+    Ok(Some(Found { moving: node.moving, about }))
 }
 
 /// Tells an empty category from none. Asked only of an empty page, so that a full one costs nothing more.
@@ -162,6 +175,12 @@ fn path(request: &Request<'_>) -> Result<CategoryPath, Problem> {
     request.path_by("path", CategoryPath::from_segment)
 }
 
-fn no_such_category() -> Problem {
+/// 409 for a category that has its successor already.
+fn moving() -> Problem {
+    Problem::new(Code::CategoryMoving, "This category is being moved: describe it at its new place.")
+}
+
+/// 404 for a category that does not exist.
+pub fn no_such_category() -> Problem {
     Problem::not_found("category")
 }

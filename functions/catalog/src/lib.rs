@@ -8,6 +8,7 @@ mod categories;
 mod content;
 mod import;
 mod memberships;
+mod moves;
 mod products;
 mod recent;
 mod reviews;
@@ -41,6 +42,7 @@ pub fn routes() -> Routes<Store> {
         .on("GET /v1/customers/{id}/reviews", |store, request| Box::pin(reviews::of_customer(store, request)))
         .on("GET /v1/reviews/recent", |store, request| Box::pin(recent::list(store, request)))
         .on("PUT /v1/categories/{path}", |store, request| Box::pin(categories::put(store, request)))
+        .on("POST /v1/categories/{path}/move", |store, request| Box::pin(moves::start(store, request)))
         .on("GET /v1/categories/{path}", |store, request| Box::pin(categories::read(store, request)))
         .on("GET /v1/categories/{path}/products", |store, request| Box::pin(categories::products(store, request)))
         .on("GET /v1/categories/{path}/children", |store, request| Box::pin(categories::children(store, request)))

@@ -61,7 +61,7 @@ pub async fn grow_all<'a>(
 /// # Errors
 /// 500 `internal` when the system has no randomness to give.
 pub fn new_node(store: &Store, path: &CategoryPath, at: Instant) -> Result<Stored<CategoryNode>, Problem> {
-    Ok(Stored::new(CategoryNode { path: path.clone() }, store.born(at)?, at))
+    Ok(Stored::new(CategoryNode::new(path.clone()), store.born(at)?, at))
 }
 
 fn path_of(unwritten: BatchWriteAction) -> Option<Result<CategoryPath, Problem>> {

@@ -1,6 +1,7 @@
 //! The JSON that clients see.
 
 use http_api::url;
+use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
@@ -237,6 +238,39 @@ impl<'a> From<&'a CategoryPath> for NodeView<'a> {
 impl<'a> From<&'a Stored<CategoryNode>> for NodeView<'a> {
     fn from(node: &'a Stored<CategoryNode>) -> Self {
         Self::from(&node.path)
+    }
+}
+
+/// How far the move of a category is.
+#[derive(Debug, Serialize)]
+pub struct MoveView<'a> {
+    from: NodeView<'a>,
+    to: NodeView<'a>,
+    status: &'static str,
+    categories: u64,
+    products: u64,
+    memberships: u64,
+    started_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> From<&'a Stored<CategoryMove>> for MoveView<'a> {
+    fn from(moving: &'a Stored<CategoryMove>) -> Self {
+        let status = match moving.phase {
+            Phase::Copying | Phase::Placing | Phase::Clearing => "moving",
+            Phase::Settling | Phase::Checking => "settling",
+            Phase::Done => "done",
+        };
+        Self {
+            from: NodeView::from(&moving.from),
+            to: NodeView::from(&moving.to),
+            status,
+            categories: moving.categories,
+            products: moving.products,
+            memberships: moving.memberships,
+            started_at: moving.meta.created_at,
+            updated_at: moving.meta.updated_at,
+        }
     }
 }
 

@@ -1,13 +1,17 @@
-//! Finishes or undoes work on orders that broke off.
+//! Finishes or undoes work on orders that broke off, and goes on with the move of a category.
 //!
 //! An order of many lines is placed, and its stock given back, in several transactions ([`key_schema::order::staged`]). Whoever is at it may crash, lose
 //! its table or run out of time between two of them; what is left is in a sparse index, and this function comes by every minute. An order that was not
 //! placed is undone, stock, lines, claims and all; of one that was cancelled or returned the rest of the stock is given back. What it leaves, because
 //! a table fails or time runs out, it finds again the next minute.
 //!
+//! A category that moves with all below it takes many transactions too ([`key_schema::category::relocation`]). The request that began it does what it has
+//! time for; the rest, and the end, which waits for other requests, is done here, when the orders are seen to.
+//!
 //! It waits until work is older than [`Grace`], longer than whoever began it may take. That is politeness, not safety: every transaction is fenced by the
 //! order's head, so a janitor that comes too early, or two of them at once, make somebody stop and nothing wrong.
 
+mod category;
 mod grace;
 pub mod round;
 
@@ -22,6 +26,7 @@ use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
 use tokio::time::Instant;
 
+pub use category::Moved;
 pub use grace::{Grace, GraceError};
 use round::{Janitor, Round};
 
@@ -63,7 +68,12 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let now = instant::Instant::now();
         let grace = event.payload.grace_seconds.map_or(grace, Grace::seconds);
         // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
-        let round = Box::pin(janitor.come_by(now, grace, stop));
+        let round = Box::pin(async move {
+            let (mut round, list) = janitor.come_by(now, grace, stop).await;
+            round.category = janitor.go_on(now, grace, stop).await;
+            round.failed += u32::from(round.category == Some(Moved::Failed));
+            (round, list)
+        });
         // Who began the work is long gone: what follows from its end is found under the id of this invocation.
         let (round, list) = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, &round, started, &janitor.costs());
@@ -83,6 +93,7 @@ fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", context.request_id.as_str())
         .property("left", round.left)
+        .property("category", round.category.map(Moved::name))
         .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
         .trace(context.xray_trace_id.as_deref())
         .print();

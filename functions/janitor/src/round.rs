@@ -13,7 +13,7 @@ use staging::{StagingError, Undone};
 use table::{Measured, Table, TableError};
 use tokio::time::{self, timeout_at};
 
-use crate::Grace;
+use crate::{Grace, Moved};
 
 /// Orders that are worked on at once. Few: they meet at the same stocks, and customers come first.
 const AT_ONCE: usize = 4;
@@ -31,10 +31,13 @@ pub struct Round {
     pub undone: u32,
     /// Cancelled or returned orders all of whose stock is given back now.
     pub finished: u32,
-    /// Orders that nothing could be done with; each is logged.
+    /// Orders that nothing could be done with, and the category if nothing could be done with it; each is logged.
     pub failed: u32,
     /// Orders for which no time was left.
     pub left: u32,
+    /// What became of the category that was being moved, if one was and was left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<Moved>,
     /// For how long the one that has waited longest had been unfinished.
     #[serde(skip)]
     pub oldest: Duration,
@@ -64,17 +67,26 @@ enum Outcome {
     Left,
 }
 
-/// Who looks after orders that others have left.
+/// Who looks after what others have left.
 #[derive(Debug)]
 pub struct Janitor {
-    table: Table,
+    pub(crate) table: Table,
+    /// Another time for a move to settle than the usual one.
+    pub(crate) settling: Option<i64>,
 }
 
 impl Janitor {
-    /// Of the orders in this table.
+    /// Of this table.
     #[must_use]
     pub const fn new(table: Table) -> Self {
-        Self { table }
+        Self { table, settling: None }
+    }
+
+    /// Another time than the usual one for the move of a category to settle: [`relocation::Mover::settling`].
+    #[must_use]
+    pub const fn settling(mut self, seconds: i64) -> Self {
+        self.settling = Some(seconds);
+        self
     }
 
     /// What the access patterns have consumed since the last look.

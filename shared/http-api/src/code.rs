@@ -85,6 +85,8 @@ codes! {
     DraftOpen = "draft_open", CONFLICT, "Draft open";
     /// There is no draft of the document.
     DraftMissing = "draft_missing", CONFLICT, "No draft";
+    /// A category is being moved: this one, or another where one is at a time.
+    CategoryMoving = "category_moving", CONFLICT, "Category moving";
     /// Somebody else changed what the request builds on; nothing was written.
     Conflict = "conflict", CONFLICT, "Conflict";
     /// The version in If-Match is not the current one.

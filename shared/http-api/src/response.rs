@@ -47,6 +47,12 @@ impl Response {
         Self::new(StatusCode::CREATED).header("location", location).json(body)
     }
 
+    /// 202 with a JSON body: it is begun, and goes on by itself.
+    #[must_use]
+    pub fn accepted(body: &impl Serialize) -> Self {
+        Self::new(StatusCode::ACCEPTED).json(body)
+    }
+
     /// 204.
     #[must_use]
     pub fn no_content() -> Self {

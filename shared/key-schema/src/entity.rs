@@ -1,6 +1,7 @@
 //! One decoder for every item, whether it was read from the table or came with the stream.
 
 use crate::cart::Cart;
+use crate::category::relocation::CategoryMove;
 use crate::category::{CategoryAbout, CategoryNode};
 use crate::counter::{Counter, CounterShard};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
@@ -73,7 +74,7 @@ macro_rules! entities {
 }
 
 entities! {
-    Answer Cart CategoryAbout CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
+    Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
     DocumentVersion EmailClaim Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
     MetricPoint Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
     ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock Store Team

@@ -12,6 +12,8 @@
 //! so every later change that people see is in the stream behind the membership, and finds it. Not on the condition of its `rev`:
 //! that moves with the copies of stock and ratings too, which no membership shows.
 
+use std::collections::BTreeSet;
+
 use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, IndexEntry, entity};
@@ -137,7 +139,7 @@ impl ProductCategories {
     /// Under which of its further categories the product is listed in `category` and all below it: the first, for in one list it stands once.
     #[must_use]
     pub fn first_under(&self, category: &CategoryPath) -> Option<&CategoryPath> {
-        self.paths.iter().find(|path| path.names().starts_with(category.names()))
+        self.paths.iter().find(|path| path.is_within(category))
     }
 }
 
@@ -184,11 +186,9 @@ pub fn add(
     let mut paths = known.map(|known| known.paths.clone()).unwrap_or_default();
     paths.push(path.clone());
     paths.sort_by_cached_key(CategoryPath::key_text);
-    let mut member = Stored::new(Membership::of(product, path.clone()), born.clone(), at);
-    member.meta.version = product.meta.version;
-    let same = product::in_catalogue().and(Condition::version(product.meta.version));
+    let member = member(product, path, born, at);
     Ok(Transaction::new(&ADD)
-        .action(Part::Product, Guarded::check(product::key(&product.id)?, same))
+        .action(Part::Product, unchanged(product)?)
         .action(Part::List, list(&product.id, paths, known, born, at)?)
         .action(Part::Member, Guarded::put(&member, Condition::NotExists)?))
 }
@@ -207,6 +207,43 @@ pub fn remove(
     Ok(Transaction::new(&REMOVE)
         .action(Part::List, list(id, paths, Some(known), &known.meta.born, at)?)
         .action(Part::Member, Guarded::delete(key(id, path)?, Condition::Exists)))
+}
+
+/// The product that was read is in the catalogue, at the version that was read.
+pub(crate) fn unchanged(product: &Stored<Product>) -> Result<Guarded, KeyError> {
+    let same = product::in_catalogue().and(Condition::version(product.meta.version));
+    Ok(Guarded::check(product::key(&product.id)?, same))
+}
+
+/// Takes a product out of some of its further categories and puts it into others, in which it may be already. The same transaction says that it is
+/// [`unchanged`], or makes it what is given.
+pub(crate) fn exchange(
+    product: &Stored<Product>,
+    known: &Stored<ProductCategories>,
+    gone: &BTreeSet<&CategoryPath>,
+    new: &BTreeSet<CategoryPath>,
+    at: Instant,
+) -> Result<Vec<Guarded>, EncodeError> {
+    let id = &known.product_id;
+    let mut paths: Vec<CategoryPath> = known.paths.iter().filter(|path| !gone.contains(path)).cloned().collect();
+    let new: Vec<&CategoryPath> = new.iter().filter(|path| !paths.contains(path)).collect();
+    paths.extend(new.iter().copied().cloned());
+    paths.sort_by_cached_key(CategoryPath::key_text);
+    let mut actions = vec![list(id, paths, Some(known), &known.meta.born, at)?];
+    for path in gone {
+        actions.push(Guarded::delete(key(id, path)?, Condition::Exists));
+    }
+    for path in new {
+        actions.push(Guarded::put(&member(product, path, &known.meta.born, at), Condition::NotExists)?);
+    }
+    Ok(actions)
+}
+
+/// The product's entry in a further category.
+fn member(product: &Stored<Product>, path: &CategoryPath, born: &Born, at: Instant) -> Stored<Membership> {
+    let mut member = Stored::new(Membership::of(product, path.clone()), born.clone(), at);
+    member.meta.version = product.meta.version;
+    member
 }
 
 /// The list as it shall be, over the one that was read.

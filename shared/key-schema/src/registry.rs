@@ -13,6 +13,7 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::product::copies::PATTERNS,
         crate::membership::PATTERNS,
         crate::category::PATTERNS,
+        crate::category::relocation::PATTERNS,
         crate::review::PATTERNS,
         crate::review::recent::PATTERNS,
         crate::order::PATTERNS,

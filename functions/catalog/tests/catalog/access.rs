@@ -16,6 +16,7 @@ const STAFF_ONLY: &[&str] = &[
     "PUT /v1/products/{id}/stock",
     "POST /v1/products/{id}/stock/adjustments",
     "PUT /v1/categories/{path}",
+    "POST /v1/categories/{path}/move",
 ];
 const OWNED: &[&str] = &[
     "PUT /v1/products/{id}/reviews/{customer}",

@@ -9,6 +9,7 @@ mod content;
 mod import;
 mod import_faults;
 mod memberships;
+mod moves;
 mod products;
 mod recent;
 mod registry;

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use http_api::sample::Call;
+use key_schema::category::CategoryNode;
+use key_schema::product::CategoryPath;
 use key_schema::registry;
 use serde_json::json;
 
@@ -58,6 +60,7 @@ fn calls() -> Vec<(&'static str, Call)> {
         at(with_body(call("PUT /v1/categories/{path}"), json!({})), "\"2\""),
         call("GET /v1/categories/{path}"),
         call("GET /v1/categories/{path}/ancestors"),
+        (MOVE, call(MOVE).1.path("path", "MOVING~B").json(&json!({"to": ["PLACE", "NEW", "TO"]}))),
         at(call("DELETE /v1/products/{id}"), "\"2\""),
         at(call("DELETE /v1/products/{id}"), "\"2\""),
         with_body(call("POST /v1/products"), product("p1", 5)),
@@ -68,9 +71,30 @@ fn calls() -> Vec<(&'static str, Call)> {
     ]
 }
 
+const MOVE: &str = "POST /v1/categories/{path}/move";
+
+/// A category in which a move meets everything that it may meet: a product in a category without a node, a membership, a description, and a place for it
+/// that has another.
+async fn prepare_a_move(shop: &Shop) {
+    for id in ["p8", "p9"] {
+        let moving = with(product(id, 1), "category_path", json!(["MOVING", "B", "C"]));
+        assert_eq!(shop.staff(Call::new("POST /v1/products").json(&moving)).await.status, 201);
+    }
+    let further = Call::new("PUT /v1/products/{id}/categories/{path}").path("id", "p9").path("path", "MOVING~B");
+    assert_eq!(shop.staff(further).await.status, 201);
+    for path in ["MOVING~B~X", "MOVING~B~Y", "PLACE~NEW~TO~X"] {
+        let put = Call::new("PUT /v1/categories/{path}").path("path", path).header("if-none-match", "*");
+        assert_eq!(shop.staff(put.json(&json!({"title": path}))).await.status, 201);
+    }
+    for path in ["MOVING~B~C", "PLACE~NEW", "PLACE~NEW~TO"] {
+        shop.take_away(&CategoryNode::new(CategoryPath::from_segment(path).unwrap())).await;
+    }
+}
+
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
     let shop = Shop::open().await;
+    prepare_a_move(&shop).await;
     let _ = shop.store.table.meter().take();
     let mut used = BTreeSet::new();
     for (route, call) in calls() {

@@ -90,6 +90,19 @@ impl CategoryPath {
         (1..=self.0.len()).filter_map(|depth| self.0.get(..depth)).map(|names| Self(names.to_vec()))
     }
 
+    /// Whether it is the category, or below it.
+    #[must_use]
+    pub fn is_within(&self, category: &Self) -> bool {
+        self.0.starts_with(&category.0)
+    }
+
+    /// Where it is when `from`, in which it lies, has become `to`. `None` for a path outside of `from`, and for one that would be too deep or too long.
+    #[must_use]
+    pub fn rebased(&self, from: &Self, to: &Self) -> Option<Self> {
+        let below = self.0.strip_prefix(from.0.as_slice())?;
+        Self::new([to.0.as_slice(), below].concat()).ok()
+    }
+
     /// The names as key text.
     #[must_use]
     pub fn key_text(&self) -> String {

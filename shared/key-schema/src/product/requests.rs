@@ -11,7 +11,7 @@ use crate::expression::{Condition, number, value};
 use crate::id::ProductId;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
-use crate::key::{Index, KeyError};
+use crate::key::{Index, KeyError, PartitionKey};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
@@ -274,6 +274,10 @@ pub fn replace_content(
 /// # Errors
 /// [`KeyError`].
 pub fn in_category(path: &CategoryPath) -> Result<Query<Listed>, KeyError> {
-    let shards = CATEGORY_SHARDS.all().map(|shard| category_partition(path.top(), shard)).collect::<Result<_, _>>()?;
-    Ok(Query::sharded(&IN_CATEGORY, shards, Range::under(&path.key_text())))
+    Ok(Query::sharded(&IN_CATEGORY, list_partitions(path)?, Range::under(&path.key_text())))
+}
+
+/// The partitions of the list of a category's top.
+pub(crate) fn list_partitions(path: &CategoryPath) -> Result<Vec<PartitionKey>, KeyError> {
+    CATEGORY_SHARDS.all().map(|shard| category_partition(path.top(), shard)).collect()
 }

@@ -1,5 +1,6 @@
 //! Every constructor of a request, called once, or once for each form that its request can take.
 
+use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier, TierPlace};
 use key_schema::document::{Edit, Right, Tie};
@@ -10,7 +11,7 @@ use key_schema::mail::MailState;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::organization::{Authority, Role};
-use key_schema::product::{CategoryPlace, Product};
+use key_schema::product::{CategoryPath, CategoryPlace, Product};
 use key_schema::question::QuestionStatus;
 use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
@@ -35,6 +36,7 @@ pub fn exercises() -> Vec<Shown> {
         products(&world),
         memberships(&world),
         categories(&world),
+        category_moves(&world),
         reviews(&world),
         orders(&world),
         staged(&world),
@@ -177,6 +179,38 @@ fn categories(world: &World) -> Vec<Shown> {
         category::redescribe(category, &Some("Ice".into()), &None, 3, at(NOW)).unwrap().show("category::redescribe"),
         category::children(category).unwrap().show("category::children"),
         category::ancestors(category).unwrap().show("category::ancestors"),
+    ]
+}
+
+fn category_moves(world: &World) -> Vec<Shown> {
+    let (now, moving, product) = (at(NOW), world.category_move(), world.product());
+    let (category, successor) = (&world.category, moving.destination(&world.category).unwrap());
+    let below = CategoryPath::new([category.names(), &["BAGS".to_owned()]].concat()).unwrap();
+    let mut known = world.product_categories();
+    known.data.paths.push(below);
+    let mut elsewhere = product.clone();
+    elsewhere.data.category_path = world.further_category.clone();
+    let wanted = || CategoryMove::new(category.clone(), successor.clone(), now);
+    let (born, about) = (&product.meta.born, world.category_about());
+    vec![
+        relocation::get().unwrap().show("category::get"),
+        relocation::begin(wanted(), None, born.clone(), now).unwrap().show("category::begin"),
+        relocation::begin(wanted(), Some(&moving), born.clone(), now).unwrap().show("category::begin"),
+        relocation::below(category, None).unwrap().show("category::below"),
+        relocation::below(&category.parent().unwrap(), Some(category)).unwrap().show("category::below"),
+        relocation::about(category).unwrap().show("category::about"),
+        relocation::copy(&moving, category, &successor, Some(&about), now).unwrap().show("category::copy"),
+        relocation::copy(&moving, category, &successor, None, now).unwrap().show("category::copy"),
+        relocation::listed(category).unwrap().show("category::listed"),
+        relocation::read([&world.product]).unwrap().show("category::read"),
+        relocation::add(&moving, [&successor], now).unwrap().show("category::add"),
+        relocation::place(&moving, &[(&product, successor.clone())], now).unwrap().show("category::place"),
+        relocation::transfer(&moving, &product, &known, now).unwrap().unwrap().show("category::transfer"),
+        relocation::transfer(&moving, &elsewhere, &known, now).unwrap().unwrap().show("category::transfer"),
+        relocation::clear(&moving, category, now).unwrap().show("category::clear"),
+        relocation::keep(&moving, category, now).unwrap().show("category::keep"),
+        relocation::advance(&moving, now).unwrap().show("category::advance"),
+        relocation::reach(&moving, category, now).unwrap().show("category::reach"),
     ]
 }
 

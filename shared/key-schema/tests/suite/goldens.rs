@@ -74,6 +74,8 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("RecentReview", world.recent_review(), Any::RecentReview),
         Golden::of("ReviewMonth", world.review_month(), Any::ReviewMonth),
         Golden::of("CategoryNode", world.category_node(), Any::CategoryNode),
+        Golden::of("CategoryNode-moving", world.moving_category_node(), Any::CategoryNode),
+        Golden::of("CategoryMove", world.category_move(), Any::CategoryMove),
         Golden::of("CategoryAbout", world.category_about(), Any::CategoryAbout),
         Golden::of("Order", world.order(OrderStatus::Pending), Any::Order),
         Golden::of("Order-placing", world.order(OrderStatus::Placing), Any::Order),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
+use key_schema::category::relocation;
 use key_schema::item::{FromItem, Item};
 use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
@@ -43,6 +44,8 @@ fn lists() -> Vec<List> {
         list::<session::Listed>(&session::ACTIVE, "Session"),
         list::<product::Listed>(&product::IN_CATEGORY, "Product"),
         list::<product::Listed>(&product::IN_CATEGORY, "Membership"),
+        list::<product::Listed>(&relocation::LISTED, "Product"),
+        list::<product::Listed>(&relocation::LISTED, "Membership"),
         list::<review::Listed>(&review::NEWEST, "Review"),
         list::<review::Listed>(&review::BEST, "Review"),
         list::<review::Listed>(&review::BY_CUSTOMER, "Review"),

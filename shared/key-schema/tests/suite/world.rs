@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use key_schema::cart::{Cart, CartLine};
+use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::counter::{Counter, CounterShard};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
@@ -328,7 +329,23 @@ impl World {
     }
 
     pub fn category_node(&self) -> Stored<CategoryNode> {
-        self.stored(CategoryNode { path: self.category.clone() })
+        self.stored(CategoryNode::new(self.category.clone()))
+    }
+
+    /// A node that has its successor.
+    pub fn moving_category_node(&self) -> Stored<CategoryNode> {
+        self.stored(CategoryNode { path: self.category.clone(), moving: true })
+    }
+
+    pub fn category_move(&self) -> Stored<CategoryMove> {
+        self.stored(CategoryMove {
+            phase: Phase::Settling,
+            reached: Some(self.category.clone()),
+            categories: 3,
+            products: 41,
+            memberships: 2,
+            ..CategoryMove::new(self.category.clone(), self.further_category.clone(), at(UNFINISHED))
+        })
     }
 
     pub fn category_about(&self) -> Stored<CategoryAbout> {

@@ -8,6 +8,7 @@
 mod community;
 mod documents;
 mod large;
+mod moves;
 mod organizations;
 mod series;
 mod support;
@@ -232,6 +233,7 @@ async fn measure() {
     large::measure(&mut bench).await;
     organizations::measure(&mut bench).await;
     documents::measure(&mut bench).await;
+    moves::measure(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
     assert!(missing.is_empty(), "not measured: {missing:?}");
@@ -408,7 +410,7 @@ async fn products(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     bench.transact("one review", review::delete(&changed, at(10)).unwrap()).await;
 
-    let dairy = category::CategoryNode { path: CategoryPath::new(vec!["DAIRY".to_owned()]).unwrap() };
+    let dairy = category::CategoryNode::new(CategoryPath::new(vec!["DAIRY".to_owned()]).unwrap());
     bench.transact("one category", category::create(&data::stored(dairy, 1), None).unwrap()).await;
     bench.batch_write("a path of 3", category::add(&data::nodes()).unwrap()).await;
     bench.batch_get("a path of 3", category::known(data::path().lineage().collect::<Vec<_>>().iter()).unwrap()).await;

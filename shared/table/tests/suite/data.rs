@@ -179,7 +179,7 @@ pub fn log(number: u8) -> Stored<OrderLog> {
 }
 
 pub fn nodes() -> Vec<Stored<CategoryNode>> {
-    path().lineage().map(|path| stored(CategoryNode { path }, 1)).collect()
+    path().lineage().map(|path| stored(CategoryNode::new(path), 1)).collect()
 }
 
 pub fn about() -> Stored<CategoryAbout> {

@@ -86,7 +86,7 @@ async fn a_batch_of_writes_loses_nothing_when_the_table_leaves_parts_unprocessed
     let nodes: Vec<_> = (0..120)
         .map(|number| {
             let path = product::CategoryPath::new(vec!["TOP".to_owned(), format!("child {number:03}")]).unwrap();
-            Stored::new(category::CategoryNode { path }, data::born(1), at(0))
+            Stored::new(category::CategoryNode::new(path), data::born(1), at(0))
         })
         .collect();
     let left = table.batch_write(&category::add(&nodes).unwrap()).await.unwrap();
@@ -221,7 +221,7 @@ async fn what_is_written_for_a_request_has_its_id_and_loses_it_to_a_later_write_
     table.transact(&customer::create(&data::customer(2)).unwrap()).await.unwrap();
     assert_eq!(id(&customer_id(2)).await, None);
     let path = product::CategoryPath::new(vec!["TOP".to_owned()]).unwrap();
-    let nodes = [Stored::new(category::CategoryNode { path }, data::born(1), at(0))];
+    let nodes = [Stored::new(category::CategoryNode::new(path), data::born(1), at(0))];
     correlation::caused_by(Some("request-3"), table.batch_write(&category::add(&nodes).unwrap())).await.unwrap();
     let items = test.client().scan().table_name(test.name()).send().await.unwrap().items.unwrap_or_default();
     let caused: Vec<_> = items.iter().filter_map(|item| item.get("req")?.as_s().ok()).collect();

@@ -14,6 +14,12 @@ pub use plan::{FOLDER_VARIABLE, Plan, PlanError, arm, armed, disarm};
 /// Every crash point: its name, `<function or sink>.<what has just been done>`, and what is durable
 /// there and what is not. `docs/crash-points.md` is made from it.
 pub const CRASH_POINTS: &[(&str, &str)] = &[
+    ("catalog.move.advanced", "A phase of a category's move is over; the next one has not begun to work."),
+    ("catalog.move.begun", "A category's move is begun; nothing of it is done, and its client has no answer."),
+    ("catalog.move.cleared", "A category that has moved is gone from its old place; others are not."),
+    ("catalog.move.copied", "A category has its successor and is marked; what lies below it does not."),
+    ("catalog.move.placed", "Some products of a category that moves stand at the new place; the others do not."),
+    ("catalog.move.transferred", "A product's memberships have moved; those of other products have not."),
     ("fulfilment.admitted", "A waiting order has a picking station; the message of the queue is not yet answered."),
     ("fulfilment.waiting", "An order is on the list of those that wait for a station; none is admitted yet."),
     ("notifier.claimed", "The right to send a message is claimed; the message is not sent."),

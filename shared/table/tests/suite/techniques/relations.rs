@@ -130,13 +130,15 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R15",
-        what: "A hierarchy by path: children and ancestors of a category",
-        entities: &["CategoryNode"],
-        patterns: &["categories.children", "categories.ancestors"],
+        what: "A hierarchy by path: children and ancestors of a category; a subtree that moves, in steps that can be taken up again",
+        entities: &["CategoryNode", "CategoryMove"],
+        patterns: &["categories.children", "categories.ancestors", "category-moves.copy", "category-moves.place"],
         tests: &[
             "children_are_those_of_the_category_alone",
             "children_are_paged_by_name",
             "a_lineage_runs_from_the_top_to_the_category_itself",
+            "a_category_moves_with_its_subtree_and_the_lists_follow",
+            "work_that_breaks_off_anywhere_is_taken_up_where_it_was_left",
         ],
     },
     Technique {

@@ -2,6 +2,10 @@
 //!
 //! A node is two items. The node itself says only that the category exists; it is the same whoever writes it, so an import may
 //! write it without condition. What an editor says about the category lies on another item, with a version of its own.
+//!
+//! How a category goes to another place with all below it is in [`relocation`].
+
+pub mod relocation;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +24,17 @@ use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Guarded, Query, Ran
 pub struct CategoryNode {
     /// The category.
     pub path: CategoryPath,
+    /// Whether it has its successor at another place already, with what was said about it, and will go ([`relocation`]).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub moving: bool,
+}
+
+impl CategoryNode {
+    /// The node of a category, as good as any other of the same path.
+    #[must_use]
+    pub const fn new(path: CategoryPath) -> Self {
+        Self { path, moving: false }
+    }
 }
 
 impl Entity for CategoryNode {
@@ -64,6 +79,9 @@ fn children_partition(parent: Option<&CategoryPath>) -> Result<PartitionKey, Key
     }
 }
 
+/// The attribute of [`CategoryNode::moving`].
+const MOVING: &str = "moving";
+
 fn node_key(path: &CategoryPath) -> Result<Key, KeyError> {
     Ok(Key { pk: children_partition(path.parent().as_ref())?, sk: SortKey::of("CHILD", &[&path.name()])? })
 }
@@ -75,7 +93,7 @@ fn about_key(path: &CategoryPath) -> Result<Key, KeyError> {
 /// Which part of a category transaction was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The node: exists already, or does not.
+    /// The node: exists already, does not, or is moving.
     Node,
     /// The description exists already.
     About,
@@ -83,10 +101,10 @@ pub enum Part {
 
 patterns! {
     GET = "categories.get": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT" => "the node and what is said about it", Consistency::Eventual, "any", "Read a category", ["GET /v1/categories/{path}", "PUT /v1/categories/{path}"];
-    KNOWN = "categories.known": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path" => "the nodes that exist", Consistency::Eventual, "any", "Find which categories are missing", ["POST /v1/products", "PATCH /v1/products/{id}", "POST /v1/products/import", "PUT /v1/products/{id}/categories/{path}", "PUT /v1/categories/{path}", "GET /v1/categories/{path}/products", "GET /v1/categories/{path}/children"];
-    ADD = "categories.add": BatchWriteItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path" => "written whoever writes them", Consistency::Write, "staff", "Add the missing nodes of paths", ["PATCH /v1/products/{id}", "POST /v1/products/import", "PUT /v1/products/{id}/categories/{path}", "PUT /v1/categories/{path}"];
+    KNOWN = "categories.known": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path" => "the nodes that exist", Consistency::Eventual, "any", "Find which categories are missing", ["POST /v1/products", "PATCH /v1/products/{id}", "POST /v1/products/import", "PUT /v1/products/{id}/categories/{path}", "PUT /v1/categories/{path}", "POST /v1/categories/{path}/move", "janitor", "GET /v1/categories/{path}/products", "GET /v1/categories/{path}/children"];
+    ADD = "categories.add": BatchWriteItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each path" => "written whoever writes them", Consistency::Write, "staff", "Add the missing nodes of paths", ["PATCH /v1/products/{id}", "POST /v1/products/import", "PUT /v1/products/{id}/categories/{path}", "PUT /v1/categories/{path}", "POST /v1/categories/{path}/move"];
     CREATE = "categories.create": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT" => "neither exists", Consistency::Write, "staff", "Create a category, described or not", ["PUT /v1/categories/{path}"];
-    DESCRIBE = "categories.describe": TransactWriteItems, "PK = CATEGORY#<path>, SK = ABOUT; PK = CATEGORY#<parent>, SK = CHILD#<name> (check)" => "the description does not exist, the node does", Consistency::Write, "staff", "Describe a category for the first time", ["PUT /v1/categories/{path}"];
+    DESCRIBE = "categories.describe": TransactWriteItems, "PK = CATEGORY#<path>, SK = ABOUT; PK = CATEGORY#<parent>, SK = CHILD#<name> (check)" => "the description does not exist, the node does and is not moving", Consistency::Write, "staff", "Describe a category for the first time", ["PUT /v1/categories/{path}"];
     REDESCRIBE = "categories.redescribe": UpdateItem, "PK = CATEGORY#<path>, SK = ABOUT" => "version = the If-Match", Consistency::Write, "staff", "Change a category's description", ["PUT /v1/categories/{path}"];
     CHILDREN = "categories.children": Query, "PK = CATEGORY#<path>, SK under CHILD#" => "the children by name, without anything below them", Consistency::Eventual, "any", "List a category's children", ["GET /v1/categories/{path}/children"];
     ANCESTORS = "categories.ancestors": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each prefix of the path" => "the categories above, from the top, and the category itself", Consistency::Eventual, "any", "Read a category's ancestors", ["GET /v1/categories/{path}/ancestors"];
@@ -134,13 +152,13 @@ pub fn create(
     })
 }
 
-/// Describes a category that exists and that nobody has described.
+/// Describes a category that exists, is not moving, and that nobody has described.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn describe(about: &Stored<CategoryAbout>) -> Result<Transaction<Part>, EncodeError> {
     Ok(Transaction::new(&DESCRIBE)
-        .action(Part::Node, Guarded::check(node_key(&about.path)?, Condition::Exists))
+        .action(Part::Node, Guarded::check(node_key(&about.path)?, Condition::Exists.and(Condition::Lacks(MOVING))))
         .action(Part::About, Guarded::put(about, Condition::NotExists)?))
 }
 

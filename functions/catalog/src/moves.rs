@@ -1,0 +1,152 @@
+//! Moving a category to another place, with all below it.
+//!
+//! The request does as much of the work as it has time for. The rest is done by whoever repeats it, or by the janitor, and so is the end, for which nobody
+//! needs to wait: a move settles for longer than another request may take that has seen the old tree.
+
+use std::time::Duration;
+
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::category;
+use key_schema::category::relocation::{CategoryMove, Part, Phase, begin};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::product::CategoryPath;
+use relocation::{Mover, RelocationError, Walk};
+use table::TransactError;
+use tokio::time;
+
+use crate::categories::no_such_category;
+use crate::view::{MoveView, category_location};
+use crate::{body, tree};
+
+/// For how long a request works before it answers. The function has 29 seconds, of which one step may need several to be over.
+const BUDGET: Duration = Duration::from_secs(10);
+/// Work that was seen to go on within so many seconds is left to whoever is at it.
+const AT_WORK_SECONDS: i64 = 5;
+/// Categories that are looked at, at most, to see whether they all have room at a deeper or longer place.
+const MAX_SEEN: usize = 1000;
+
+/// POST categories/{path}/move. Sent again it goes on, and says how far it is: 202, or 200 when it is over.
+pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let from = request.path_by("path", CategoryPath::from_segment)?;
+    let to = body::destination(request.object()?)?;
+    if to.is_within(&from) {
+        return Err(misplaced("must not be the category itself or lie below it"));
+    }
+    let until = time::Instant::now() + BUDGET;
+    let mover = Mover::new(&store.table);
+    let last = mover.current().await.map_err(failed)?;
+    if let Some(moving) = last.as_ref().filter(|last| last.phase != Phase::Done && is(last, &from, &to)) {
+        return go_on(&mover, moving, until).await;
+    }
+    let known = store.table.batch_get(&category::known([&from, &to])?).await?;
+    if known.first().is_none_or(Option::is_none) {
+        return match last.filter(|last| is(last, &from, &to)) {
+            Some(over) => Ok(told(&over)),
+            None => Err(no_such_category()),
+        };
+    }
+    // Above the category everything exists, whatever an old read says.
+    if known.get(1).is_some_and(Option::is_some) || from.is_within(&to) {
+        return Err(taken(&to));
+    }
+    if last.as_ref().is_some_and(|last| last.phase != Phase::Done) {
+        return Err(another());
+    }
+    fits(store, &from, &to, until).await?;
+    let at = Instant::now();
+    if let Some(parent) = to.parent() {
+        tree::grow(store, &parent, at).await?;
+    }
+    let wanted = CategoryMove::new(from, to, at);
+    let begin = begin(wanted.clone(), last.as_ref(), store.born(at)?, at)?;
+    match store.table.transact(&begin).await {
+        Ok(()) => {
+            telemetry::crash_point("catalog.move.begun");
+            work(&mover, until).await
+        }
+        Err(TransactError::Refused(refusals)) => {
+            // The same request may have been sent twice at once.
+            let now = mover.current().await.map_err(failed)?;
+            if let Some(moving) = now.filter(|now| is(now, &wanted.from, &wanted.to)) {
+                return Ok(told(&moving));
+            }
+            Err(match refusals.iter().find(|refusal| refusal.label != Part::Move).map(|refusal| refusal.label) {
+                Some(Part::From) => no_such_category(),
+                Some(_) => taken(&wanted.to),
+                None => another(),
+            })
+        }
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Goes on with a move, unless somebody is at it.
+async fn go_on(mover: &Mover<'_>, moving: &Stored<CategoryMove>, until: time::Instant) -> Result<Response, Problem> {
+    if moving.meta.updated_at.plus_seconds(AT_WORK_SECONDS) > Instant::now() {
+        return Ok(told(moving));
+    }
+    work(mover, until).await
+}
+
+/// What was begun is not lost when this fails: it is answered how far it is.
+async fn work(mover: &Mover<'_>, until: time::Instant) -> Result<Response, Problem> {
+    let moving = match mover.go_on(until).await {
+        Ok(moving) => moving,
+        Err(error) => {
+            tracing::warn!(%error, "the move of a category is left to the janitor");
+            mover.current().await.map_err(failed)?
+        }
+    };
+    moving.as_ref().map(told).ok_or_else(|| Problem::internal("the move of a category is gone"))
+}
+
+/// Whether all that lies below has room at the new place. Where paths get neither deeper nor longer it has.
+async fn fits(store: &Store, from: &CategoryPath, to: &CategoryPath, until: time::Instant) -> Result<(), Problem> {
+    if to.names().len() <= from.names().len() && to.key_text().len() <= from.key_text().len() {
+        return Ok(());
+    }
+    let mut walk = Walk::below(&store.table, from);
+    let mut seen = 0;
+    while let Some(node) = walk.next().await.map_err(failed)? {
+        if node.path.rebased(from, to).is_none() {
+            return Err(misplaced("a category below would be too deep there, or its path too long"));
+        }
+        seen += 1;
+        if seen > MAX_SEEN || time::Instant::now() >= until {
+            return Err(misplaced(
+                "too many categories lie below to see whether all have room there: move them in parts",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is(known: &CategoryMove, from: &CategoryPath, to: &CategoryPath) -> bool {
+    (&known.from, &known.to) == (from, to)
+}
+
+fn told(moving: &Stored<CategoryMove>) -> Response {
+    let view = MoveView::from(moving);
+    if moving.phase == Phase::Done { Response::ok(&view) } else { Response::accepted(&view) }
+}
+
+fn misplaced(detail: &'static str) -> Problem {
+    Problem::new(Code::InvalidBody, "The category cannot be moved there.").error("/to", detail)
+}
+
+fn taken(to: &CategoryPath) -> Problem {
+    Problem::new(Code::AlreadyExists, "There is a category at the new place.").location(category_location(to))
+}
+
+fn another() -> Problem {
+    Problem::new(Code::CategoryMoving, "Another category is being moved; one is at a time.")
+}
+
+fn failed(error: RelocationError) -> Problem {
+    match error {
+        RelocationError::Table(error) => error.into(),
+        RelocationError::Encode(error) => error.into(),
+    }
+}

@@ -1,0 +1,409 @@
+//! Moving a category: it, all below it, what is said about them, the products that stand in them and the memberships in them go to another place.
+//!
+//! A subtree is as large as it likes, so the work takes many transactions, in [`Phase`]s. One item, [`CategoryMove`], says what is being moved and how
+//! far it is; there is only one, so there is one move at a time. Every transaction of the work changes that item too, on the condition that it still is the
+//! same move in the same phase: whoever comes late does nothing, and what was done is counted once.
+//!
+//! # Why nothing is lost and nothing doubled
+//!
+//! - A product stands in one category whenever one looks: its place is one attribute and one index key, changed together at the version that was read.
+//! - A membership and the list that names it change in one transaction, as everywhere, and with the product when that moves too.
+//! - A category's successor is there before anything comes into it, and a category goes only after its successor has what was said about it. From then
+//!   on it is marked ([`CategoryNode::moving`]), and nobody can say anything new about it.
+//! - Who creates a product, or puts one into a category, has read the tree before. So old categories go first, and then the work waits for longer than
+//!   such a request may take ([`Phase::Settling`]) and looks once more: what came in late is moved as well.
+//! - Categories of the old place that came back meanwhile stay, and get back those above them ([`Phase::Checking`]). After the wait nothing is deleted.
+//! - What has no room at the new place, too deep or too long, stays with its category and all above that.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CategoryAbout, CategoryNode, MOVING, about_key, children_partition, node_key};
+use crate::change::{Change, entity};
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, number, value};
+use crate::id::{Born, ProductId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Meta, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::membership::{self, ProductCategories};
+use crate::pattern::{Consistency, patterns};
+use crate::product::{self, CategoryPath, CategoryPlace, Listed, Product};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
+
+/// Products that change their place in one transaction.
+pub const PLACED_AT_ONCE: usize = 25;
+/// Categories that are added in one transaction.
+pub const ADDED_AT_ONCE: usize = 50;
+/// For how long the work waits after the old categories have gone: longer than any request that has seen them may take, and than an index may be behind.
+pub const SETTLING_SECONDS: i64 = 90;
+
+/// How far a move is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The categories get their successors, from the top.
+    Copying,
+    /// The products and memberships go.
+    Placing,
+    /// The old categories go, from the bottom.
+    Clearing,
+    /// It waits for requests that have seen the old categories, and moves what they have left.
+    Settling,
+    /// Old categories that have come back get those above them.
+    Checking,
+    /// It is over.
+    Done,
+}
+
+impl Phase {
+    const fn next(self) -> Self {
+        match self {
+            Self::Copying => Self::Placing,
+            Self::Placing => Self::Clearing,
+            Self::Clearing => Self::Settling,
+            Self::Settling => Self::Checking,
+            Self::Checking | Self::Done => Self::Done,
+        }
+    }
+}
+
+entity! {
+    /// The move of a category that is under way, or the last one.
+    CategoryMove = "CategoryMove" {
+        keyed {
+            /// The category.
+            from: CategoryPath,
+            /// What it becomes.
+            to: CategoryPath,
+            /// How far it is.
+            phase: Phase,
+            /// Since when it is in this phase.
+            since: Instant,
+            /// The category at which a walk of this phase has arrived; all before it are done.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            reached: Option<CategoryPath>,
+            /// How many categories have a successor.
+            categories: u64,
+            /// How many products stand in one.
+            products: u64,
+            /// How many memberships are in one.
+            memberships: u64,
+        }
+        free {}
+    }
+}
+
+impl Entity for CategoryMove {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        move_key()
+    }
+}
+
+impl CategoryMove {
+    /// A move that begins.
+    #[must_use]
+    pub const fn new(from: CategoryPath, to: CategoryPath, at: Instant) -> Self {
+        let phase = Phase::Copying;
+        Self { from, to, phase, since: at, reached: None, categories: 0, products: 0, memberships: 0 }
+    }
+
+    /// Where a category goes; `None` for one that does not lie in what is moved, and for one that has no room at the new place.
+    #[must_use]
+    pub fn destination(&self, path: &CategoryPath) -> Option<CategoryPath> {
+        path.rebased(&self.from, &self.to)
+    }
+
+    /// Whence a category came.
+    #[must_use]
+    pub fn source(&self, path: &CategoryPath) -> Option<CategoryPath> {
+        path.rebased(&self.to, &self.from)
+    }
+}
+
+fn move_key() -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::new("CATEGORYMOVE")?, sk: SortKey::new("CATEGORYMOVE")? })
+}
+
+/// Which part of a transaction was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The move: another one, or in another phase.
+    Move,
+    /// The node of the category as it was.
+    From,
+    /// The node of its successor.
+    To,
+    /// What is said about the category as it was.
+    About,
+    /// What is said about its successor.
+    AboutTo,
+    /// The product at this position of those given.
+    Product(usize),
+    /// The list of a product's further categories, or a membership.
+    Membership,
+}
+
+patterns! {
+    GET = "category-moves.get": GetItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move that is under way, or the last one", Consistency::Strong("what is to be done next depends on it"), "staff", "See how far the move of a category is", ["POST /v1/categories/{path}/move", "janitor"];
+    BEGIN = "category-moves.begin": TransactWriteItems, "PK = CATEGORYMOVE; PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old (check)" => "no move is under way; the new node does not exist, the old one does", Consistency::Write, "staff", "Begin to move a category", ["POST /v1/categories/{path}/move"];
+    BELOW = "category-moves.below": Query, "PK = CATEGORY#<path>, SK under CHILD#" => "the children by name", Consistency::Strong("a category that is not seen would be left without those above it"), "staff", "Walk through what lies below a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
+    ABOUT = "category-moves.about": GetItem, "PK = CATEGORY#<path>, SK = ABOUT" => "what is said about it", Consistency::Strong("it is moved on the condition that it is what was read"), "staff", "Read what is said about a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
+    COPY = "category-moves.copy": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old; PK = CATEGORY#<path>, SK = ABOUT, new and old; PK = CATEGORYMOVE" => "the move is in its phase; the old node exists unmarked; what is said is what was read", Consistency::Write, "staff", "Give a category its successor", ["POST /v1/categories/{path}/move", "janitor"];
+    LISTED = "category-moves.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products and memberships in a category and all below it", Consistency::Eventual, "staff", "Find what stands in a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
+    READ = "category-moves.read": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES, for each id" => "products and their further categories", Consistency::Strong("the index may be behind, and the change is conditional on what they are"), "staff", "Read the products that may have to move", ["POST /v1/categories/{path}/move", "janitor"];
+    ADD = "category-moves.add": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for up to 50; PK = CATEGORYMOVE" => "the move is in its phase", Consistency::Write, "staff", "Add categories that are missing", ["POST /v1/categories/{path}/move", "janitor"];
+    PLACE = "category-moves.place": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT, for up to 25; PK = CATEGORYMOVE" => "the move is in its phase; the products are in the catalogue, at the versions that were read", Consistency::Write, "staff", "Move products", ["POST /v1/categories/{path}/move", "janitor"];
+    TRANSFER = "category-moves.transfer": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path>, new and old, PRODUCT#CATEGORIES and PRODUCT; PK = CATEGORYMOVE" => "the move is in its phase; the list and the product's version are what was read", Consistency::Write, "staff", "Move a product's memberships, with the product if it stands there too", ["POST /v1/categories/{path}/move", "janitor"];
+    CLEAR = "category-moves.clear": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT (check); PK = CATEGORYMOVE" => "the move is in its phase; the node is marked, and nothing is said about it", Consistency::Write, "staff", "Remove a category that has moved", ["POST /v1/categories/{path}/move", "janitor"];
+    KEEP = "category-moves.keep": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORYMOVE" => "the move is in its phase; the node exists", Consistency::Write, "staff", "Keep a category below which something stays", ["POST /v1/categories/{path}/move", "janitor"];
+    ADVANCE = "category-moves.advance": UpdateItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move is in its phase", Consistency::Write, "staff", "Begin the next phase of a move, or note how far it is", ["POST /v1/categories/{path}/move", "janitor"];
+}
+
+/// The move that is under way, or the last one.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get() -> Result<Get<Stored<CategoryMove>>, KeyError> {
+    Ok(Get::new(&GET, move_key()?))
+}
+
+/// Begins a move; `last` is the one before it, if there was one, and is over. The nodes above the new place are [added](super::add) before.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn begin(
+    wanted: CategoryMove,
+    last: Option<&Stored<CategoryMove>>,
+    born: Born,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let (from, to) = (node_key(&wanted.from)?, wanted.to.clone());
+    let mut wanted = Stored::new(wanted, born.clone(), at);
+    let condition = match last {
+        Some(last) => {
+            let Meta { version, rev, .. } = last.meta;
+            (wanted.meta.version, wanted.meta.rev) = (version + 1, rev + 1);
+            Condition::Is("rev", number(rev))
+        }
+        None => Condition::NotExists,
+    };
+    let node = Stored::new(CategoryNode::new(to), born, at);
+    Ok(Transaction::new(&BEGIN)
+        .action(Part::Move, Guarded::put(&wanted, condition)?)
+        .action(Part::From, Guarded::check(from, Condition::Exists))
+        .action(Part::To, Guarded::put(&node, Condition::NotExists)?))
+}
+
+/// What a transaction of the work changes of the move, on the condition that it still is the same in the same phase.
+fn step(
+    moving: &Stored<CategoryMove>,
+    change: impl FnOnce(Change<CategoryMove>) -> Result<Change<CategoryMove>, EncodeError>,
+    at: Instant,
+) -> Result<Guarded, EncodeError> {
+    let same = Condition::Is("born", value(&moving.meta.born)?).and(Condition::Is("phase", value(moving.phase)?));
+    Ok(Guarded::update(move_key()?, change(Change::visible(at))?, same))
+}
+
+fn counted(change: Change<CategoryMove>, what: &'static str, by: usize) -> Result<Change<CategoryMove>, EncodeError> {
+    Ok(change.add(what, i64::try_from(by).unwrap_or(i64::MAX)))
+}
+
+/// A node that a move adds.
+fn node(moving: &Stored<CategoryMove>, path: CategoryPath, at: Instant) -> Result<Guarded, EncodeError> {
+    let node = Stored::new(CategoryNode::new(path), moving.meta.born.clone(), at);
+    Ok(Guarded { write: Write::Put { item: node.to_item()? }, condition: None })
+}
+
+/// The children of a category by name, those behind `after`.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn below(path: &CategoryPath, after: Option<&CategoryPath>) -> Result<Query<Stored<CategoryNode>>, KeyError> {
+    let after = after.map(node_key).transpose()?.map(|key| key.sk.into_string());
+    Ok(Query::new(&BELOW, children_partition(Some(path))?, Range::under("CHILD")).after(after))
+}
+
+/// What is said about a category.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn about(path: &CategoryPath) -> Result<Get<Stored<CategoryAbout>>, KeyError> {
+    Ok(Get::new(&ABOUT, about_key(path)?))
+}
+
+/// Gives a category its successor, moves what is said about it there, and marks it.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn copy(
+    moving: &Stored<CategoryMove>,
+    path: &CategoryPath,
+    to: &CategoryPath,
+    about: Option<&Stored<CategoryAbout>>,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let reached = |change| counted(change, "categories", 1)?.set("reached", path);
+    let mark = Change::<CategoryNode>::copied().set(MOVING, true)?;
+    let unmarked = Condition::Exists.and(Condition::Lacks(MOVING));
+    let copy = Transaction::new(&COPY)
+        .action(Part::Move, step(moving, reached, at)?)
+        .action(Part::From, Guarded::update(node_key(path)?, mark, unmarked))
+        .action(Part::To, node(moving, to.clone(), at)?);
+    let Some(about) = about else {
+        return Ok(copy.action(Part::About, Guarded::check(about_key(path)?, Condition::NotExists)));
+    };
+    let mut successor = about.clone();
+    successor.data.path = to.clone();
+    // A category may come back to where it was, and no rev begins anew.
+    successor.meta.rev += 1;
+    let unchanged = Condition::Is("rev", number(about.meta.rev));
+    Ok(copy
+        .action(Part::About, Guarded::delete(about_key(path)?, unchanged))
+        .action(Part::AboutTo, Guarded::put(&successor, Condition::NotExists)?))
+}
+
+/// What stands in a category and all below it, or is in one of them as a further one: by category and id.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn listed(path: &CategoryPath) -> Result<Query<Listed>, KeyError> {
+    Ok(Query::sharded(&LISTED, product::list_partitions(path)?, Range::under(&path.key_text())))
+}
+
+/// For each id the product, and then its further categories.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn read<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<AnyEntity>, KeyError> {
+    let mut keys = Vec::new();
+    for id in ids {
+        keys.extend([product::key(id)?, product::categories_key(id)?]);
+    }
+    Ok(BatchGet::new(&READ, keys))
+}
+
+/// Adds up to [`ADDED_AT_ONCE`] categories.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn add<'a>(
+    moving: &Stored<CategoryMove>,
+    paths: impl IntoIterator<Item = &'a CategoryPath>,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let add = Transaction::new(&ADD).action(Part::Move, step(moving, Ok, at)?);
+    paths.into_iter().try_fold(add, |add, path| Ok(add.action(Part::To, node(moving, path.clone(), at)?)))
+}
+
+/// Moves up to [`PLACED_AT_ONCE`] products, each to the category beside it.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn place(
+    moving: &Stored<CategoryMove>,
+    products: &[(&Stored<Product>, CategoryPath)],
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let count = |change| counted(change, "products", products.len());
+    let place = Transaction::new(&PLACE).action(Part::Move, step(moving, count, at)?);
+    products.iter().enumerate().try_fold(place, |place, (position, (product, category_path))| {
+        Ok(place.action(Part::Product(position), stand(product, category_path, at)?))
+    })
+}
+
+/// Puts a product that was read into another category.
+fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -> Result<Guarded, EncodeError> {
+    let change = Change::<Product>::visible(at).enter(&CategoryPlace { category_path, id: &product.id })?;
+    let same = product::in_catalogue().and(Condition::version(product.meta.version));
+    Ok(Guarded::update(product::key(&product.id)?, change, same))
+}
+
+/// Moves those memberships of a product that lie in what is moved; `None` when there are none. One whose new place the product is in already just goes.
+/// Where the product stands there too it moves with them: what a membership shows of that decides whether a list has the product twice.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn transfer(
+    moving: &Stored<CategoryMove>,
+    product: &Stored<Product>,
+    known: &Stored<ProductCategories>,
+    at: Instant,
+) -> Result<Option<Transaction<Part>>, EncodeError> {
+    let gone: BTreeSet<&CategoryPath> = known.paths.iter().filter(|path| moving.destination(path).is_some()).collect();
+    if gone.is_empty() {
+        return Ok(None);
+    }
+    let new: BTreeSet<CategoryPath> = gone.iter().filter_map(|path| moving.destination(path)).collect();
+    let place = moving.destination(&product.category_path);
+    let count = |change| {
+        let change = counted(change, "memberships", gone.len())?;
+        if place.is_some() { counted(change, "products", 1) } else { Ok(change) }
+    };
+    let mut shown = product.clone();
+    let guarded = match &place {
+        Some(place) => {
+            (shown.data.category_path, shown.meta.version) = (place.clone(), product.meta.version + 1);
+            stand(product, place, at)?
+        }
+        None => membership::unchanged(product)?,
+    };
+    let mut transfer =
+        Transaction::new(&TRANSFER).action(Part::Move, step(moving, count, at)?).action(Part::Product(0), guarded);
+    for action in membership::exchange(&shown, known, &gone, &new, at)? {
+        transfer = transfer.action(Part::Membership, action);
+    }
+    Ok(Some(transfer))
+}
+
+/// Removes a category that has its successor.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn clear(
+    moving: &Stored<CategoryMove>,
+    path: &CategoryPath,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    Ok(Transaction::new(&CLEAR)
+        .action(Part::Move, step(moving, Ok, at)?)
+        .action(Part::From, Guarded::delete(node_key(path)?, Condition::Has(MOVING)))
+        .action(Part::About, Guarded::check(about_key(path)?, Condition::NotExists)))
+}
+
+/// Keeps a category after all: something stays in it or below it.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn keep(moving: &Stored<CategoryMove>, path: &CategoryPath, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let unmark = Change::<CategoryNode>::copied().set(MOVING, None::<bool>)?;
+    Ok(Transaction::new(&KEEP)
+        .action(Part::Move, step(moving, Ok, at)?)
+        .action(Part::From, Guarded::update(node_key(path)?, unmark, Condition::Exists)))
+}
+
+/// Begins the next phase.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn advance(moving: &Stored<CategoryMove>, at: Instant) -> Result<Single<Stored<CategoryMove>>, EncodeError> {
+    let next = |change: Change<CategoryMove>| {
+        change.set("phase", moving.phase.next())?.set("since", at)?.set("reached", None::<CategoryPath>)
+    };
+    Ok(Single::new(&ADVANCE, step(moving, next, at)?))
+}
+
+/// Notes at which category a walk has arrived.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn reach(
+    moving: &Stored<CategoryMove>,
+    path: &CategoryPath,
+    at: Instant,
+) -> Result<Single<Stored<CategoryMove>>, EncodeError> {
+    Ok(Single::new(&ADVANCE, step(moving, |change| change.set("reached", path), at)?))
+}

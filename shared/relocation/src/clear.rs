@@ -1,0 +1,85 @@
+//! The old categories, which go from the bottom.
+
+use key_schema::category::relocation::{self, CategoryMove, Part};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::product::CategoryPath;
+use table::Backoff;
+
+use crate::copy::Copied;
+use crate::walk::Children;
+use crate::{Mover, Stop, refusals};
+
+/// A category whose children are looked after.
+struct Open {
+    children: Children,
+    /// Whether one of them stays.
+    keeps: bool,
+}
+
+impl Open {
+    const fn at(path: CategoryPath) -> Self {
+        Self { children: Children::of(path), keeps: false }
+    }
+}
+
+impl Mover<'_> {
+    /// Removes the category and all below it, but what stays and those above that.
+    pub(crate) async fn clear_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
+        let mut open = vec![Open::at(moving.from.clone())];
+        while let Some(last) = open.last_mut() {
+            if let Some(node) = last.children.next(self.table).await? {
+                match moving.destination(&node.path) {
+                    Some(_) => open.push(Open::at(node.data.path)),
+                    None => last.keeps = true,
+                }
+                continue;
+            }
+            let Some(Open { children, keeps }) = open.pop() else { break };
+            let stays = if keeps {
+                self.keep(moving, &children.parent).await?
+            } else {
+                !self.clear(moving, &children.parent).await?
+            };
+            if let Some(above) = open.last_mut() {
+                above.keeps |= stays;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the category is gone.
+    async fn clear(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
+        let mut backoff = Backoff::new();
+        loop {
+            let refusals = refusals(self.table.transact(&relocation::clear(moving, path, Instant::now())?).await)?;
+            if refusals.is_empty() {
+                telemetry::crash_point("catalog.move.cleared");
+                return Ok(true);
+            }
+            match refusals.iter().find(|refusal| refusal.label == Part::From) {
+                Some(refusal) if refusal.item.is_none() => return Ok(true),
+                // It came into being since the walk, or was written again: it has no mark.
+                Some(_) => {
+                    let Some(to) = moving.destination(path) else { return Ok(false) };
+                    if self.copy(moving, path, &to).await? == Copied::Stays {
+                        return Ok(false);
+                    }
+                }
+                // Something was said about it all the same: that goes along when the mark is gone.
+                None => {
+                    self.keep(moving, path).await?;
+                }
+            }
+            if !backoff.wait().await {
+                self.keep(moving, path).await?;
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Takes the mark from a category that stays. Whether it is there.
+    async fn keep(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
+        Ok(refusals(self.table.transact(&relocation::keep(moving, path, Instant::now())?).await)?.is_empty())
+    }
+}
