@@ -147,7 +147,7 @@ pub(crate) fn question(n: u64) -> Result<Question, BenchError> {
 pub(crate) fn document(id: DocumentId) -> Result<Document, BenchError> {
     Ok(Document {
         id,
-        owner_id: owner()?,
+        owner_id: Some(owner()?),
         organization_id: None,
         editors: BTreeSet::new(),
         deleting: false,
