@@ -362,7 +362,7 @@ fn specs(
 /// The variables with which another program reaches this system as the functions do: what the template
 /// gives any of them, and the SDK's own.
 fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
-    const WANTED: [&str; 10] = [
+    const WANTED: [&str; 11] = [
         "TABLE_NAME",
         "SEARCH_ENDPOINT",
         "SEARCH_SERVICE",
@@ -370,6 +370,7 @@ fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<
         "BUS_NAME",
         "ARCHIVE_BUCKET",
         "FAILED_RECORDS_BUCKET",
+        "MEDIA_BUCKET",
         "CURSOR_KEYS",
         JWT_ISSUER,
         "JWT_AUDIENCE",

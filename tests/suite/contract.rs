@@ -215,7 +215,8 @@ fn every_body_has_an_example_and_every_example_keeps_its_schema() {
 #[test]
 fn the_bounds_that_the_code_names_are_the_described_ones() {
     use key_schema::{
-        cart, counter, cursor, customer, document, graph, id, metric, order, organization, product, question, wallet,
+        cart, counter, cursor, customer, document, graph, id, metric, order, organization, picture, product, question,
+        wallet,
     };
 
     let schema =
@@ -237,6 +238,7 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/Quantity/maximum"), json!(order::MAX_QUANTITY)),
         (schema("/Pieces/maximum"), json!(product::MAX_STOCK)),
         (schema("/CategoryNames/maxItems"), json!(product::MAX_CATEGORY_DEPTH)),
+        (schema("/PictureList/properties/items/maxItems"), json!(picture::MAX_PICTURES)),
         (schema("/Customer/properties/addresses/maxProperties"), json!(customer::MAX_ADDRESSES)),
         (schema("/Overview/properties/orders/maxItems"), json!(customer::OVERVIEW_ORDERS)),
         (schema("/Cart/properties/items/maxItems"), json!(cart::MAX_LINES)),

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::client::{Call, http};
 use crate::support::{drain, put_item, read_json, root, shop, template_path, with_own_system, with_template};
-use crate::{events, hot_keys};
+use crate::{events, hot_keys, pictures};
 
 /// What is granted for a collection, where the local system has a domain.
 const OF_COLLECTIONS: &str = "aoss:";
@@ -109,6 +109,8 @@ pub async fn what_no_sample_does(system: &System) {
     follows.staff().send(system).await.expect(201);
     let erase = Call::new("DELETE", &shop::path(&["customers", "grants-ann"])).staff().header("if-match", "\"1\"");
     erase.send(system).await.expect(204);
+    // What clients do by URLs, and the janitor after them.
+    pictures::come_and_go(system, "grants-tea").await;
     // Points of now: those of a sample are over.
     let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
     let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;

@@ -29,5 +29,6 @@ mod notifications;
 mod order_life;
 mod paging;
 mod payments;
+mod pictures;
 mod support;
 mod template;

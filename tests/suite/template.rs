@@ -296,6 +296,10 @@ fn what_holds_data_outlives_the_stack_and_is_closed() {
             assert!(lines.contains(needed), "{name}: {needed}");
         }
     }
+    // What is in use never expires.
+    let media = resources("AWS::S3::Bucket").remove("Media").unwrap();
+    let expiring: Vec<&str> = media.lines().filter(|line| line.contains("Expiration")).map(str::trim).collect();
+    assert_eq!(expiring, ["- {Id: Forget, Status: Enabled, Prefix: pending/, ExpirationInDays: 1}"]);
     for (name, lines) in resources("AWS::SQS::Queue") {
         assert!(lines.contains("SqsManagedSseEnabled: true"), "{name}");
     }

@@ -10,11 +10,13 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use clap::Args;
 use futures::future::BoxFuture;
 use http_api::sample::{Answered, Call};
 use http_api::{Issuer, Routes, Store};
 use key_schema::item::Item;
+use media::Media;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -79,6 +81,13 @@ impl<S: Sync> Function for Served<S> {
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
 fn served(routes: Routes<Store>, store: Store) -> Result<Box<dyn Function>, BenchError> {
     Ok(Box::new(Served { routes, app: store, store: |store| store }))
+}
+
+/// The catalogue, whose bucket nobody asks.
+fn catalog(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    let credentials = Credentials::new("bench", "bench", None, None, "bench");
+    let media = Media::new("bench", "us-east-1".to_owned(), None, SharedCredentialsProvider::new(credentials));
+    Ok(Box::new(Served { routes: catalog::routes(), app: catalog::App { store, media }, store: |app| &app.store }))
 }
 
 /// Community, which is given no token to look at.

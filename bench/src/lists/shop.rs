@@ -35,7 +35,7 @@ fn catalog() -> Result<Vec<List>, BenchError> {
     let reviews = |sort: &'static str| -> Result<List, BenchError> {
         Ok(List {
             call: Call::new("GET /v1/products/{id}/reviews").path("id", OWNER).query("sort", sort),
-            function: |store| served(catalog::routes(), store),
+            function: super::catalog,
             around: vec![item(product(owned_product()?)?, 0)?],
             item: Box::new(|n| item(Review { customer_id: customer_id(n)?, ..review(n)? }, n)),
         })
@@ -46,13 +46,13 @@ fn catalog() -> Result<Vec<List>, BenchError> {
     Ok(vec![
         List {
             call: Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY"),
-            function: |store| served(catalog::routes(), store),
+            function: super::catalog,
             around: Vec::new(),
             item: Box::new(|n| item(product(product_id(n)?)?, n)),
         },
         List {
             call: Call::new("GET /v1/categories/{path}/children").path("path", "GROCERY"),
-            function: |store| served(catalog::routes(), store),
+            function: super::catalog,
             around: vec![item(CategoryNode::new(root), 0)?],
             item: Box::new(|n| item(CategoryNode::new(category(&["GROCERY", &numbered("child", n)])?), n)),
         },
@@ -60,13 +60,13 @@ fn catalog() -> Result<Vec<List>, BenchError> {
         reviews("best")?,
         List {
             call: Call::new("GET /v1/customers/{id}/reviews").path("id", OWNER).staff(STAFF),
-            function: |store| served(catalog::routes(), store),
+            function: super::catalog,
             around: Vec::new(),
             item: Box::new(|n| item(Review { product_id: product_id(n)?, ..review(n)? }, n)),
         },
         List {
             call: Call::new("GET /v1/reviews/recent"),
-            function: |store| served(catalog::routes(), store),
+            function: super::catalog,
             around: Vec::new(),
             item: Box::new(move |n| {
                 let written = Instant::from_millis(month.saturating_add_unsigned(n)).unwrap_or(Instant::EPOCH);

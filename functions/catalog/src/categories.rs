@@ -80,6 +80,8 @@ pub async fn children(store: &Store, request: &Request<'_>) -> Result<Response, 
 /// GET categories/{path}/ancestors, from the top; all of them at once, for there are at most seven.
 pub async fn ancestors(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
+    // There is never a second page, but a bad limit or a foreign cursor is refused here as in every list.
+    request.page(&store.cursors, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
     let mut lineage = store.table.batch_get(&category::ancestors(&path)?).await?;
     if lineage.pop().flatten().is_none() {
         return Err(no_such_category());

@@ -1,31 +1,41 @@
-//! A product's long description, which only its own page reads.
+//! A product's long description, which only its own page reads. What is too large for an item is uploaded ([`crate::uploads`]) and referenced.
 
 use std::time::Duration;
 
 use http_api::read::long_text;
-use http_api::{Code, Precondition, Problem, Request, Response, Store};
+use http_api::{Code, Precondition, Problem, Request, Response};
 use key_schema::entity::AnyEntity;
-use key_schema::id::ProductId;
+use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{FromItem as _, Stored};
+use key_schema::media::{MediaKind, UnsettledObject};
 use key_schema::product::{self, Part, ProductContent};
-use table::TransactError;
+use table::{Backoff, Refusal, TableError, TransactError};
 
+use crate::App;
 use crate::products::no_such_product;
+use crate::uploads::{self, Kept};
 use crate::view::{ContentView, content_location};
 
-/// The longest description, in bytes of UTF-8: a quarter of what an item may hold.
+/// The longest description in an item, in bytes of UTF-8: a quarter of what an item may hold.
 const MAX_TEXT: usize = 100 * 1024;
 /// How long a shared cache may keep a description: an editor's change is seen everywhere after as long.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
+/// What a client wants to be said of a product.
+enum Wanted {
+    Text(String),
+    Upload(MediaId),
+}
+
 /// GET products/{id}/content. A retired product says nothing.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
-    let mut found = store.table.batch_get(&product::content(&id)?).await?.into_iter();
+    let mut found = app.store.table.batch_get(&product::content(&id)?).await?.into_iter();
     match (found.next().flatten(), found.next().flatten()) {
         (Some(AnyEntity::Product(product)), Some(AnyEntity::ProductContent(content))) if !product.retired => {
-            Ok(Response::ok(&ContentView::from(&content)).etag(content.meta.version).public(MAX_AGE))
+            let view = view(app, &content, content.meta.version, content.meta.updated_at).await?;
+            Ok(Response::ok(&view).etag(content.meta.version).public(MAX_AGE))
         }
         (Some(AnyEntity::Product(product)), None) if !product.retired => Err(no_content()),
         _ => Err(no_such_product()),
@@ -33,44 +43,117 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 }
 
 /// PUT products/{id}/content: creates it with `If-None-Match: *`, replaces it with If-Match.
-pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let precondition = request.precondition()?;
     let mut body = request.object()?;
     let text = body.required("text", long_text(0..=MAX_TEXT));
     let text = body.finish(text)?;
-    let at = Instant::now();
-    match precondition {
-        Precondition::Absent => {
-            let content = Stored::new(ProductContent { product_id: id, text }, store.born(at)?, at);
-            let written = store.table.transact(&product::create_content(&content)?).await;
-            written.map_err(|error| refused(error, || already_exists(&content.product_id)))?;
-            let location = content_location(&content.product_id);
-            Ok(Response::created(location, &ContentView::from(&content)).etag(content.meta.version))
+    write(app, id, Wanted::Text(text), precondition).await
+}
+
+/// PUT products/{id}/content/uploads/{upload}: the same with a text that was uploaded for the product.
+pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let (id, upload) = (request.path("id")?, request.path("upload")?);
+    write(app, id, Wanted::Upload(upload), request.precondition()?).await
+}
+
+async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondition) -> Result<Response, Problem> {
+    let mut backoff = Backoff::new();
+    loop {
+        let (content, note) = match &wanted {
+            Wanted::Text(text) => (ProductContent { product_id: id.clone(), text: text.clone(), file: None }, None),
+            Wanted::Upload(upload) => {
+                let Kept { object, note } = uploads::keep(app, MediaKind::Content, &id, upload.clone()).await?;
+                (ProductContent { product_id: id.clone(), text: String::new(), file: Some(object) }, Some(note))
+            }
+        };
+        let at = Instant::now();
+        let (refusals, version) = match precondition {
+            Precondition::Absent => {
+                let content = Stored::new(content, app.store.born(at)?, at);
+                match app.store.table.transact(&product::create_content(&content, note.as_ref())?).await {
+                    Ok(()) => {
+                        let view = view(app, &content, content.meta.version, at).await?;
+                        return Ok(Response::created(content_location(&id), &view).etag(content.meta.version));
+                    }
+                    Err(TransactError::Refused(refusals)) => (refusals, None),
+                    Err(TransactError::Table(error)) => return Err(error.into()),
+                }
+            }
+            Precondition::Version(version) => match replace(app, &content, note.as_ref(), version, at).await? {
+                Ok(()) => {
+                    let version = version.saturating_add(1);
+                    return Ok(Response::ok(&view(app, &content, version, at).await?).etag(version));
+                }
+                Err(refusals) => (refusals, Some(version)),
+            },
+        };
+        // What lies against it besides notes is the client's matter; a note is the janitor's, or that of another who puts the same upload into use.
+        if refusals.iter().any(|refusal| refusal.label != Part::Object) {
+            return Err(refused(&id, &refusals, version));
         }
-        Precondition::Version(version) => {
-            let written = store.table.transact(&product::replace_content(&id, &text, version, at)?).await;
-            written.map_err(|error| refused(error, Problem::version_mismatch))?;
-            let version = version.saturating_add(1);
-            Ok(Response::ok(&ContentView::new(&id, &text, version, at)).etag(version))
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
         }
     }
 }
 
+/// Replaces the content at a version. That it references an object is seen when it is refused for that; so a text that replaces a text, which is what
+/// nearly all do, costs no read.
+async fn replace(
+    app: &App,
+    content: &ProductContent,
+    note: Option<&Stored<UnsettledObject>>,
+    version: u64,
+    at: Instant,
+) -> Result<Result<(), Vec<Refusal<Part>>>, Problem> {
+    let mut before = None;
+    loop {
+        let replace = product::replace_content(content, note, before.as_ref(), version, at)?;
+        let refusals = match app.store.table.transact(&replace).await {
+            Ok(()) => return Ok(Ok(())),
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        };
+        let stored = found(&refusals).filter(|stored| before.is_none() && stored.meta.version == version);
+        let Some(file) = stored.and_then(|stored| stored.data.file) else { return Ok(Err(refusals)) };
+        let note = UnsettledObject::new(MediaKind::Content, content.product_id.clone(), file.id, at);
+        before = Some(uploads::noted(app, note, at)?);
+    }
+}
+
+/// The content that a refusal found.
+fn found(refusals: &[Refusal<Part>]) -> Option<Stored<ProductContent>> {
+    let refusal = refusals.iter().find(|refusal| refusal.label == Part::Content)?;
+    Stored::from_item(refusal.item.as_deref()?.clone()).ok()
+}
+
 /// What a refused write means: the product is missing, or the content is not as it should be.
-fn refused(error: TransactError<Part>, unexpected: impl Fn() -> Problem) -> Problem {
-    let refusals = match error {
-        TransactError::Refused(refusals) => refusals,
-        TransactError::Table(error) => return error.into(),
-    };
+fn refused(id: &ProductId, refusals: &[Refusal<Part>], version: Option<u64>) -> Problem {
     let content = refusals.iter().find(|refusal| refusal.label == Part::Content);
-    match content {
+    match (content, version) {
         _ if refusals.iter().any(|refusal| refusal.label == Part::Product) => no_such_product(),
         // Only a replacement can be refused for want of something to replace.
-        Some(refusal) if refusal.item.is_none() => no_content(),
-        _ => unexpected(),
+        (Some(refusal), _) if refusal.item.is_none() => no_content(),
+        (_, Some(_)) => Problem::version_mismatch(),
+        (_, None) => already_exists(id),
     }
+}
+
+async fn view<'a>(
+    app: &App,
+    content: &'a ProductContent,
+    version: u64,
+    updated_at: Instant,
+) -> Result<ContentView<'a>, Problem> {
+    let by = match &content.file {
+        Some(file) => Some(uploads::reading(app, MediaKind::Content, &content.product_id, &file.id).await?),
+        None => None,
+    };
+    Ok(ContentView::new(content, by, version, updated_at))
 }
 
 fn no_content() -> Problem {

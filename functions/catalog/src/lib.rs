@@ -1,7 +1,7 @@
 //! The catalogue: products with their content and stock, the category tree, reviews, and the import of many products.
 //!
 //! Anybody may read it; staff write it, but for reviews, which belong to the customers who write them. What changes at another pace lies on
-//! another item, so each area is a module of its own: products, content, stock, categories, memberships, reviews, import.
+//! another item, so each area is a module of its own: products, content, pictures, stock, categories, memberships, reviews, import.
 
 mod body;
 mod categories;
@@ -9,44 +9,88 @@ mod content;
 mod import;
 mod memberships;
 mod moves;
+mod pictures;
 mod products;
 mod recent;
 mod reviews;
 mod stock;
 mod tree;
+mod uploads;
 mod view;
 
-use http_api::{Error, Routes, Store};
+use http_api::{Error, Measured, PatternCost, Routes, Store, StoreError};
+use key_schema::media::MediaKind;
+use media::{Media, SetupError};
+
+/// What the function builds once.
+#[derive(Debug)]
+pub struct App {
+    /// The table.
+    pub store: Store,
+    /// The bucket of pictures and long texts.
+    pub media: Media,
+}
+
+impl Measured for App {
+    fn take(&self) -> Vec<PatternCost> {
+        self.store.take()
+    }
+}
+
+/// Why the function cannot start.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    /// There is no way to the table, or no key for cursors.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no bucket.
+    #[error(transparent)]
+    Media(#[from] SetupError),
+}
 
 /// The routes of this function.
 #[must_use]
-pub fn routes() -> Routes<Store> {
-    Routes::new()
-        .on("POST /v1/products", |store, request| Box::pin(products::create(store, request)))
-        .on("POST /v1/products/import", |store, request| Box::pin(import::import(store, request)))
-        .on("GET /v1/products/{id}", |store, request| Box::pin(products::read(store, request)))
-        .on("PATCH /v1/products/{id}", |store, request| Box::pin(products::change(store, request)))
-        .on("DELETE /v1/products/{id}", |store, request| Box::pin(products::retire(store, request)))
-        .on("GET /v1/products/{id}/content", |store, request| Box::pin(content::read(store, request)))
-        .on("PUT /v1/products/{id}/content", |store, request| Box::pin(content::put(store, request)))
-        .on("PUT /v1/products/{id}/stock", |store, request| Box::pin(stock::set(store, request)))
-        .on("POST /v1/products/{id}/stock/adjustments", |store, request| Box::pin(stock::adjust(store, request)))
-        .on("PUT /v1/products/{id}/categories/{path}", |store, request| Box::pin(memberships::put(store, request)))
-        .on("DELETE /v1/products/{id}/categories/{path}", |store, request| {
-            Box::pin(memberships::remove(store, request))
+pub fn routes() -> Routes<App> {
+    Routes::<App>::new()
+        .on("POST /v1/products", |app, request| Box::pin(products::create(&app.store, request)))
+        .on("POST /v1/products/import", |app, request| Box::pin(import::import(&app.store, request)))
+        .on("GET /v1/products/{id}", |app, request| Box::pin(products::read(&app.store, request)))
+        .on("PATCH /v1/products/{id}", |app, request| Box::pin(products::change(&app.store, request)))
+        .on("DELETE /v1/products/{id}", |app, request| Box::pin(products::retire(&app.store, request)))
+        .on("GET /v1/products/{id}/content", |app, request| Box::pin(content::read(app, request)))
+        .on("PUT /v1/products/{id}/content", |app, request| Box::pin(content::put(app, request)))
+        .on("POST /v1/products/{id}/content/uploads", |app, request| {
+            Box::pin(uploads::permit(app, request, MediaKind::Content))
         })
-        .on("GET /v1/products/{id}/reviews", |store, request| Box::pin(reviews::of_product(store, request)))
-        .on("GET /v1/products/{id}/reviews/{customer}", |store, request| Box::pin(reviews::read(store, request)))
-        .on("PUT /v1/products/{id}/reviews/{customer}", |store, request| Box::pin(reviews::put(store, request)))
-        .on("DELETE /v1/products/{id}/reviews/{customer}", |store, request| Box::pin(reviews::delete(store, request)))
-        .on("GET /v1/customers/{id}/reviews", |store, request| Box::pin(reviews::of_customer(store, request)))
-        .on("GET /v1/reviews/recent", |store, request| Box::pin(recent::list(store, request)))
-        .on("PUT /v1/categories/{path}", |store, request| Box::pin(categories::put(store, request)))
-        .on("POST /v1/categories/{path}/move", |store, request| Box::pin(moves::start(store, request)))
-        .on("GET /v1/categories/{path}", |store, request| Box::pin(categories::read(store, request)))
-        .on("GET /v1/categories/{path}/products", |store, request| Box::pin(categories::products(store, request)))
-        .on("GET /v1/categories/{path}/children", |store, request| Box::pin(categories::children(store, request)))
-        .on("GET /v1/categories/{path}/ancestors", |store, request| Box::pin(categories::ancestors(store, request)))
+        .on("PUT /v1/products/{id}/content/uploads/{upload}", |app, request| {
+            Box::pin(content::put_upload(app, request))
+        })
+        .on("GET /v1/products/{id}/pictures", |app, request| Box::pin(pictures::list(app, request)))
+        .on("POST /v1/products/{id}/pictures", |app, request| {
+            Box::pin(uploads::permit(app, request, MediaKind::Picture))
+        })
+        .on("PUT /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::put(app, request)))
+        .on("DELETE /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::remove(app, request)))
+        .on("PUT /v1/products/{id}/stock", |app, request| Box::pin(stock::set(&app.store, request)))
+        .on("POST /v1/products/{id}/stock/adjustments", |app, request| Box::pin(stock::adjust(&app.store, request)))
+        .on("PUT /v1/products/{id}/categories/{path}", |app, request| Box::pin(memberships::put(&app.store, request)))
+        .on("DELETE /v1/products/{id}/categories/{path}", |app, request| {
+            Box::pin(memberships::remove(&app.store, request))
+        })
+        .on("GET /v1/products/{id}/reviews", |app, request| Box::pin(reviews::of_product(&app.store, request)))
+        .on("GET /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::read(&app.store, request)))
+        .on("PUT /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::put(&app.store, request)))
+        .on("DELETE /v1/products/{id}/reviews/{customer}", |app, request| {
+            Box::pin(reviews::delete(&app.store, request))
+        })
+        .on("GET /v1/customers/{id}/reviews", |app, request| Box::pin(reviews::of_customer(&app.store, request)))
+        .on("GET /v1/reviews/recent", |app, request| Box::pin(recent::list(&app.store, request)))
+        .on("PUT /v1/categories/{path}", |app, request| Box::pin(categories::put(&app.store, request)))
+        .on("POST /v1/categories/{path}/move", |app, request| Box::pin(moves::start(&app.store, request)))
+        .on("GET /v1/categories/{path}", |app, request| Box::pin(categories::read(&app.store, request)))
+        .on("GET /v1/categories/{path}/products", |app, request| Box::pin(categories::products(&app.store, request)))
+        .on("GET /v1/categories/{path}/children", |app, request| Box::pin(categories::children(&app.store, request)))
+        .on("GET /v1/categories/{path}/ancestors", |app, request| Box::pin(categories::ancestors(&app.store, request)))
 }
 
 /// Answers requests until the environment is shut down.
@@ -55,6 +99,7 @@ pub fn routes() -> Routes<Store> {
 /// When the environment lacks what the function needs, or the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("catalog");
-    let store = Store::from_env().await?;
-    http_api::run(routes(), store).await
+    let store = Store::from_env().await.map_err(StartError::from)?;
+    let media = Media::from_env("MEDIA_BUCKET").map_err(StartError::from)?;
+    http_api::run(routes(), App { store, media }).await
 }

@@ -1,15 +1,20 @@
 //! The JSON that clients see.
 
+use std::collections::BTreeMap;
+
 use http_api::url;
 use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::category::{CategoryAbout, CategoryNode};
-use key_schema::id::{CustomerId, ProductId};
+use key_schema::id::{CustomerId, MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::media::MediaObject;
 use key_schema::money::Money;
+use key_schema::picture::Picture;
 use key_schema::product::{self, CategoryPath, Product, ProductContent, ProductSales, ReviewStats};
 use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
+use media::Upload;
 use serde::Serialize;
 
 /// A product with what lies beside it.
@@ -172,25 +177,83 @@ pub struct StockView {
     pub stock: u64,
 }
 
-/// A product's long description.
+/// A product's long description: a text, or a file that has it.
 #[derive(Debug, Serialize)]
 pub struct ContentView<'a> {
     product_id: &'a ProductId,
-    text: &'a str,
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<ObjectView<'a>>,
     version: u64,
     updated_at: Instant,
 }
 
 impl<'a> ContentView<'a> {
-    /// The view of a text at a version.
-    pub const fn new(product_id: &'a ProductId, text: &'a str, version: u64, updated_at: Instant) -> Self {
-        Self { product_id, text, version, updated_at }
+    /// The view of a content at a version; `by` what its file is read.
+    pub fn new(content: &'a ProductContent, by: Option<(String, Instant)>, version: u64, updated_at: Instant) -> Self {
+        let file = content.file.as_ref().zip(by).map(|(file, by)| ObjectView::new(file, by));
+        let text = file.is_none().then_some(content.text.as_str());
+        Self { product_id: &content.product_id, text, file, version, updated_at }
     }
 }
 
-impl<'a> From<&'a Stored<ProductContent>> for ContentView<'a> {
-    fn from(content: &'a Stored<ProductContent>) -> Self {
-        Self::new(&content.product_id, &content.text, content.meta.version, content.meta.updated_at)
+/// What was uploaded, with what it is read by.
+#[derive(Debug, Serialize)]
+pub struct ObjectView<'a> {
+    id: &'a MediaId,
+    content_type: &'a str,
+    bytes: u64,
+    url: String,
+    url_expires_at: Instant,
+}
+
+impl<'a> ObjectView<'a> {
+    fn new(object: &'a MediaObject, (url, url_expires_at): (String, Instant)) -> Self {
+        Self { id: &object.id, content_type: &object.content_type, bytes: object.bytes, url, url_expires_at }
+    }
+}
+
+/// A picture of a product.
+#[derive(Debug, Serialize)]
+pub struct PictureView<'a> {
+    #[serde(flatten)]
+    object: ObjectView<'a>,
+    alt: Option<&'a str>,
+    added_at: Instant,
+}
+
+impl<'a> PictureView<'a> {
+    /// The view of a picture; `by` what it is read.
+    pub fn new(picture: &'a Picture, by: (String, Instant)) -> Self {
+        let object = ObjectView::new(&picture.object, by);
+        Self { object, alt: picture.alt.as_deref(), added_at: picture.added_at }
+    }
+}
+
+/// What may be uploaded, and how.
+#[derive(Debug, Serialize)]
+pub struct UploadView<'a> {
+    id: &'a MediaId,
+    content_type: &'a str,
+    bytes: u64,
+    upload: PermitView<'a>,
+}
+
+/// A request that uploads.
+#[derive(Debug, Serialize)]
+struct PermitView<'a> {
+    method: &'static str,
+    url: &'a str,
+    headers: BTreeMap<&'static str, &'a str>,
+    expires_at: Instant,
+}
+
+impl<'a> UploadView<'a> {
+    /// The view of a permission.
+    pub fn new(object: &'a MediaObject, upload: &'a Upload, expires_at: Instant) -> Self {
+        let headers = upload.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let upload = PermitView { method: "PUT", url: &upload.url, headers, expires_at };
+        Self { id: &object.id, content_type: &object.content_type, bytes: object.bytes, upload }
     }
 }
 
@@ -340,6 +403,16 @@ pub fn product_location(id: &ProductId) -> String {
 /// Where a product's content is.
 pub fn content_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str(), "content"])
+}
+
+/// Where a picture is, once it was uploaded and added.
+pub fn picture_location(product: &ProductId, picture: &MediaId) -> String {
+    url::location(&["products", product.as_str(), "pictures", picture.as_str()])
+}
+
+/// Where a text goes that was uploaded, to become a product's content.
+pub fn upload_location(product: &ProductId, upload: &MediaId) -> String {
+    url::location(&["products", product.as_str(), "content", "uploads", upload.as_str()])
 }
 
 /// Where a product's place in a further category is.

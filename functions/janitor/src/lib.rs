@@ -1,4 +1,4 @@
-//! Finishes or undoes work on orders that broke off, and goes on with the move of a category.
+//! Finishes or undoes work on orders that broke off, goes on with the move of a category, and deletes objects that nothing references.
 //!
 //! An order of many lines is placed, and its stock given back, in several transactions ([`key_schema::order::staged`]). Whoever is at it may crash, lose
 //! its table or run out of time between two of them; what is left is in a sparse index, and this function comes by every minute. An order that was not
@@ -8,17 +8,20 @@
 //! A category that moves with all below it takes many transactions too ([`key_schema::category::relocation`]). The request that began it does what it has
 //! time for; the rest, and the end, which waits for other requests, is done here, when the orders are seen to.
 //!
-//! It waits until work is older than [`Grace`], longer than whoever began it may take. That is politeness, not safety: every transaction is fenced by the
-//! order's head, so a janitor that comes too early, or two of them at once, make somebody stop and nothing wrong.
+//! It waits until work is older than [`Grace`], longer than whoever began it may take. For orders that is politeness, not safety: every transaction is fenced by
+//! the order's head, so a janitor that comes too early, or two of them at once, make somebody stop and nothing wrong. A bucket has no fence: a copy that
+//! somebody has begun would come after its deletion, so the grace must be longer than a function of pictures may take, too ([`key_schema::media`]).
 
 mod category;
 mod grace;
+mod objects;
 pub mod round;
 
 use std::time::Duration;
 
 use key_schema::instant;
 use lambda_runtime::{Context, LambdaEvent, service_fn};
+use media::Media;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use table::{Measured, SetupError, Table};
@@ -44,7 +47,7 @@ pub struct Event {
 /// Why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no way to the table.
+    /// There is no way to the table, or to the bucket.
     #[error(transparent)]
     Table(#[from] SetupError),
     /// The environment has a grace that is none.
@@ -54,14 +57,15 @@ pub enum StartError {
 
 /// Comes by whenever it is invoked, for as long as the runtime lives.
 ///
-/// Environment: `TABLE_NAME`, the SDK's own variables, and optionally `JANITOR_GRACE_SECONDS` ([`Grace`]).
+/// Environment: `TABLE_NAME`, `MEDIA_BUCKET`, the SDK's own variables, and optionally `JANITOR_GRACE_SECONDS` ([`Grace`]).
 ///
 /// # Errors
 /// [`StartError`], and when the Runtime API breaks.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("janitor");
     let grace = Grace::from_variable(std::env::var("JANITOR_GRACE_SECONDS").ok().as_deref())?;
-    let janitor = &Janitor::new(Table::from_env().await.map_err(StartError::from)?);
+    let media = Media::from_env("MEDIA_BUCKET").map_err(StartError::from)?;
+    let janitor = &Janitor::new(Table::from_env().await.map_err(StartError::from)?, media);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
         let stop = started + left.saturating_sub(MARGIN);
@@ -88,6 +92,7 @@ fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]
         .metric("Unfinished", Unit::Count, f64::from(round.found))
         .metric("Undone", Unit::Count, f64::from(round.undone))
         .metric("Finished", Unit::Count, f64::from(round.finished))
+        .metric("Deleted", Unit::Count, f64::from(round.deleted))
         .metric("Failed", Unit::Count, f64::from(round.failed))
         .metric("OldestAge", Unit::Milliseconds, round.oldest.as_secs_f64() * 1000.0)
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)

@@ -8,6 +8,7 @@ use key_schema::instant::Instant;
 use key_schema::key::KeyError;
 use key_schema::order::staged::{self, Work};
 use key_schema::order::{self, OrderStatus};
+use media::Media;
 use serde::Serialize;
 use staging::{StagingError, Undone};
 use table::{Measured, Table, TableError};
@@ -16,9 +17,9 @@ use tokio::time::{self, timeout_at};
 use crate::{Grace, Moved};
 
 /// Orders that are worked on at once. Few: they meet at the same stocks, and customers come first.
-const AT_ONCE: usize = 4;
+pub(crate) const AT_ONCE: usize = 4;
 /// Orders on a page of the list.
-const PAGE: usize = 100;
+pub(crate) const PAGE: usize = 100;
 /// Pages that are read at most; what is behind them is found when these orders are gone.
 const MAX_PAGES: usize = 50;
 
@@ -31,9 +32,11 @@ pub struct Round {
     pub undone: u32,
     /// Cancelled or returned orders all of whose stock is given back now.
     pub finished: u32,
-    /// Orders that nothing could be done with, and the category if nothing could be done with it; each is logged.
+    /// Objects of the bucket that nothing references, and that are deleted now.
+    pub deleted: u32,
+    /// Orders and objects that nothing could be done with, and the category if nothing could be done with it; each is logged.
     pub failed: u32,
-    /// Orders for which no time was left.
+    /// Those for which no time was left.
     pub left: u32,
     /// What became of the category that was being moved, if one was and was left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,17 +46,17 @@ pub struct Round {
     pub oldest: Duration,
 }
 
-/// The list of unfinished orders cannot be read.
+/// The list of unfinished orders, or of objects that may not be referenced, cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The table does not give it.
-    #[error("the unfinished orders cannot be listed: {0}")]
+    #[error("what is unfinished cannot be listed: {0}")]
     Table(#[from] TableError),
     /// Its key is none.
-    #[error("the unfinished orders cannot be listed: {0}")]
+    #[error("what is unfinished cannot be listed: {0}")]
     Key(#[from] KeyError),
     /// It was not given in time.
-    #[error("the unfinished orders cannot be listed in time")]
+    #[error("what is unfinished cannot be listed in time")]
     Time,
 }
 
@@ -71,15 +74,16 @@ enum Outcome {
 #[derive(Debug)]
 pub struct Janitor {
     pub(crate) table: Table,
+    pub(crate) media: Media,
     /// Another time for a move to settle than the usual one.
     pub(crate) settling: Option<i64>,
 }
 
 impl Janitor {
-    /// Of this table.
+    /// Of the orders in this table, and the objects in this bucket.
     #[must_use]
-    pub const fn new(table: Table) -> Self {
-        Self { table, settling: None }
+    pub const fn new(table: Table, media: Media) -> Self {
+        Self { table, media, settling: None }
     }
 
     /// Another time than the usual one for the move of a category to settle: [`relocation::Mover::settling`].
@@ -95,8 +99,8 @@ impl Janitor {
         self.table.meter().take()
     }
 
-    /// Looks after all orders that have been unfinished for longer than the grace, until `stop`. When the list breaks off, what was read of it is
-    /// looked after all the same.
+    /// Looks after all orders that have been unfinished for longer than the grace, until `stop`, and then after objects. When the list breaks off, what was
+    /// read of it is looked after all the same.
     pub async fn come_by(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
         // Half of the time at most: a slow table and a long list would leave none for the work.
@@ -120,7 +124,9 @@ impl Janitor {
                 Outcome::Left => round.left += 1,
             }
         }
-        (round, listed)
+        drop(outcomes);
+        let cleared = self.clear(now, grace.before(now), stop, &mut round).await;
+        (round, listed.and(cleared))
     }
 
     /// The whole list first: its length is the backlog, and an order that fails does not stand in the way of those behind it.

@@ -1,5 +1,6 @@
 //! What the endpoints have in common: a loopback port, connections, faults.
 
+use std::borrow::Cow;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -40,8 +41,8 @@ pub(crate) trait Service: Send + Sync + 'static {
     fn refusal(&self, kind: FaultKind, request: &Request<Bytes>) -> Option<Answer>;
 
     /// Whose call it is, where it says so.
-    fn caller<'r>(&'r self, request: &'r Request<Bytes>) -> Option<&'r str> {
-        access::caller(request.headers())
+    fn caller<'r>(&'r self, request: &'r Request<Bytes>) -> Option<Cow<'r, str>> {
+        access::caller(request.headers()).map(Cow::Borrowed)
     }
 
     /// What a request needs to be allowed.
@@ -122,7 +123,7 @@ async fn answer<S: Service>(
         return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE));
     };
     let request = Request::from_parts(head, body.to_bytes());
-    if let Err(denied) = guard.check(service.caller(&request), |access| service.needs(&request, access)) {
+    if let Err(denied) = guard.check(service.caller(&request).as_deref(), |access| service.needs(&request, access)) {
         return Ok(service.forbidden(&denied));
     }
     // A partial failure is the service's own: it strikes entries, not requests.

@@ -109,7 +109,11 @@ pub fn connector() -> Result<Connector, SetupError> {
     Ok(builder.tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls()?).build())
 }
 
-fn tls() -> Result<TlsContext, SetupError> {
+/// The same as a TLS stack has it.
+///
+/// # Errors
+/// [`SetupError::Tls`] and [`SetupError::CaBundle`].
+pub fn tls() -> Result<TlsContext, SetupError> {
     Ok(TlsContext::builder().with_trust_store(trust()?).build()?)
 }
 

@@ -87,6 +87,8 @@ codes! {
     DraftMissing = "draft_missing", CONFLICT, "No draft";
     /// A category is being moved: this one, or another where one is at a time.
     CategoryMoving = "category_moving", CONFLICT, "Category moving";
+    /// There is no such upload: not yet, not for this, or not any more.
+    NotUploaded = "not_uploaded", CONFLICT, "Not uploaded";
     /// Somebody else changed what the request builds on; nothing was written.
     Conflict = "conflict", CONFLICT, "Conflict";
     /// The version in If-Match is not the current one.
@@ -105,6 +107,8 @@ codes! {
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
     /// A product would be in more further categories than it may.
     TooManyCategories = "too_many_categories", UNPROCESSABLE_ENTITY, "Too many categories";
+    /// A product would have more pictures than it may.
+    TooManyPictures = "too_many_pictures", UNPROCESSABLE_ENTITY, "Too many pictures";
     /// The question has as many answers as one may have.
     TooManyAnswers = "too_many_answers", UNPROCESSABLE_ENTITY, "Too many answers";
     /// A line names a product that does not exist.

@@ -14,11 +14,13 @@ use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Stored, enti
 use crate::like::{Like, LikeCount};
 use crate::mail::Mail;
 use crate::mark::Mark;
+use crate::media::UnsettledObject;
 use crate::membership::{Membership, ProductCategories};
 use crate::metric::MetricPoint;
 use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
 use crate::organization::{Member, Organization, Team};
 use crate::picking::{PickingStations, WaitingJob};
+use crate::picture::ProductPictures;
 use crate::place::{PlaceSales, SalePlace, Store};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
 use crate::question::{Answer, CustomerQuestion, Question};
@@ -77,6 +79,6 @@ entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
     DocumentVersion EmailClaim Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
     MetricPoint Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
-    ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock Store Team
-    UsernameClaim WaitingJob Wallet WalletEntry
+    ProductPictures ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock
+    Store Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
 }

@@ -159,6 +159,8 @@ ids! {
     PointId
     /// What a counter is called, such as `product:1082185`.
     CounterName
+    /// An upload, and the picture or text that becomes of it.
+    MediaId
     /// One life of an item: given at creation, so that a key used again is another incarnation.
     Born
 }

@@ -12,6 +12,8 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::product::PATTERNS,
         crate::product::copies::PATTERNS,
         crate::membership::PATTERNS,
+        crate::picture::PATTERNS,
+        crate::media::PATTERNS,
         crate::category::PATTERNS,
         crate::category::relocation::PATTERNS,
         crate::review::PATTERNS,

@@ -1,14 +1,21 @@
 //! A shop in which every route has something to act on, and a good request for each.
 
 use key_schema::expiration::{Expiration, RemovedBy};
+use key_schema::id::Born;
 use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::media::MediaObject;
+use key_schema::picture::{Picture, ProductPictures};
 use local::System;
 use serde_json::{Value as Json, json};
 
-use crate::support::client::Call;
+use crate::support::client::{Call, http};
 use crate::support::openapi::Operation;
 use crate::support::put_item;
 use crate::support::shop::{customer, import, moved, order, path, product_body};
+
+/// The sum of no bytes.
+const SHA256: &str = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
 
 /// The shop's ids.
 pub struct World {
@@ -17,6 +24,8 @@ pub struct World {
     invoice: String,
     session: String,
     question: String,
+    /// A text that was uploaded.
+    upload: String,
 }
 
 /// A good request of staff, in parts that can be spoilt one by one.
@@ -163,12 +172,23 @@ impl World {
             };
             put_item(system, &serde_json::to_value(expired.stored().unwrap().to_item().unwrap()).unwrap()).await;
         }
+        let object = MediaObject { id: "bad-picture".parse().unwrap(), content_type: "image/png".to_owned(), bytes: 1 };
+        let picture = Picture { object, alt: None, added_at: Instant::EPOCH };
+        let pictures = ProductPictures { product_id: "bad-1".parse().unwrap(), pictures: vec![picture] };
+        let pictures = Stored::new(pictures, Born::new("bad").unwrap(), Instant::EPOCH).to_item().unwrap();
+        put_item(system, &serde_json::to_value(pictures).unwrap()).await;
         let session = post(own(&["sessions"]), json!({ "device": "two" })).send(system).await.expect(201);
         let question = post(own(&["questions"]), question()).send(system).await.expect(201);
         let question = question.body["id"].as_str().unwrap().to_owned();
         let invoice = Call::new("POST", &path(&["orders", &order, "invoice"])).staff().send(system).await.expect(201);
         let invoice = invoice.body["number"].to_string();
-        Self { order, invoice, session: session.body["id"].as_str().unwrap().to_owned(), question }
+        let text = json!({ "content_type": "text/plain", "bytes": 5 });
+        let permit = post(path(&["products", "bad-1", "content", "uploads"]), text).send(system).await.expect(201).body;
+        let put =
+            http().put(permit["upload"]["url"].as_str().unwrap()).header("content-type", "text/plain").body("# Ice");
+        assert_eq!(put.send().await.unwrap().status().as_u16(), 200);
+        let upload = permit["id"].as_str().unwrap().to_owned();
+        Self { upload, order, invoice, session: session.body["id"].as_str().unwrap().to_owned(), question }
     }
 
     /// A good request for an operation, in what its thing is now.
@@ -180,6 +200,9 @@ impl World {
             let value = match (owner, name) {
                 ("customers", "id") | (_, "customer" | "node") => "bad-ann",
                 (_, "other") => "bad-bob",
+                (_, "picture") if id == "deletePicture" => "bad-gone",
+                (_, "picture") => "bad-picture",
+                (_, "upload") => &self.upload,
                 ("products", "id") | (_, "product") => "bad-1",
                 ("orders", "id") => &self.order,
                 ("invoices", "number") => &self.invoice,
@@ -229,6 +252,7 @@ impl World {
                     let thing = match owner {
                         "documents" => path(&["documents", &good.parameters[0].1]),
                         "organizations" => path(&["organizations", "bad-org"]),
+                        _ if id == "putContentUpload" => path(&["products", "bad-1", "content"]),
                         _ => good.url().trim_end_matches("/status").to_owned(),
                     };
                     let found = Call::new("GET", &thing).staff().send(system).await.expect(200);
@@ -296,6 +320,9 @@ fn body(operation: &str) -> Json {
         "importProducts" => with(product, json!({ "id": "bad-imported", "stock": 5 })),
         "changeProduct" => product,
         "putContent" => json!({ "text": "# Ice" }),
+        "uploadContent" => json!({ "content_type": "text/plain", "bytes": 5, "sha256": SHA256 }),
+        "uploadPicture" => json!({ "content_type": "image/png", "bytes": 5, "sha256": SHA256 }),
+        "putPicture" => json!({ "alt": "A bag of ice" }),
         "putStock" => json!({ "set": 500 }),
         "adjustStock" => json!({ "adjust": -3, "reason": "broken" }),
         "putReview" => json!({ "rating": 5, "title": "Cold", "text": "As ice should be." }),

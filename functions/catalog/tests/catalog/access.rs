@@ -11,6 +11,11 @@ const STAFF_ONLY: &[&str] = &[
     "PATCH /v1/products/{id}",
     "DELETE /v1/products/{id}",
     "PUT /v1/products/{id}/content",
+    "POST /v1/products/{id}/content/uploads",
+    "PUT /v1/products/{id}/content/uploads/{upload}",
+    "POST /v1/products/{id}/pictures",
+    "PUT /v1/products/{id}/pictures/{picture}",
+    "DELETE /v1/products/{id}/pictures/{picture}",
     "PUT /v1/products/{id}/categories/{path}",
     "DELETE /v1/products/{id}/categories/{path}",
     "PUT /v1/products/{id}/stock",
@@ -26,6 +31,7 @@ const OWNED: &[&str] = &[
 const PUBLIC: &[&str] = &[
     "GET /v1/products/{id}",
     "GET /v1/products/{id}/content",
+    "GET /v1/products/{id}/pictures",
     "GET /v1/products/{id}/reviews",
     "GET /v1/products/{id}/reviews/{customer}",
     "GET /v1/reviews/recent",
@@ -37,7 +43,7 @@ const PUBLIC: &[&str] = &[
 
 fn call(route: &'static str) -> Call {
     let call = Call::new(route).header("if-match", "\"1\"").header("idempotency-key", "k").json(&json!({}));
-    call.path("id", "p1").path("customer", "c1").path("path", "GROCERY")
+    call.path("id", "p1").path("customer", "c1").path("path", "GROCERY").path("picture", "x").path("upload", "x")
 }
 
 #[test]

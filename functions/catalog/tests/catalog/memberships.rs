@@ -111,7 +111,7 @@ async fn a_list_without_guests_costs_what_it_did_and_one_with_them_a_request_mor
         shop.stock_up(id, 1).await;
     }
     let requests = async || {
-        let cost = shop.store.table.meter().take();
+        let cost = shop.app.store.table.meter().take();
         cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect::<Vec<_>>()
     };
     let _ = requests().await;
@@ -140,7 +140,8 @@ async fn a_product_is_in_so_many_further_categories_and_no_more() {
     let refused = (422, Some("too_many_categories".to_owned()));
     assert_eq!(statuses.iter().filter(|(status, _)| *status == 201).count(), MAX_MEMBERSHIPS, "{statuses:?}");
     assert_eq!(statuses.iter().filter(|answer| **answer == refused).count(), 4, "{statuses:?}");
-    let items = shop.store.table.query(&membership::of_product(&"p1".parse().unwrap()).unwrap()).await.unwrap().items;
+    let items =
+        shop.app.store.table.query(&membership::of_product(&"p1".parse().unwrap()).unwrap()).await.unwrap().items;
     assert_eq!(items.len(), MAX_MEMBERSHIPS);
     assert_eq!(listed(&shop, "MORE").await, ["p1"]);
 }
@@ -156,8 +157,8 @@ async fn a_membership_that_is_made_while_its_product_changes_shows_what_the_prod
         let (joined, renamed) = futures::join!(shop.staff(put(&id, "SUMMER")), shop.staff(rename));
         assert_eq!((joined.status, renamed.status), (201, 200));
         let key: ProductId = id.parse().unwrap();
-        let stored = shop.store.table.get(&schema::edit(&key).unwrap()).await.unwrap().unwrap();
-        let member = shop.store.table.query(&membership::of_product(&key).unwrap()).await.unwrap().items.remove(0);
+        let stored = shop.app.store.table.get(&schema::edit(&key).unwrap()).await.unwrap().unwrap();
+        let member = shop.app.store.table.query(&membership::of_product(&key).unwrap()).await.unwrap().items.remove(0);
         // It shows the newest name, or is older than the record that will bring it.
         assert!(member.name == "New" || member.source_rev < stored.meta.rev);
     }
@@ -186,14 +187,14 @@ async fn a_product_that_was_retired_and_copied_onto_can_be_brought_back_and_is_i
     assert_eq!(shop.staff(retire).await.status, 204);
     // The stream copies the retirement onto the product between what a revival reads and what it writes.
     let id: ProductId = "p1".parse().unwrap();
-    let retired = shop.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap();
-    let stock = shop.store.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();
-    shop.store.table.write(&schema::copy_stock(&stock).unwrap()).await.unwrap();
+    let retired = shop.app.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap();
+    let stock = shop.app.store.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();
+    shop.app.store.table.write(&schema::copy_stock(&stock).unwrap()).await.unwrap();
     let revival = schema::revive(&retired, &retired, 3, &[]).unwrap();
-    shop.store.table.transact(&revival).await.unwrap();
+    shop.app.store.table.transact(&revival).await.unwrap();
     let read = shop.product("p1").await;
     assert_eq!((read.status, read.version()), (200, Some(3)));
-    let product = shop.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap();
+    let product = shop.app.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap();
     assert!(product.copied.in_stock && product.copied.stock_rev == stock.meta.rev);
     assert_eq!(read.body["categories"].as_array().unwrap().len(), 2);
 }

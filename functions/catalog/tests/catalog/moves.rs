@@ -69,7 +69,7 @@ async fn listed(shop: &Shop, names: &[&str]) -> BTreeSet<String> {
 /// What the janitor does when nobody can have seen the old categories any more.
 async fn settle(shop: &Shop) {
     let until = Instant::now() + Duration::from_secs(600);
-    Mover::new(&shop.store.table).settling(0).go_on(until).await.unwrap();
+    Mover::new(&shop.app.store.table).settling(0).go_on(until).await.unwrap();
 }
 
 fn done(answer: &Answered) -> (u16, &Value, [u64; 3]) {
@@ -132,9 +132,9 @@ async fn a_thousand_products_move_and_each_is_listed_once_all_the_time() {
     let lines: String = (0..1000).map(|n| format!("{}\n", of(n))).collect();
     let import = Call::new("POST /v1/products/import").header("content-type", "application/x-ndjson").body(lines);
     assert_eq!(shop.staff(import).await.status, 200);
-    let _ = shop.store.table.meter().take();
+    let _ = shop.app.store.table.meter().take();
     let mut answer = shop.staff(relocate(&["A", "B"], &["Z"])).await;
-    let costs = shop.store.table.meter().take();
+    let costs = shop.app.store.table.meter().take();
     let requests = |id: &str| costs.iter().find(|cost| cost.pattern.id == id).map_or(0, |cost| cost.requests);
     if answer.body["status"] == "settling" {
         assert_eq!(requests("category-moves.place"), 10 * 4, "25 products at once");
@@ -195,7 +195,7 @@ async fn what_cannot_be_moved_stays_and_nothing_is_begun() {
     for path in [vec!["Y"], vec!["A", "E"], vec![&*long]] {
         assert_eq!(read(&shop, &path).await.status, 404, "no category comes of what is refused");
     }
-    assert!(Mover::new(&shop.store.table).current().await.unwrap().is_none());
+    assert!(Mover::new(&shop.app.store.table).current().await.unwrap().is_none());
     assert_eq!(shop.staff(relocate(&["A", "D"], &["A", "E", "3"])).await.status, 202, "that is deep enough");
 }
 

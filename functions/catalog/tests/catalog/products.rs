@@ -18,7 +18,7 @@ fn delete(id: &str, version: u64) -> Call {
 
 async fn stored(shop: &Shop, id: &str) -> Stored<Product> {
     let id = ProductId::new(id).unwrap();
-    shop.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap()
+    shop.app.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap()
 }
 
 async fn listed(shop: &Shop, category: &str) -> Vec<String> {
@@ -35,11 +35,11 @@ async fn a_product_is_created_with_its_stock_and_read_by_anybody_in_one_query() 
     let created = shop.stock_up("p/1", 7).await;
     assert_eq!(created.header("location"), Some("/v1/products/p%2F1"));
     assert_eq!(created.version(), Some(1));
-    let _ = shop.store.table.meter().take();
+    let _ = shop.app.store.table.meter().take();
     let read = shop.product("p/1").await;
     assert_eq!((read.status, read.version(), read.header("cache-control")), (200, Some(1), Some("no-store")));
     assert_eq!(read.body, created.body);
-    let cost = shop.store.table.meter().take();
+    let cost = shop.app.store.table.meter().take();
     assert_eq!(cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect::<Vec<_>>(), [("products.page", 1)]);
     let expected = with(product("p/1", 7), "average_rating", Value::Null);
     for (name, value) in expected.as_object().unwrap() {

@@ -1,11 +1,14 @@
 //! The registry of access patterns says of each pattern which routes use it.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use http_api::sample::Call;
 use key_schema::category::CategoryNode;
+use key_schema::media::MediaKind;
 use key_schema::product::CategoryPath;
 use key_schema::registry;
+use media::Expected;
 use serde_json::json;
 
 use crate::shop::{Shop, product, with};
@@ -15,7 +18,14 @@ fn calls() -> Vec<(&'static str, Call)> {
     let call = |route: &'static str| {
         let call =
             Call::new(route).staff("s1").header("idempotency-key", "k").header("content-type", "application/json");
-        (route, call.path("id", "p1").path("customer", "c1").path("path", "NEW~BELOW"))
+        (
+            route,
+            call.path("id", "p1")
+                .path("customer", "c1")
+                .path("path", "NEW~BELOW")
+                .path("picture", "x")
+                .path("upload", "text"),
+        )
     };
     let absent = |(route, call): (&'static str, Call)| (route, call.header("if-none-match", "*"));
     let at = |(route, call): (&'static str, Call), version| (route, call.header("if-match", version));
@@ -40,6 +50,13 @@ fn calls() -> Vec<(&'static str, Call)> {
         absent(with_body(call("PUT /v1/products/{id}/content"), json!({"text": "x"}))),
         at(with_body(call("PUT /v1/products/{id}/content"), json!({"text": "y"})), "\"1\""),
         call("GET /v1/products/{id}/content"),
+        at(call("PUT /v1/products/{id}/content/uploads/{upload}"), "\"2\""),
+        with_body(call("POST /v1/products/{id}/content/uploads"), json!({"content_type": "text/plain", "bytes": 4})),
+        with_body(call("POST /v1/products/{id}/pictures"), json!({"content_type": "image/png", "bytes": 4})),
+        with_body(call("PUT /v1/products/{id}/pictures/{picture}"), json!({})),
+        with_body(call("PUT /v1/products/{id}/pictures/{picture}"), json!({"alt": "Ice"})),
+        call("GET /v1/products/{id}/pictures"),
+        call("DELETE /v1/products/{id}/pictures/{picture}"),
         further("PUT /v1/products/{id}/categories/{path}"),
         further("GET /v1/categories/{path}/products"),
         further("DELETE /v1/products/{id}/categories/{path}"),
@@ -95,12 +112,20 @@ async fn prepare_a_move(shop: &Shop) {
 async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
     let shop = Shop::open().await;
     prepare_a_move(&shop).await;
-    let _ = shop.store.table.meter().take();
+    for (kind, id, content_type) in [(MediaKind::Picture, "x", "image/png"), (MediaKind::Content, "text", "text/plain")]
+    {
+        let name = kind.pending(&"p1".parse().unwrap(), &id.parse().unwrap());
+        let expected = Expected { content_type, bytes: 4, sha256: None };
+        let upload = shop.app.media.upload(&name, expected, SystemTime::now()).await.unwrap();
+        let put = reqwest::Client::new().put(upload.url).header("content-type", content_type).body("1234");
+        assert!(put.send().await.unwrap().status().is_success());
+    }
+    let _ = shop.app.store.table.meter().take();
     let mut used = BTreeSet::new();
     for (route, call) in calls() {
         let answer = shop.send(call).await;
         assert!(answer.status < 500, "{route}: {}", answer.body);
-        used.extend(shop.store.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
+        used.extend(shop.app.store.table.meter().take().iter().map(|cost| (route, cost.pattern.id)));
     }
     let routes: BTreeSet<&str> = shop.routes.keys().collect();
     let listed = registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| (*route, pattern.id)));

@@ -1,29 +1,43 @@
 //! A catalogue of its own for each test.
 
+use ::media::Media;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use catalog::App;
+use emulators::objects::ObjectServer;
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
+use http_api::Routes;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
+use key_schema::instant::Instant;
 use key_schema::item::{Entity, Item};
+use key_schema::media;
 use serde_json::{Value, json};
 
 pub struct Shop {
-    pub store: Store,
-    pub routes: Routes<Store>,
+    pub app: App,
+    pub routes: Routes<App>,
+    pub objects: ObjectServer,
     test: TestTable,
 }
+
+/// The bucket of pictures.
+pub const BUCKET: &str = "bodega-media";
 
 impl Shop {
     /// An empty catalogue.
     pub async fn open() -> Self {
         let test = TestTable::create().await;
-        Self { store: test.store(), routes: catalog::routes(), test }
+        let objects = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
+        let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+        let media = Media::new(BUCKET, "us-east-1".to_owned(), Some(objects.url()), credentials);
+        Self { app: App { store: test.store(), media }, routes: catalog::routes(), objects, test }
     }
 
     /// Sends a request.
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.app).await
     }
 
     /// Sends a request as staff.
@@ -92,4 +106,69 @@ pub fn with(mut body: Value, name: &str, value: Value) -> Value {
 /// The values of one member of a list's items.
 pub fn each<'a>(answer: &'a Answered, member: &str) -> Vec<&'a str> {
     answer.body["items"].as_array().unwrap().iter().map(|item| item[member].as_str().unwrap()).collect()
+}
+
+/// A picture, as long as [`permit`] says.
+pub const ICE: &[u8] = b"a picture of ice";
+
+/// Asks for a permission to upload [`ICE`] as a picture of a product.
+pub fn permit(product: &str) -> Call {
+    let body = json!({"content_type": "image/webp", "bytes": ICE.len()});
+    Call::new("POST /v1/products/{id}/pictures").path("id", product).json(&body)
+}
+
+/// Adds an upload to the pictures of a product.
+pub fn add(product: &str, picture: &str) -> Call {
+    let call = Call::new("PUT /v1/products/{id}/pictures/{picture}").path("id", product).path("picture", picture);
+    call.json(&json!({}))
+}
+
+/// What anybody sees of a product's pictures.
+pub fn pictures(product: &str) -> Call {
+    Call::new("GET /v1/products/{id}/pictures").path("id", product)
+}
+
+/// Uploads as the client of a permission does; the status.
+pub async fn upload(permit: &Answered, body: &'static [u8]) -> u16 {
+    let upload = &permit.body["upload"];
+    assert_eq!(upload["method"], "PUT");
+    let mut request = reqwest::Client::new().put(upload["url"].as_str().unwrap()).body(body);
+    for (name, value) in upload["headers"].as_object().unwrap() {
+        // The client's own business is the length.
+        if name != "content-length" {
+            request = request.header(name, value.as_str().unwrap());
+        }
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
+impl Shop {
+    /// An upload of [`ICE`] for a product; its id.
+    pub async fn uploaded(&self, product: &str) -> String {
+        let permit = self.staff(permit(product)).await;
+        assert_eq!(permit.status, 201, "{}", permit.body);
+        assert_eq!(upload(&permit, ICE).await, 200);
+        permit.body["id"].as_str().unwrap().to_owned()
+    }
+
+    /// A picture that a product has; its id.
+    pub async fn pictured(&self, product: &str) -> String {
+        let id = self.uploaded(product).await;
+        let added = self.staff(add(product, &id)).await;
+        assert_eq!(added.status, 201, "{}", added.body);
+        id
+    }
+
+    /// The objects of the bucket whose names begin so.
+    pub fn names(&self, prefix: &str) -> Vec<String> {
+        let all = self.objects.list(BUCKET, None, 1000).unwrap().items.into_iter().map(|object| object.name);
+        all.filter(|name| name.starts_with(prefix)).collect()
+    }
+
+    /// The objects that are noted as unsettled.
+    pub async fn noted(&self) -> Vec<String> {
+        let later = Instant::now().plus_seconds(60);
+        let found = self.app.store.table.query(&media::unsettled_since(later).unwrap()).await.unwrap();
+        found.items.into_iter().map(|object| object.id.to_string()).collect()
+    }
 }

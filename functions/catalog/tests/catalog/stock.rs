@@ -21,7 +21,7 @@ async fn stock(shop: &Shop) -> u64 {
 /// The answer as it goes over the wire.
 async fn raw(shop: &Shop, call: Call) -> ApiGatewayV2httpResponse {
     let event = serde_json::from_value(call.staff("s1").event()).unwrap();
-    shop.routes.answer(&shop.store, event).await
+    shop.routes.answer(&shop.app, event).await
 }
 
 #[tokio::test]

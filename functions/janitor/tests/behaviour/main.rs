@@ -5,5 +5,6 @@
 mod category;
 mod claims;
 mod failures;
+mod objects;
 mod orders;
 mod support;

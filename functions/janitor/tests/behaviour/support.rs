@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use emulators::objects::ObjectServer;
 use emulators::table::{Fault, FaultKind, Faults};
 use fixture::TestTable;
 use futures::future::join_all;
@@ -17,10 +20,13 @@ use key_schema::money::{Currency, Money};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinished, Work};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Step};
 use key_schema::product::{self, Stock};
+use media::Media;
 use staging::{Placing, StagingError};
 use table::Table;
 use tokio::time;
 
+/// The bucket of pictures.
+pub const BUCKET: &str = "bodega-media";
 /// When all orders were begun.
 const BEGUN: &str = "2026-11-20T12:00:00.000Z";
 /// What is in stock of every product.
@@ -30,6 +36,7 @@ const QUANTITY: u64 = 3;
 
 pub struct Shop {
     test: TestTable,
+    pub objects: ObjectServer,
     pub table: Table,
     products: usize,
 }
@@ -46,7 +53,8 @@ impl Shop {
     /// With a customer and so many products.
     pub async fn open(products: usize) -> Self {
         let test = TestTable::create().await;
-        let shop = Self { table: test.table(), test, products };
+        let objects = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
+        let shop = Self { table: test.table(), test, objects, products };
         shop.put(Customer {
             id: customer(),
             email: "ann@example.com".parse().unwrap(),
@@ -210,8 +218,13 @@ impl Shop {
         self.table.query(&staged::unfinished(Instant::MAX).unwrap()).await.unwrap().items.len()
     }
 
+    pub fn media(&self) -> Media {
+        let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+        Media::new(BUCKET, "us-east-1".to_owned(), Some(self.objects.url()), credentials)
+    }
+
     pub fn janitor(&self) -> Janitor {
-        Janitor::new(self.test.table())
+        Janitor::new(self.test.table(), self.media())
     }
 
     /// One round without grace.

@@ -1,8 +1,9 @@
 //! The object store on one machine: the part of S3's REST interface that Bodega uses.
 //!
-//! [`ObjectServer`] answers path-style requests: `PUT` (with `If-None-Match: *`, storage class, CRC-32), `GET`, `HEAD`, `DELETE` of an object,
+//! [`ObjectServer`] answers path-style requests: `PUT` (with `If-None-Match: *`, storage class, CRC-32, SHA-256), copy, `GET`, `HEAD`, `DELETE` of an object,
 //! `HEAD` of a bucket and `ListObjectsV2`. What it does not know (versions, ranges, parts, delimiters, trailers, …) it refuses with
-//! `NotImplemented`, so that what works here means the same to S3. Signatures are not checked.
+//! `NotImplemented`, so that what works here means the same to S3. A request must be signed; the signature is checked where it is in the query
+//! (`presigned.rs`), not in the headers, which functions alone send. Who may not list a bucket is told 403 of an object that is not there, as by S3.
 //!
 //! The handlers are our own: `s3s-fs` 0.14 (139 crates) looks whether a name is taken before it writes, so that two writers can both be the
 //! first, and makes a name a path, so that `a` and `a/b` exclude each other; neither it nor `winterbaume-s3` lets requests fail on purpose.
@@ -16,6 +17,7 @@
 //! conditional `PUT` with 409 `ConditionalRequestConflict`, nothing done. `partial` has no meaning here.
 
 mod files;
+mod presigned;
 mod problem;
 mod request;
 mod server;

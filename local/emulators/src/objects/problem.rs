@@ -41,6 +41,30 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "AccessDenied", "Access Denied")
     }
 
+    pub(super) const fn query() -> Self {
+        let message = "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, \
+                       X-Amz-SignedHeaders, and X-Amz-Expires parameters.";
+        Self::new(StatusCode::BAD_REQUEST, "AuthorizationQueryParametersError", message)
+    }
+
+    pub(super) const fn signature() -> Self {
+        let message = "The request signature we calculated does not match the signature you provided. Check your key and signing method.";
+        Self::new(StatusCode::FORBIDDEN, "SignatureDoesNotMatch", message)
+    }
+
+    pub(super) const fn expired() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "AccessDenied", "Request has expired")
+    }
+
+    pub(super) const fn early() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "AccessDenied", "Request is not valid yet")
+    }
+
+    pub(super) const fn unsigned() -> Self {
+        let message = "There were headers present in the request which were not signed";
+        Self::new(StatusCode::FORBIDDEN, "AccessDenied", message)
+    }
+
     pub(super) const fn throttled() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "SlowDown", "Please reduce your request rate.")
     }
@@ -67,7 +91,7 @@ impl Problem {
     }
 
     pub(super) const fn digest() -> Self {
-        let message = "The CRC32 you specified did not match the calculated checksum.";
+        let message = "The checksum you specified did not match the calculated checksum.";
         Self::new(StatusCode::BAD_REQUEST, "BadDigest", message)
     }
 

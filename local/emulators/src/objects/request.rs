@@ -1,13 +1,16 @@
 //! What a request asks for, in path style: `/bucket/name?parameters`.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyper::{HeaderMap, Method, Request, header};
 use percent_encoding::percent_decode_str;
+use ring::digest::{SHA256, digest};
 
+use super::presigned::Presigned;
 use super::problem::Problem;
 use super::store::{Kind, MAX_NAME_BYTES, is_name};
 use crate::access::Need;
@@ -28,7 +31,14 @@ pub(super) enum Call {
     List(List),
     Get { name: String },
     Put { name: String, kind: Kind, new: bool },
+    Copy { name: String, from: Source },
     Delete { name: String },
+}
+
+/// What is copied.
+pub(super) struct Source {
+    pub(super) bucket: String,
+    pub(super) name: String,
 }
 
 pub(super) struct List {
@@ -50,6 +60,12 @@ impl Asked {
         let mut parameters = parameters(request.uri().query().unwrap_or_default())?;
         // The SDK's name of the operation, for the log of a server.
         parameters.remove("x-id");
+        match Presigned::take(&mut parameters) {
+            Some(presigned) => presigned.check(request, SystemTime::now())?,
+            None if request.headers().contains_key(header::AUTHORIZATION) => {}
+            // Nobody is told what there is.
+            None => return Err(Problem::denied()),
+        }
         if name.is_empty() {
             let call = bucket_call(request.method(), parameters)?;
             return Ok(Self { bucket, call });
@@ -69,7 +85,10 @@ impl Asked {
                 refuse(headers, &["range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"])?;
                 Call::Get { name }
             }
-            Method::PUT => put(name, headers, request.body())?,
+            Method::PUT => match source(headers)? {
+                Some(from) => copy(name, from, headers)?,
+                None => put(name, headers, request.body())?,
+            },
             Method::DELETE => {
                 refuse(headers, &["if-match"])?;
                 Call::Delete { name }
@@ -80,8 +99,34 @@ impl Asked {
     }
 }
 
-/// What a request needs to be allowed. What is not known here is something that nobody is granted.
-pub(super) fn need(request: &Request<Bytes>) -> Need {
+/// Whose session signed the query of a request; nobody's whose signature is none.
+pub(super) fn signer(request: &Request<Bytes>) -> Option<String> {
+    let presigned = Presigned::take(&mut parameters(request.uri().query()?).ok()?)?;
+    presigned.check(request, SystemTime::now()).ok()?;
+    presigned.token().map(str::to_owned)
+}
+
+/// What a request needs to be allowed, and whether it reads an object, of which one is told only who may list its bucket. What is not known here is
+/// something that nobody is granted.
+pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
+    let mut needs = vec![need(request)];
+    if let Ok(Some(source)) = source(request.headers()) {
+        needs.push(Need::new("s3:GetObject", format!("arn:aws:s3:::{}/{}", source.bucket, source.name)));
+    }
+    needs
+}
+
+/// The object that a request reads.
+pub(super) fn read(request: &Request<Bytes>) -> Option<Source> {
+    if let Ok(Some(source)) = source(request.headers()) {
+        return Some(source);
+    }
+    let (bucket, name) = request.uri().path().strip_prefix('/')?.split_once('/')?;
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD) && !name.is_empty();
+    is_read.then(|| Some(Source { bucket: decoded(bucket).ok()?, name: decoded(name).ok()? })).flatten()
+}
+
+fn need(request: &Request<Bytes>) -> Need {
     let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
     let path = path.strip_prefix('/').unwrap_or_default();
     let is_object = path.split_once('/').is_some_and(|(_, name)| !name.is_empty());
@@ -131,8 +176,27 @@ fn untokened(token: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(token).ok()?).ok()
 }
 
+/// The object that is to be copied: `bucket/name`, with or without a slash before it.
+fn source(headers: &HeaderMap) -> Result<Option<Source>, Problem> {
+    let Some(source) = headers.get("x-amz-copy-source") else { return Ok(None) };
+    let bad = Problem::argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
+    let source = source.to_str().map_err(|_| bad)?;
+    let (bucket, name) = source.strip_prefix('/').unwrap_or(source).split_once('/').ok_or(bad)?;
+    Ok(Some(Source { bucket: decoded(bucket)?, name: decoded(name)? }))
+}
+
+/// As it is: with its media type.
+fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem> {
+    let known = |name: &str| !name.starts_with("x-amz-copy-source-") && name != "x-amz-metadata-directive";
+    if !headers.keys().all(|name| known(name.as_str())) {
+        return Err(Problem::unknown("a copy under conditions or with other metadata is not known here"));
+    }
+    refuse(headers, &["if-match", "if-none-match", "x-amz-storage-class", "x-amz-tagging"])?;
+    Ok(Call::Copy { name, from })
+}
+
 fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem> {
-    refuse(headers, &["if-match", "x-amz-copy-source", "content-md5", "x-amz-trailer", "x-amz-tagging"])?;
+    refuse(headers, &["if-match", "content-md5", "x-amz-trailer", "x-amz-tagging"])?;
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     // Kept as it is, a body in chunks with their signatures would not be the object.
     let is_streamed = |sum: &str| sum.starts_with("STREAMING-");
@@ -141,6 +205,11 @@ fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem>
     }
     if let Some(sum) = text("x-amz-checksum-crc32")
         && sum != crc32(crc32fast::hash(body))
+    {
+        return Err(Problem::digest());
+    }
+    if let Some(sum) = text("x-amz-checksum-sha256")
+        && sum != STANDARD.encode(digest(&SHA256, body))
     {
         return Err(Problem::digest());
     }
@@ -168,7 +237,7 @@ fn refuse(headers: &HeaderMap, unknown: &[&str]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn parameters(query: &str) -> Result<BTreeMap<String, String>, Problem> {
+pub(super) fn parameters(query: &str) -> Result<BTreeMap<String, String>, Problem> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     let pairs = pairs.map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -1,5 +1,6 @@
 //! The calls, over HTTP and in process.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,10 +14,10 @@ use tokio::task::spawn_blocking;
 
 use super::Error;
 use super::problem::Problem;
-use super::request::{Asked, Call, List, crc32, need, token};
+use super::request::{Asked, Call, List, crc32, needs, read, signer, token};
 use super::store::{Kind, ListPage, ObjectPage, Properties, Store};
 use super::xml::{Piece, element, xml_answer};
-use crate::access::{Access, Denied, Need};
+use crate::access::{self, Access, Denied, Need};
 use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 
@@ -105,8 +106,16 @@ impl Service for Handler {
         Some(problem.answer())
     }
 
+    fn caller<'r>(&'r self, request: &'r Request<Bytes>) -> Option<Cow<'r, str>> {
+        access::caller(request.headers()).map(Cow::Borrowed).or_else(|| signer(request).map(Cow::Owned))
+    }
+
     fn needs(&self, request: &Request<Bytes>, _: &Access) -> Vec<Need> {
-        vec![need(request)]
+        let mut needs = needs(request);
+        let missing =
+            read(request).filter(|object| matches!(self.store.describe(&object.bucket, &object.name), Ok(None)));
+        needs.extend(missing.map(|object| Need::new("s3:ListBucket", format!("arn:aws:s3:::{}", object.bucket))));
+        needs
     }
 
     fn forbidden(&self, _: &Denied) -> Answer {
@@ -136,6 +145,15 @@ fn done(store: &Store, asked: Asked, body: &Bytes) -> Result<Answer, Problem> {
             } else {
                 Err(Problem::precondition())
             }
+        }
+        Call::Copy { name, from } => {
+            let (Properties { class, content_type, .. }, body) =
+                store.get(&from.bucket, &from.name)?.ok_or(Problem::no_key())?;
+            store.put(&bucket, &name, &body, Kind { class, content_type }, false)?;
+            let copied = store.describe(&bucket, &name)?.ok_or(Problem::internal())?;
+            let fields = [("LastModified", rfc3339(copied.modified())), ("ETag", copied.etag)];
+            let fields = fields.map(|(name, value)| element(name, &[value.as_str().into()]));
+            Ok(xml_answer(StatusCode::OK, &element("CopyObjectResult", &fields)))
         }
         Call::Delete { name } => {
             store.delete(&bucket, &name)?;

@@ -123,6 +123,11 @@ impl Store {
         Ok(Some((object.properties.clone(), body)))
     }
 
+    /// What is known of an object; `None` when it is not there.
+    pub(super) fn describe(&self, bucket: &str, name: &str) -> Result<Option<Properties>, Error> {
+        Ok(self.bucket(bucket)?.objects().get(name).map(|object| object.properties.clone()))
+    }
+
     pub(super) fn delete(&self, bucket: &str, name: &str) -> Result<(), Error> {
         let bucket = self.bucket(bucket)?;
         let mut objects = bucket.objects();

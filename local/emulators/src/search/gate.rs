@@ -1,6 +1,7 @@
 //! A door to a search engine for one function: calls to an engine on this machine are not signed, so that whose they are is known by where
 //! they come in.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,8 +82,8 @@ impl Service for Gate {
         None
     }
 
-    fn caller<'r>(&'r self, _: &'r Request<Bytes>) -> Option<&'r str> {
-        Some(&self.function)
+    fn caller<'r>(&'r self, _: &'r Request<Bytes>) -> Option<Cow<'r, str>> {
+        Some(Cow::Borrowed(&self.function))
     }
 
     fn needs(&self, request: &Request<Bytes>, _: &Access) -> Vec<Need> {

@@ -1,10 +1,10 @@
 //! Products: summary, stock, review statistics and content, each on an item of its own.
 //!
 //! What changes at another pace lies apart, so that a sale or a review never breaks an editor's If-Match and a list page never
-//! reads content. In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`, `PRODUCT`,
-//! `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`, `PRODUCT#STOCK` and `REVIEW#<customer>`: one Query between `PRODUCT` and `PRODUCT$` gives
-//! everything that a product page shows, without content, reviews, the entries of further categories ([`crate::membership`]) and the count of likes
-//! ([`crate::like`]).
+//! reads content. In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`, `MEDIA`,
+//! `OBJECT#<id>`, `PRODUCT`, `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`, `PRODUCT#STOCK` and `REVIEW#<customer>`: one Query between `PRODUCT`
+//! and `PRODUCT$` gives everything that a product page shows, without content, pictures ([`crate::picture`]), reviews, the entries of further categories
+//! ([`crate::membership`]) and the count of likes ([`crate::like`]).
 
 mod category_path;
 pub mod copies;
@@ -21,6 +21,7 @@ use crate::id::{CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, decode, entity_name};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::media::MediaObject;
 use crate::membership::Membership;
 use crate::money::Money;
 use crate::shard::Shards;
@@ -253,8 +254,11 @@ entity! {
             product_id: ProductId,
         }
         free {
-            /// Markdown.
+            /// Markdown; empty where there is a file.
             text: String,
+            /// The text as an object, where it is too large for an item.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            file: Option<MediaObject>,
         }
     }
 }
@@ -291,7 +295,11 @@ pub(crate) fn categories_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("PRODUCT#CATEGORIES")? })
 }
 
-fn content_key(id: &ProductId) -> Result<Key, KeyError> {
+pub(crate) fn pictures_key(id: &ProductId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(id)?, sk: SortKey::new("MEDIA")? })
+}
+
+pub(crate) fn content_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("CONTENT")? })
 }
 

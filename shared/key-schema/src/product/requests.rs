@@ -12,6 +12,7 @@ use crate::id::ProductId;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::{Index, KeyError, PartitionKey};
+use crate::media::{self, UnsettledObject};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
@@ -24,6 +25,8 @@ pub enum Part {
     Stock,
     /// Its content item.
     Content,
+    /// The note of an object that the content comes to reference, or has referenced.
+    Object,
     /// A node of its category path.
     Category,
     /// The idempotency record: the same request was answered before.
@@ -43,7 +46,7 @@ patterns! {
     ADJUST_STOCK = "stock.adjust": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>" => "sellable, and still what was read; the key is new", Consistency::Write, "staff", "Adjust a stock once", ["POST /v1/products/{id}/stock/adjustments"];
     READ_STOCK = "stock.get": GetItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the stock", Consistency::Strong("the adjustment is computed from it and conditional on it"), "staff", "Read a stock before adjusting it", ["POST /v1/products/{id}/stock/adjustments"];
     GET_CONTENT = "content.get": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and CONTENT" => "the product, which may be retired, and the content", Consistency::Eventual, "any", "Read a product's long description", ["GET /v1/products/{id}/content"];
-    PUT_CONTENT = "content.put": TransactWriteItems, "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check)" => "does not exist, or version = the If-Match; the product is in the catalogue", Consistency::Write, "staff", "Write a product's long description", ["PUT /v1/products/{id}/content"];
+    PUT_CONTENT = "content.put": TransactWriteItems, "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check); SK = OBJECT#<id> of objects" => "does not exist, or version = the If-Match; the product is in the catalogue; a new object is noted", Consistency::Write, "staff", "Write a product's long description", ["PUT /v1/products/{id}/content", "PUT /v1/products/{id}/content/uploads/{upload}"];
     IN_CATEGORY = "categories.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products of a category and all below it, by category and id", Consistency::Eventual, "any", "List the products of a category", ["GET /v1/categories/{path}/products"];
 }
 
@@ -243,30 +246,53 @@ pub fn content(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET_CONTENT, vec![key(id)?, content_key(id)?]))
 }
 
-/// Creates a product's content.
+/// Creates a product's content. `note` is that of the object that it references.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn create_content(content: &Stored<ProductContent>) -> Result<Transaction<Part>, EncodeError> {
-    Ok(Transaction::new(&PUT_CONTENT)
+pub fn create_content(
+    content: &Stored<ProductContent>,
+    note: Option<&Stored<UnsettledObject>>,
+) -> Result<Transaction<Part>, EncodeError> {
+    let transaction = Transaction::new(&PUT_CONTENT)
         .action(Part::Content, Guarded::put(content, Condition::NotExists)?)
-        .action(Part::Product, Guarded::check(key(&content.product_id)?, in_catalogue())))
+        .action(Part::Product, Guarded::check(key(&content.product_id)?, in_catalogue()));
+    match note {
+        Some(note) => Ok(transaction.action(Part::Object, media::settled(note)?)),
+        None => Ok(transaction),
+    }
 }
 
-/// Replaces a product's content that is at `version`.
+/// Replaces a product's content that is at `version`. `note` is that of the object that it references from then on, `before` a new one of the object that it
+/// references until then; without the latter it is refused where there is an object.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn replace_content(
-    id: &ProductId,
-    text: &String,
+    content: &ProductContent,
+    note: Option<&Stored<UnsettledObject>>,
+    before: Option<&Stored<UnsettledObject>>,
     version: u64,
     at: Instant,
 ) -> Result<Transaction<Part>, EncodeError> {
-    let change = Change::<ProductContent>::visible(at).text(text)?;
-    Ok(Transaction::new(&PUT_CONTENT)
-        .action(Part::Content, Guarded::update(content_key(id)?, change, Condition::version(version)))
-        .action(Part::Product, Guarded::check(key(id)?, in_catalogue())))
+    let id = &content.product_id;
+    let change = Change::<ProductContent>::visible(at).text(&content.text)?.file(&content.file)?;
+    let seen = Condition::version(version);
+    // A version has one object or none: its number says which, to whom has seen it.
+    let seen = if before.is_some() { seen } else { seen.and(Condition::Lacks("file")) };
+    let mut transaction = Transaction::new(&PUT_CONTENT)
+        .action(Part::Content, Guarded::update(content_key(id)?, change, seen))
+        .action(Part::Product, Guarded::check(key(id)?, in_catalogue()));
+    // The object that it references already stays referenced, and its note is the janitor's.
+    if note.map(|note| &note.id) != before.map(|before| &before.id) {
+        if let Some(note) = note {
+            transaction = transaction.action(Part::Object, media::settled(note)?);
+        }
+        if let Some(before) = before {
+            transaction = transaction.action(Part::Object, media::unsettled(before)?);
+        }
+    }
+    Ok(transaction)
 }
 
 /// The products of a category and all below it, by category and id.

@@ -17,8 +17,8 @@ use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
 use key_schema::{
     archive, cart, category, counter, customer, document, expiration, follow, graph, idempotency, invoice, like, mail,
-    mark, membership, metric, order, organization, picking, place, product, question, residence, review, sales,
-    session, settings, wallet,
+    mark, media, membership, metric, order, organization, picking, picture, place, product, question, residence,
+    review, sales, session, settings, wallet,
 };
 
 use crate::categories::path;
@@ -35,6 +35,8 @@ pub fn exercises() -> Vec<Shown> {
         carts(&world),
         products(&world),
         memberships(&world),
+        pictures(&world),
+        media(&world),
         categories(&world),
         category_moves(&world),
         reviews(&world),
@@ -119,7 +121,7 @@ fn carts(world: &World) -> Vec<Shown> {
 }
 
 fn products(world: &World) -> Vec<Shown> {
-    let (now, stored, id) = (at(NOW), world.product(), &world.product);
+    let (now, stored, id, noted) = (at(NOW), world.product(), &world.product, world.unsettled(false));
     let mut second = world.product();
     second.data.id = ProductId::new("a/b #1").unwrap();
     let place = CategoryPlace { category_path: &path(&["GROCERY", "ICE"]), id };
@@ -142,11 +144,48 @@ fn products(world: &World) -> Vec<Shown> {
             .show("product::adjust_stock"),
         product::stock(id).unwrap().show("product::stock"),
         product::content(id).unwrap().show("product::content"),
-        product::create_content(&world.content()).unwrap().show("product::create_content"),
-        product::replace_content(id, &"# Ice".to_owned(), 3, now).unwrap().show("product::replace_content"),
+        product::create_content(&world.content(), None).unwrap().show("product::create_content"),
+        product::create_content(&world.large_content(), Some(&noted)).unwrap().show("product::create_content"),
+        product::replace_content(&world.content(), None, None, 3, now).unwrap().show("product::replace_content"),
+        product::replace_content(&world.content(), None, Some(&noted), 3, now)
+            .unwrap()
+            .show("product::replace_content"),
+        product::replace_content(&world.large_content(), Some(&noted), None, 3, now)
+            .unwrap()
+            .show("product::replace_content"),
+        product::replace_content(&world.large_content(), Some(&noted), Some(&noted), 3, now)
+            .unwrap()
+            .show("product::replace_content"),
         product::in_category(&world.category).unwrap().show("product::in_category"),
         product::copy_stock(&world.stock()).unwrap().show("product::copy_stock"),
         product::copy_rating(&world.review_stats()).unwrap().show("product::copy_rating"),
+    ]
+}
+
+fn pictures(world: &World) -> Vec<Shown> {
+    let (now, id, known, picture) = (at(NOW), &world.product, world.pictures(), world.picture());
+    let add = |known| picture::add(&picture, &world.unsettled(false), known, now).unwrap();
+    let describe = |alt| picture::describe(&known, &world.media, alt, now).unwrap().show("picture::describe");
+    vec![
+        picture::list(id).unwrap().show("picture::list"),
+        picture::prepare(id).unwrap().show("picture::prepare"),
+        add(None).show("picture::add"),
+        add(Some(&known)).show("picture::add"),
+        describe(Some("Ice")),
+        describe(None),
+        picture::remove(&known, &world.unsettled(false), now).unwrap().show("picture::remove"),
+    ]
+}
+
+fn media(world: &World) -> Vec<Shown> {
+    let (now, noted) = (at(NOW), world.unsettled(false));
+    let listed = media::Unsettled { product_id: world.product.clone(), id: world.media.clone() };
+    vec![
+        media::note(&noted).unwrap().show("media::note"),
+        media::unsettled_since(now).unwrap().show("media::unsettled_since"),
+        media::doom(&listed, now, now).unwrap().show("media::doom"),
+        media::references(&noted).unwrap().show("media::references"),
+        media::forget(&world.unsettled(true)).unwrap().show("media::forget"),
     ]
 }
 

@@ -8,7 +8,9 @@ use key_schema::item::{FromItem, Item};
 use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
-use key_schema::{customer, follow, like, order, organization, product, question, residence, review, sales, session};
+use key_schema::{
+    customer, follow, like, media, order, organization, product, question, residence, review, sales, session,
+};
 
 use crate::goldens::golden;
 use crate::support::assert_same;
@@ -54,6 +56,7 @@ fn lists() -> Vec<List> {
         list::<order::Shipment>(&order::SHIPMENTS, "CustomerOrder-shipped"),
         list::<order::LogLine>(&order::LOG, "OrderLog"),
         list::<order::staged::UnfinishedOrder>(&order::staged::UNFINISHED, "Order-placing"),
+        list::<media::Unsettled>(&media::UNSETTLED, "UnsettledObject"),
         list::<sales::Listed>(&sales::OF_PRODUCT, "Sale"),
         list::<sales::Bought>(&sales::BOUGHT, "Sale"),
         list::<residence::Resident>(&residence::OF_PLACE, "Customer"),

@@ -11,8 +11,9 @@ use key_schema::document::{CustomerDocument, Document, DocumentSection, Document
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::follow::Follow;
 use key_schema::id::{
-    AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, LogId, MAX_ID_BYTES, MetricName,
-    OrderId, OrderReference, OrganizationId, PointId, ProductId, QuestionId, SectionName, SessionId, StoreId, TeamId,
+    AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, LogId, MAX_ID_BYTES, MediaId,
+    MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, QuestionId, SectionName, SessionId,
+    StoreId, TeamId,
 };
 use key_schema::idempotency::{Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
@@ -21,6 +22,7 @@ use key_schema::item::{Meta, Stored};
 use key_schema::like::{Like, LikeCount};
 use key_schema::mail::{Mail, MailState};
 use key_schema::mark::Mark;
+use key_schema::media::{MediaKind, MediaObject, UnsettledObject};
 use key_schema::membership::{Membership, ProductCategories};
 use key_schema::metric::MetricPoint;
 use key_schema::money::{Currency, Money};
@@ -28,6 +30,7 @@ use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
 use key_schema::organization::{Member, Organization, Role, Team};
 use key_schema::picking::{PickingStations, WaitingJob};
+use key_schema::picture::{Picture, ProductPictures};
 use key_schema::place::{PlaceSales, SalePlace, Store};
 use key_schema::product::{
     Adjustment, CategoryPath, Copied, Product, ProductContent, ProductSales, ReviewStats, Stock,
@@ -59,6 +62,7 @@ pub struct World {
     pub metric: MetricName,
     pub point: PointId,
     pub counter: CounterName,
+    pub media: MediaId,
     pub reference: OrderReference,
     pub address: AddressName,
     pub email: Email,
@@ -115,6 +119,7 @@ impl World {
             metric: MetricName::new("till #3: queue/länge").unwrap(),
             point: PointId::generate(at(MEASURED), [0xE5; 10]),
             counter: CounterName::new("product:1082185").unwrap(),
+            media: MediaId::generate(at("2017-02-03T14:00:00.000Z"), [0xA7; 10]),
             reference: OrderReference::new("basket #26984851472").unwrap(),
             address: AddressName::new("home").unwrap(),
             email: "Zoë@Example.com".parse().unwrap(),
@@ -149,6 +154,7 @@ impl World {
             metric: MetricName::new(hashes(128)).unwrap(),
             point: PointId::new(hashes(128)).unwrap(),
             counter: CounterName::new(hashes(128)).unwrap(),
+            media: MediaId::new(hashes(128)).unwrap(),
             reference: OrderReference::new(hashes(128)).unwrap(),
             address: AddressName::new(hashes(128)).unwrap(),
             order: OrderId::new(hashes(128)).unwrap(),
@@ -325,7 +331,33 @@ impl World {
     }
 
     pub fn content(&self) -> Stored<ProductContent> {
-        self.stored(ProductContent { product_id: self.product.clone(), text: "# Ice\n\nCold.".into() })
+        self.stored(ProductContent { product_id: self.product.clone(), text: "# Ice\n\nCold.".into(), file: None })
+    }
+
+    pub fn large_content(&self) -> Stored<ProductContent> {
+        let file = self.media_object("text/markdown", 4_500_000);
+        self.stored(ProductContent { product_id: self.product.clone(), text: String::new(), file: Some(file) })
+    }
+
+    fn media_object(&self, content_type: &str, bytes: u64) -> MediaObject {
+        MediaObject { id: self.media.clone(), content_type: content_type.into(), bytes }
+    }
+
+    pub fn picture(&self) -> Picture {
+        Picture {
+            object: self.media_object("image/webp", 482_113),
+            alt: Some("A bag of ice, in front of a bath".into()),
+            added_at: at("2017-02-03T14:05:00.000Z"),
+        }
+    }
+
+    pub fn pictures(&self) -> Stored<ProductPictures> {
+        self.stored(ProductPictures { product_id: self.product.clone(), pictures: vec![self.picture()] })
+    }
+
+    pub fn unsettled(&self, doomed: bool) -> Stored<UnsettledObject> {
+        let (product, id, since) = (self.product.clone(), self.media.clone(), at("2017-02-03T14:04:59.500Z"));
+        self.stored(UnsettledObject { doomed, ..UnsettledObject::new(MediaKind::Picture, product, id, since) })
     }
 
     pub fn category_node(&self) -> Stored<CategoryNode> {

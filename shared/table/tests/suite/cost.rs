@@ -10,6 +10,7 @@ mod documents;
 mod large;
 mod moves;
 mod organizations;
+mod pictures;
 mod series;
 mod support;
 mod wallets;
@@ -226,6 +227,7 @@ async fn measure() {
     products(&mut bench).await;
     orders(&mut bench).await;
     rest(&mut bench).await;
+    pictures::measure(&mut bench).await;
     wallets::measure(&mut bench).await;
     community::measure(&mut bench).await;
     support::measure(&mut bench).await;
@@ -395,7 +397,7 @@ async fn products(bench: &mut Bench) {
     adjust(bench).await;
     copies(bench).await;
     memberships(bench).await;
-    bench.transact("2 KB of text", product::create_content(&data::content(1)).unwrap()).await;
+    bench.transact("2 KB of text", product::create_content(&data::content(1), None).unwrap()).await;
     bench.batch_get("2 KB of text", product::content(&id).unwrap()).await;
 
     let (reviewer, one) = (customer_id(2), data::review(2));

@@ -87,7 +87,10 @@ pub fn product(number: u8) -> Stored<Product> {
 }
 
 pub fn content(number: u8) -> Stored<ProductContent> {
-    stored(ProductContent { product_id: product_id(number), text: "Ice is frozen water. ".repeat(100) }, number)
+    stored(
+        ProductContent { product_id: product_id(number), text: "Ice is frozen water. ".repeat(100), file: None },
+        number,
+    )
 }
 
 pub fn review(number: u8) -> Stored<Review> {

@@ -28,7 +28,6 @@ const CHAPTERS: [(&str, &str, u32, &[Technique]); 5] = [
 
 /// What is still to come, with what it is.
 const OPEN: &[(&str, &str)] = &[
-    ("F7", "Small items: content over a size in a bucket, by presigned URL"),
     ("T5", "Capacity mode by use"),
     ("T6", "What a month costs"),
     ("T9", "A table for each period"),

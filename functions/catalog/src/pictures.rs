@@ -1,0 +1,176 @@
+//! Pictures: put into use after they were uploaded ([`crate::uploads`]). A relation, so it needs no If-Match, and each request can be repeated.
+//!
+//! A change is computed from the list that was read strongly, and written on the condition that it still is what was read. Who loses a race reads again.
+
+use std::time::Duration;
+
+use http_api::read::text;
+use http_api::{Code, Problem, Request, Response};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{MediaId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::media::{MediaKind, UnsettledObject};
+use key_schema::picture::{self, MAX_PICTURES, Part, Picture, ProductPictures};
+use key_schema::product::Product;
+use key_schema::request::BatchGet;
+use table::{Backoff, TableError, TransactError, WriteError};
+
+use crate::App;
+use crate::products::no_such_product;
+use crate::uploads::{self, Kept};
+use crate::view::{PictureView, picture_location};
+
+/// The longest description of a picture, in bytes of UTF-8.
+const MAX_ALT: usize = 300;
+/// How long a shared cache may keep the list: a change is seen everywhere after as long, and the URLs are good for much longer.
+const MAX_AGE: Duration = Duration::from_secs(5);
+
+/// GET products/{id}/pictures: with a URL for each, computed without asking the bucket.
+pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let id: ProductId = request.path("id")?;
+    let read = read_by(app, picture::list(&id)?).await?;
+    if !read.is_sold() {
+        return Err(no_such_product());
+    }
+    let mut items = Vec::new();
+    for picture in read.pictures() {
+        let by = uploads::reading(app, MediaKind::Picture, &id, &picture.object.id).await?;
+        items.push(PictureView::new(picture, by));
+    }
+    Ok(Response::page(&items, None).public(MAX_AGE))
+}
+
+/// PUT products/{id}/pictures/{picture}: adds a picture that was uploaded for the product, or says something else of one that it has.
+pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let (product, id) = names(request)?;
+    let mut body = request.object()?;
+    let alt = body.optional("alt", text(1..=MAX_ALT));
+    let alt = body.finish(alt)?;
+    let (mut backoff, mut kept) = (Backoff::new(), None::<Kept>);
+    loop {
+        let read = read(app, &product).await?;
+        if !read.is_sold() {
+            return Err(no_such_product());
+        }
+        let at = Instant::now();
+        match read.known.as_ref().and_then(|known| Some((known, known.find(&id)?))) {
+            Some((_, picture)) if picture.alt == alt => return shown(app, &product, picture, false).await,
+            Some((known, _)) => {
+                let describe = picture::describe(known, &id, alt.as_deref(), at)?;
+                match app.store.table.update(&describe).await {
+                    Ok(list) => {
+                        let picture =
+                            list.find(&id).ok_or_else(|| Problem::internal("a picture is not in its list"))?;
+                        return shown(app, &product, picture, false).await;
+                    }
+                    Err(WriteError::Refused(_)) => {}
+                    Err(WriteError::Table(error)) => return Err(error.into()),
+                }
+            }
+            None => {
+                read.room()?;
+                let Kept { object, note } = match kept.take() {
+                    Some(kept) => kept,
+                    None => uploads::keep(app, MediaKind::Picture, &product, id.clone()).await?,
+                };
+                let picture = Picture { object, alt: alt.clone(), added_at: at };
+                match app.store.table.transact(&picture::add(&picture, &note, read.known.as_ref(), at)?).await {
+                    Ok(()) => return shown(app, &product, &picture, true).await,
+                    Err(TransactError::Refused(refusals)) => {
+                        // Without its note the object may be gone: it is copied again, unless somebody else has added it.
+                        let is_noted = refusals.iter().all(|refusal| refusal.label != Part::Object);
+                        kept = is_noted.then_some(Kept { object: picture.object, note });
+                    }
+                    Err(TransactError::Table(error)) => return Err(error.into()),
+                }
+            }
+        }
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+    }
+}
+
+/// DELETE products/{id}/pictures/{picture}, of a retired product, too. What is not there is removed already.
+pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let (product, id) = names(request)?;
+    let mut backoff = Backoff::new();
+    loop {
+        let read = read(app, &product).await?;
+        if read.product.is_none() {
+            return Err(no_such_product());
+        }
+        let Some(known) = read.known.filter(|known| known.find(&id).is_some()) else {
+            return Ok(Response::no_content());
+        };
+        let at = Instant::now();
+        let note = UnsettledObject::new(MediaKind::Picture, product.clone(), id.clone(), at);
+        match app.store.table.transact(&picture::remove(&known, &uploads::noted(app, note, at)?, at)?).await {
+            Ok(()) => return Ok(Response::no_content()),
+            Err(TransactError::Refused(_)) => {}
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        }
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+    }
+}
+
+/// A product and its pictures, as they were read.
+pub struct Read {
+    product: Option<Stored<Product>>,
+    known: Option<Stored<ProductPictures>>,
+}
+
+impl Read {
+    /// Whether the product is in the catalogue.
+    pub fn is_sold(&self) -> bool {
+        self.product.as_ref().is_some_and(|product| !product.retired)
+    }
+
+    /// Refuses one more picture than a product may have.
+    pub fn room(&self) -> Result<(), Problem> {
+        if self.pictures().len() < MAX_PICTURES {
+            return Ok(());
+        }
+        Err(Problem::new(Code::TooManyPictures, format!("A product has at most {MAX_PICTURES} pictures.")))
+    }
+
+    fn pictures(&self) -> &[Picture] {
+        self.known.as_ref().map_or(&[], |known| &known.pictures)
+    }
+}
+
+/// Reads a product and its pictures strongly.
+pub async fn read(app: &App, product: &ProductId) -> Result<Read, Problem> {
+    read_by(app, picture::prepare(product)?).await
+}
+
+async fn read_by(app: &App, request: BatchGet<AnyEntity>) -> Result<Read, Problem> {
+    let mut read = Read { product: None, known: None };
+    for item in app.store.table.batch_get(&request).await?.into_iter().flatten() {
+        match item {
+            AnyEntity::Product(product) => read.product = Some(product),
+            AnyEntity::ProductPictures(known) => read.known = Some(known),
+            _ => {}
+        }
+    }
+    Ok(read)
+}
+
+async fn shown(app: &App, product: &ProductId, picture: &Picture, is_new: bool) -> Result<Response, Problem> {
+    let by = uploads::reading(app, MediaKind::Picture, product, &picture.object.id).await?;
+    let view = PictureView::new(picture, by);
+    Ok(if is_new {
+        Response::created(picture_location(product, &picture.object.id), &view)
+    } else {
+        Response::ok(&view)
+    })
+}
+
+fn names(request: &Request<'_>) -> Result<(ProductId, MediaId), Problem> {
+    Ok((request.path("id")?, request.path("picture")?))
+}

@@ -1,0 +1,146 @@
+//! Uploads: what is too large for a request goes to the bucket by a URL that is good for it alone, and is put into use afterwards.
+//!
+//! Permitting an upload writes nothing: the URL says all that was agreed, and what was uploaded says the rest. Why nothing that is in use is ever
+//! deleted, and nothing else stays, [`key_schema::media`] says.
+
+use std::time::{Duration, SystemTime};
+
+use http_api::json::Value;
+use http_api::read::{integer, one_of, text};
+use http_api::{Code, Invalid, Problem, Request, Response};
+use key_schema::id::{MediaId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::media::{self as notes, MediaKind, MediaObject, UnsettledObject};
+use media::{Expected, MediaError, Reading};
+use table::{Backoff, TableError, WriteError};
+
+use crate::App;
+use crate::pictures;
+use crate::products::no_such_product;
+use crate::view::{UploadView, picture_location, upload_location};
+
+/// The largest picture: 10 MB.
+const MAX_PICTURE: u64 = 10 << 20;
+/// The largest text: 5 MB.
+const MAX_CONTENT: u64 = 5 << 20;
+/// What browsers show, and do not run.
+const PICTURES: &[&str] = &["image/avif", "image/jpeg", "image/png", "image/webp"];
+const TEXTS: &[&str] = &["text/markdown", "text/plain"];
+
+/// What is taken of a kind: media types, and bytes at most.
+const fn taken(kind: MediaKind) -> (&'static [&'static str], u64) {
+    match kind {
+        MediaKind::Picture => (PICTURES, MAX_PICTURE),
+        MediaKind::Content => (TEXTS, MAX_CONTENT),
+    }
+}
+
+/// POST products/{id}/pictures and products/{id}/content/uploads: what the client must send, where, and until when.
+pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result<Response, Problem> {
+    request.staff()?;
+    let product: ProductId = request.path("id")?;
+    let (types, most) = taken(kind);
+    let mut body = request.object()?;
+    let content_type = body.required("content_type", one_of::<String>(types));
+    let bytes = body.required("bytes", integer(1..=most));
+    let sha256 = body.optional("sha256", sha256);
+    let (content_type, bytes, sha256) = body.finish((content_type, bytes, sha256))?;
+    let read = pictures::read(app, &product).await?;
+    if !read.is_sold() {
+        return Err(no_such_product());
+    }
+    if kind == MediaKind::Picture {
+        read.room()?;
+    }
+    let at = Instant::now();
+    let id = MediaId::generate(at, app.store.random()?);
+    let expected = Expected { content_type: &content_type, bytes, sha256: sha256.as_deref() };
+    let upload = app.media.upload(&kind.pending(&product, &id), expected, system(at)).await.map_err(failed)?;
+    let location = match kind {
+        MediaKind::Picture => picture_location(&product, &id),
+        MediaKind::Content => upload_location(&product, &id),
+    };
+    let object = MediaObject { id, content_type, bytes };
+    let view = UploadView::new(&object, &upload, instant(upload.expires_at));
+    Ok(Response::created(location, &view))
+}
+
+/// An upload that was copied to where it stays, and the note that it is not referenced yet.
+pub struct Kept {
+    pub object: MediaObject,
+    pub note: Stored<UnsettledObject>,
+}
+
+/// Notes an upload and copies it to where it stays. Whoever calls this references it then; what is not is the janitor's.
+pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) -> Result<Kept, Problem> {
+    let pending = kind.pending(product, &id);
+    let (types, most) = taken(kind);
+    let described = app.media.describe(&pending).await.map_err(failed)?;
+    let described = described.filter(|it| types.contains(&it.content_type.as_str()) && (1..=most).contains(&it.bytes));
+    let described = described.ok_or_else(not_uploaded)?;
+    let mut backoff = Backoff::new();
+    let note = loop {
+        let at = Instant::now();
+        let note = noted(app, UnsettledObject::new(kind, product.clone(), id.clone(), at), at)?;
+        match app.store.table.write(&notes::note(&note)?).await {
+            Ok(()) => break note,
+            // The janitor is about to delete what was left of it earlier.
+            Err(WriteError::Refused(_)) if backoff.wait().await => {}
+            Err(WriteError::Refused(_)) => return Err(TableError::Contended.into()),
+            Err(WriteError::Table(error)) => return Err(error.into()),
+        }
+    };
+    if !app.media.copy(&pending, &kind.kept(product, &id)).await.map_err(failed)? {
+        return Err(not_uploaded());
+    }
+    let object = MediaObject { id, content_type: described.content_type, bytes: described.bytes };
+    Ok(Kept { object, note })
+}
+
+/// A note of an object as an item.
+pub fn noted(app: &App, note: UnsettledObject, at: Instant) -> Result<Stored<UnsettledObject>, Problem> {
+    Ok(Stored::new(note, app.store.born(at)?, at))
+}
+
+/// By what an object that is in use is read, and until when.
+pub async fn reading(
+    app: &App,
+    kind: MediaKind,
+    product: &ProductId,
+    id: &MediaId,
+) -> Result<(String, Instant), Problem> {
+    let reading = app.media.reading(&kind.kept(product, id), system(Instant::now())).await.map_err(failed)?;
+    let Reading { url, expires_at } = reading;
+    Ok((url, instant(expires_at)))
+}
+
+/// The base64 of 32 bytes.
+fn sha256(value: Value<'_>) -> Result<String, Invalid> {
+    let sum = text(44..=44)(value)?;
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    match sum.strip_suffix('=') {
+        Some(digits) if digits.bytes().all(is_digit) => Ok(sum),
+        _ => Err(Invalid::new("must be the base64 of a SHA-256")),
+    }
+}
+
+fn not_uploaded() -> Problem {
+    Problem::new(Code::NotUploaded, "There is no such upload: not yet, not for this, or not any more.")
+}
+
+fn failed(error: MediaError) -> Problem {
+    match error {
+        MediaError::Unavailable(_) => Problem::unavailable(error),
+        MediaError::Refused(_) | MediaError::Signing(_) => Problem::internal(error),
+    }
+}
+
+fn system(at: Instant) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(at.as_millis()).unwrap_or_default())
+}
+
+fn instant(at: SystemTime) -> Instant {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).ok().and_then(Instant::from_millis).unwrap_or(Instant::MAX)
+}

@@ -1,0 +1,226 @@
+//! Pictures of products.
+
+use std::collections::BTreeSet;
+
+use emulators::faults::{Fault, FaultKind};
+use futures::future::join_all;
+use http_api::sample::Call;
+use serde_json::json;
+
+use crate::shop::{BUCKET, ICE, Shop, add, each, permit, pictures, product, upload};
+
+fn described(product: &str, picture: &str, alt: &str) -> Call {
+    add(product, picture).json(&json!({"alt": alt}))
+}
+
+fn remove(product: &str, picture: &str) -> Call {
+    Call::new("DELETE /v1/products/{id}/pictures/{picture}").path("id", product).path("picture", picture)
+}
+
+#[tokio::test]
+async fn a_picture_is_uploaded_added_listed_and_read() {
+    let shop = Shop::open().await;
+    shop.stock_up("p/1 #é", 1).await;
+    let permit = shop.staff(permit("p/1 #é")).await;
+    let id = permit.body["id"].as_str().unwrap();
+    assert_eq!((permit.status, &permit.body["bytes"]), (201, &json!(ICE.len())));
+    assert_eq!(permit.header("location"), Some(&*format!("/v1/products/p%2F1%20%23%C3%A9/pictures/{id}")));
+    let headers = json!({"content-length": ICE.len().to_string(), "content-type": "image/webp"});
+    assert_eq!(permit.body["upload"]["headers"], headers);
+    assert_eq!(shop.send(pictures("p/1 #é")).await.body["items"], json!([]), "a permission is no picture");
+    assert_eq!(upload(&permit, ICE).await, 200);
+    assert_eq!(shop.send(pictures("p/1 #é")).await.body["items"], json!([]), "nor is an upload");
+
+    let added = shop.staff(described("p/1 #é", id, "A bag of ice")).await;
+    assert_eq!((added.status, &added.body["alt"]), (201, &json!("A bag of ice")));
+    assert_eq!(added.header("location"), permit.header("location"));
+    let listed = shop.send(pictures("p/1 #é")).await;
+    assert_eq!((listed.status, listed.header("cache-control")), (200, Some("public, max-age=5")));
+    assert_eq!(listed.body["items"], json!([added.body]));
+    let read = reqwest::get(added.body["url"].as_str().unwrap()).await.unwrap();
+    assert_eq!(read.headers()["content-type"], "image/webp");
+    assert_eq!(read.bytes().await.unwrap(), ICE);
+    assert_eq!(shop.noted().await, Vec::<String>::new());
+    assert_eq!(shop.product("p/1 #é").await.version(), Some(1), "a picture is no change of the product");
+}
+
+#[tokio::test]
+async fn adding_and_removing_can_be_repeated() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let (first, second) = (shop.pictured("p1").await, shop.pictured("p1").await);
+    let again = shop.staff(add("p1", &first)).await;
+    assert_eq!(again.status, 200);
+    let described = shop.staff(described("p1", &first, "Ice")).await;
+    assert_eq!((described.status, &described.body["alt"]), (200, &json!("Ice")));
+    let listed = shop.send(pictures("p1")).await;
+    assert_eq!(each(&listed, "id"), [first.as_str(), second.as_str()], "in the order in which they were added");
+    assert_eq!(listed.body["items"][0], described.body);
+    for _ in 0..2 {
+        assert_eq!(shop.staff(remove("p1", &first)).await.status, 204);
+        assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [second.as_str()]);
+        assert_eq!(shop.noted().await, [first.as_str()], "the janitor knows what nobody references");
+    }
+    assert_eq!(shop.staff(remove("p1", "never")).await.status, 204);
+    // Until the janitor comes, and the upload is forgotten, it may come back.
+    assert_eq!(shop.staff(add("p1", &first)).await.status, 201);
+    assert_eq!(shop.noted().await, Vec::<String>::new());
+    assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [second.as_str(), first.as_str()]);
+}
+
+#[tokio::test]
+async fn what_was_not_uploaded_for_this_is_no_picture() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    shop.stock_up("p2", 1).await;
+    let of_another = shop.uploaded("p2").await;
+    let permitted = shop.staff(permit("p1")).await.body["id"].as_str().unwrap().to_owned();
+    let text = Call::new("POST /v1/products/{id}/content/uploads").path("id", "p1");
+    let text = shop.staff(text.json(&json!({"content_type": "text/plain", "bytes": ICE.len()}))).await;
+    assert_eq!(upload(&text, ICE).await, 200);
+    let forgotten = shop.uploaded("p1").await;
+    let gone = format!("pending/picture/p1~{forgotten}");
+    reqwest::Client::new()
+        .delete(format!("{}/{BUCKET}/{gone}", shop.objects.url()))
+        .header("authorization", "AWS4-HMAC-SHA256")
+        .send()
+        .await
+        .unwrap();
+    let text = text.body["id"].as_str().unwrap();
+    let beside = format!("../p2~{of_another}");
+    for id in [&of_another, &permitted, text, &forgotten, &beside, "p2~x", "never"] {
+        let refused = shop.staff(add("p1", id)).await;
+        assert_eq!((refused.status, refused.code()), (409, Some("not_uploaded")), "{id}");
+    }
+    assert_eq!(shop.send(pictures("p1")).await.body["items"], json!([]));
+    assert_eq!((shop.names("kept/"), shop.noted().await), (vec![], vec![]), "nothing was begun");
+}
+
+#[tokio::test]
+async fn a_product_has_up_to_20_pictures() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let waiting = shop.uploaded("p1").await;
+    let mut ids = Vec::new();
+    for _ in 0..20 {
+        ids.push(shop.pictured("p1").await);
+    }
+    let refused = shop.staff(add("p1", &waiting)).await;
+    assert_eq!((refused.status, refused.code()), (422, Some("too_many_pictures")));
+    assert_eq!(shop.staff(permit("p1")).await.code(), Some("too_many_pictures"), "before anything is uploaded");
+    assert_eq!(shop.staff(described("p1", &ids[7], "Ice")).await.status, 200);
+    assert_eq!(shop.staff(remove("p1", &ids[7])).await.status, 204);
+    assert_eq!(shop.staff(add("p1", &waiting)).await.status, 201);
+}
+
+#[tokio::test]
+async fn fifty_who_add_one_upload_at_once_add_one_picture() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let id = shop.uploaded("p1").await;
+    let answers = join_all((0..50).map(|_| shop.staff(add("p1", &id)))).await;
+    let with = |status| answers.iter().filter(|answer| answer.status == status).count();
+    assert_eq!(with(201), 1);
+    assert_eq!(with(200) + with(503), 49, "{:?}", answers.iter().map(|answer| answer.status).collect::<BTreeSet<_>>());
+    let listed = shop.send(pictures("p1")).await;
+    assert_eq!(each(&listed, "id"), [id.as_str()]);
+    assert_eq!(
+        reqwest::get(listed.body["items"][0]["url"].as_str().unwrap()).await.unwrap().bytes().await.unwrap(),
+        ICE
+    );
+}
+
+#[tokio::test]
+async fn of_fifty_who_add_pictures_at_once_as_many_get_in_as_there_is_room_for() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let ids = join_all((0..50).map(|_| shop.uploaded("p1"))).await;
+    let put = async |id: &str| {
+        loop {
+            let answer = shop.staff(add("p1", id)).await;
+            // As a client comes again who never came to its turn.
+            if answer.status != 503 {
+                return (answer.status, answer.code().map(str::to_owned));
+            }
+        }
+    };
+    let answers = join_all(ids.iter().map(|id| put(id))).await;
+    let added: BTreeSet<&str> =
+        ids.iter().zip(&answers).filter(|(_, answer)| answer.0 < 300).map(|(id, _)| id.as_str()).collect();
+    assert_eq!(added.len(), 20);
+    let refused = answers.iter().filter(|(status, _)| *status >= 300);
+    assert!(
+        refused.clone().count() == 30 && refused.clone().all(|(_, code)| code.as_deref() == Some("too_many_pictures"))
+    );
+    let listed = shop.send(pictures("p1")).await;
+    assert_eq!(each(&listed, "id").into_iter().collect::<BTreeSet<_>>(), added);
+    // Whatever was copied is referenced or noted.
+    let noted: BTreeSet<String> = shop.noted().await.into_iter().collect();
+    for name in shop.names("kept/") {
+        let id = name.rsplit('~').next().unwrap();
+        assert!(added.contains(id) || noted.contains(id), "{name}");
+    }
+    for id in &added {
+        assert!(shop.names("kept/").contains(&format!("kept/picture/p1~{id}")), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn adding_that_breaks_off_leaves_a_note_and_is_finished_by_a_repetition() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let id = shop.uploaded("p1").await;
+    // The bucket fails after the note was written: what is described is not copied.
+    shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
+    let failed = shop.staff(add("p1", &id)).await;
+    assert_eq!((failed.status, failed.code()), (503, Some("unavailable")));
+    shop.objects.faults().clear();
+    assert_eq!((shop.noted().await, shop.send(pictures("p1")).await.body["items"].clone()), (vec![], json!([])));
+    // The table fails as soon as the note is written and the object copied: the sixth request is the transaction.
+    for broken in 0..12 {
+        shop.break_with(FaultKind::Error, 0.5, None, broken);
+        let answer = shop.staff(add("p1", &id)).await;
+        shop.mend();
+        let listed = shop.send(pictures("p1")).await;
+        let is_listed = listed.body["items"] != json!([]);
+        assert!(answer.status == 503 || is_listed, "{}", answer.body);
+        let (kept, noted) = (shop.names("kept/"), shop.noted().await);
+        assert!(kept.is_empty() || is_listed || noted == [id.as_str()], "an object that nobody knows of");
+        assert!(!is_listed || !kept.is_empty(), "a picture without an object");
+    }
+    assert!(shop.staff(add("p1", &id)).await.status < 300);
+    assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [id.as_str()]);
+}
+
+#[tokio::test]
+async fn pictures_are_listed_in_one_request_of_the_table_and_none_of_the_bucket() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    shop.pictured("p1").await;
+    shop.objects.faults().add(Fault { kind: FaultKind::Reset, rate: 1.0, count: None, seed: 1 }).unwrap();
+    let _ = shop.app.store.table.meter().take();
+    let listed = shop.send(pictures("p1")).await;
+    assert_eq!((listed.status, each(&listed, "id").len()), (200, 1));
+    let cost = shop.app.store.table.meter().take();
+    assert_eq!(cost.iter().map(|cost| (cost.pattern.id, cost.requests)).collect::<Vec<_>>(), [("pictures.list", 1)]);
+    assert_eq!(shop.objects.faults().counts()[0].fired, 0);
+}
+
+#[tokio::test]
+async fn a_retired_product_hides_its_pictures_and_has_them_again_when_it_comes_back() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let (kept, other, waiting) = (shop.pictured("p1").await, shop.pictured("p1").await, shop.uploaded("p1").await);
+    let retire = Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"");
+    assert_eq!(shop.staff(retire).await.status, 204);
+    for call in [pictures("p1"), permit("p1"), add("p1", &waiting), add("p1", &kept)] {
+        assert_eq!(shop.staff(call).await.status, 404);
+    }
+    // What must not be kept can be removed all the same.
+    assert_eq!(shop.staff(remove("p1", &other)).await.status, 204);
+    assert_eq!(shop.staff(Call::new("POST /v1/products").json(&product("p1", 1))).await.status, 201);
+    assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [kept.as_str()]);
+    for call in [permit("p2"), add("p2", &kept), remove("p2", &kept)] {
+        assert_eq!(shop.staff(call).await.status, 404, "there is no such product");
+    }
+}

@@ -1,0 +1,148 @@
+//! Permissions to upload, and texts that are too large for an item.
+
+use http_api::sample::{Answered, Call};
+use serde_json::{Value, json};
+
+use crate::shop::{ICE, Shop, permit, upload};
+
+const TEXT: &[u8] = b"# Ice\n\nVery, very cold.";
+
+fn text(bytes: usize) -> Call {
+    let body = json!({"content_type": "text/markdown", "bytes": bytes});
+    Call::new("POST /v1/products/{id}/content/uploads").path("id", "p1").json(&body)
+}
+
+fn put(upload: &str, condition: (&str, &str)) -> Call {
+    let call = Call::new("PUT /v1/products/{id}/content/uploads/{upload}").path("id", "p1").path("upload", upload);
+    call.header(condition.0, condition.1)
+}
+
+fn say(text: &str, condition: (&str, &str)) -> Call {
+    let call = Call::new("PUT /v1/products/{id}/content").path("id", "p1").json(&json!({"text": text}));
+    call.header(condition.0, condition.1)
+}
+
+const ABSENT: (&str, &str) = ("if-none-match", "*");
+
+async fn get(shop: &Shop) -> Answered {
+    shop.send(Call::new("GET /v1/products/{id}/content").path("id", "p1")).await
+}
+
+/// An upload of [`TEXT`]; its id.
+async fn uploaded(shop: &Shop) -> String {
+    let permit = shop.staff(text(TEXT.len())).await;
+    let id = permit.body["id"].as_str().unwrap();
+    assert_eq!(permit.header("location"), Some(&*format!("/v1/products/p1/content/uploads/{id}")));
+    assert_eq!(upload(&permit, TEXT).await, 200);
+    id.to_owned()
+}
+
+#[tokio::test]
+async fn a_permission_names_a_type_and_a_length_that_are_taken() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let sum = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+    for (body, pointers) in [
+        (json!({}), vec!["/bytes", "/content_type"]),
+        (json!({"content_type": "image/svg+xml", "bytes": 1}), vec!["/content_type"]),
+        (json!({"content_type": "text/html", "bytes": 1}), vec!["/content_type"]),
+        (json!({"content_type": "image/png; x=y", "bytes": 1}), vec!["/content_type"]),
+        (json!({"content_type": "image/png", "bytes": 0}), vec!["/bytes"]),
+        (json!({"content_type": "image/png", "bytes": 10 * 1024 * 1024 + 1}), vec!["/bytes"]),
+        (json!({"content_type": "image/png", "bytes": 1.5}), vec!["/bytes"]),
+        (json!({"content_type": "image/png", "bytes": 1, "sha256": "x"}), vec!["/sha256"]),
+        (json!({"content_type": "image/png", "bytes": 1, "sha256": sum.replace('+', "\n")}), vec!["/sha256"]),
+        (json!({"content_type": "image/png", "bytes": 1, "name": "x"}), vec!["/name"]),
+    ] {
+        let refused = shop.staff(permit("p1").json(&body)).await;
+        let mut found: Vec<String> = refused.pointers().into_iter().map(str::to_owned).collect();
+        found.sort();
+        assert_eq!((refused.status, found), (422, pointers.into_iter().map(str::to_owned).collect()), "{body}");
+    }
+    let most = json!({"content_type": "image/avif", "bytes": 10 * 1024 * 1024, "sha256": sum});
+    let taken = shop.staff(permit("p1").json(&most)).await;
+    assert_eq!((taken.status, &taken.body["upload"]["headers"]["x-amz-checksum-sha256"]), (201, &json!(sum)));
+    assert_eq!(shop.staff(permit("p2")).await.status, 404);
+    assert_eq!(shop.staff(text(5 * 1024 * 1024 + 1)).await.pointers(), ["/bytes"]);
+    let picture = text(1).json(&json!({"content_type": "image/png", "bytes": 1}));
+    assert_eq!(shop.staff(picture).await.pointers(), ["/content_type"]);
+}
+
+#[tokio::test]
+async fn nothing_else_is_taken_than_was_agreed() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let (agreed, mut other) = (shop.staff(permit("p1")).await, shop.staff(permit("p1")).await);
+    assert_eq!(upload(&agreed, b"a longer picture of ice").await, 403);
+    assert_eq!(upload(&agreed, b"a picture").await, 403);
+    other.body["upload"]["headers"]["content-type"] = json!("text/html");
+    assert_eq!(upload(&other, ICE).await, 403);
+    assert_eq!(shop.names(""), Vec::<String>::new());
+    assert_eq!(upload(&agreed, ICE).await, 200);
+}
+
+#[tokio::test]
+async fn a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let id = uploaded(&shop).await;
+    let created = shop.staff(put(&id, ABSENT)).await;
+    assert_eq!((created.status, created.version()), (201, Some(1)));
+    let read = get(&shop).await;
+    assert_eq!((read.status, &read.body), (200, &created.body));
+    let file = &read.body["file"];
+    assert_eq!((&read.body["text"], &file["id"], &file["bytes"]), (&Value::Null, &json!(id), &json!(TEXT.len())));
+    let answer = reqwest::get(file["url"].as_str().unwrap()).await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "text/markdown");
+    assert_eq!(answer.bytes().await.unwrap(), TEXT);
+    assert_eq!(shop.noted().await, Vec::<String>::new());
+
+    let again = shop.staff(put(&id, ABSENT)).await;
+    assert_eq!((again.status, again.code()), (409, Some("already_exists")));
+    let stale = shop.staff(put(&id, ("if-match", "\"7\""))).await;
+    assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
+    // Both noted what was in use already, which costs the janitor a look and nobody the text.
+    assert_eq!(shop.noted().await, [id.as_str()]);
+    assert_eq!(get(&shop).await.body, created.body);
+}
+
+#[tokio::test]
+async fn a_text_that_is_replaced_is_noted_in_the_same_write() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    assert_eq!(shop.staff(say("short", ABSENT)).await.status, 201);
+    let (first, second) = (uploaded(&shop).await, uploaded(&shop).await);
+    let done = async |call: Call, version: u64| {
+        let answer = shop.staff(call.header("if-match", &format!("\"{version}\""))).await;
+        assert_eq!((answer.status, answer.version()), (200, Some(version + 1)), "{}", answer.body);
+        answer
+    };
+    let to = |upload: &str| put(upload, ("x", "y"));
+    let long = done(to(&first), 1).await;
+    assert_eq!((long.body["file"]["id"].as_str(), shop.noted().await), (Some(&*first), vec![]));
+    let other = done(to(&second), 2).await;
+    assert_eq!((other.body["file"]["id"].as_str(), shop.noted().await), (Some(&*second), vec![first.clone()]));
+    // The same once more: nothing is left behind, and it is still referenced.
+    done(to(&second), 3).await;
+    let short = done(say("short again", ("x", "y")), 4).await;
+    assert_eq!((short.body["text"].as_str(), short.body.get("file")), (Some("short again"), None));
+    assert_eq!(get(&shop).await.body, short.body);
+    let mut noted = shop.noted().await;
+    noted.sort();
+    assert_eq!(noted, [first, second]);
+}
+
+#[tokio::test]
+async fn content_comes_of_an_upload_of_a_text_for_this_product() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let picture = shop.uploaded("p1").await;
+    for id in [&picture, "never", "../x"] {
+        let refused = shop.staff(put(id, ABSENT)).await;
+        assert_eq!((refused.status, refused.code()), (409, Some("not_uploaded")), "{id}");
+    }
+    let id = uploaded(&shop).await;
+    assert_eq!(shop.staff(put(&id, ("if-match", "\"1\""))).await.status, 404, "nothing to replace");
+    assert_eq!(shop.staff(put(&id, ("x", "y"))).await.status, 428);
+    assert_eq!(get(&shop).await.status, 404);
+}

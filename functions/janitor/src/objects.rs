@@ -1,0 +1,116 @@
+//! Objects of the bucket that nothing references: uploads that were copied and not put into use, pictures and texts that were removed.
+//!
+//! [`key_schema::media`] says why an object that is referenced is never deleted. It takes one thing from here: that nobody is still copying an object that
+//! has been noted for longer than the grace.
+
+use ::media::MediaError;
+use futures::StreamExt as _;
+use key_schema::instant::Instant;
+use key_schema::item::EncodeError;
+use key_schema::key::KeyError;
+use key_schema::media::{self, Unsettled};
+use table::{TableError, WriteError};
+use tokio::time::{self, timeout_at};
+
+use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
+
+/// Objects that are looked after in one round; those behind them are found in the next.
+const MOST: usize = 1000;
+
+/// Why an object stays for now.
+#[derive(Debug, thiserror::Error)]
+enum ObjectError {
+    #[error(transparent)]
+    Table(#[from] TableError),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
+    Media(#[from] MediaError),
+}
+
+impl From<WriteError> for Kept {
+    fn from(error: WriteError) -> Self {
+        match error {
+            // Somebody else has settled it.
+            WriteError::Refused(_) => Self::Settled,
+            WriteError::Table(error) => Self::Failed(error.into()),
+        }
+    }
+}
+
+macro_rules! failures {
+    ($($error:ty)*) => {$(
+        impl From<$error> for Kept {
+            fn from(error: $error) -> Self {
+                Self::Failed(error.into())
+            }
+        }
+    )*};
+}
+failures!(TableError EncodeError KeyError MediaError);
+
+/// Why an object was not deleted.
+enum Kept {
+    /// It is referenced, or somebody else is at it.
+    Settled,
+    Failed(ObjectError),
+}
+
+impl Janitor {
+    /// Deletes what has been unreferenced since `before` or longer, until `stop`.
+    pub(crate) async fn clear(
+        &self,
+        now: Instant,
+        before: Instant,
+        stop: time::Instant,
+        round: &mut Round,
+    ) -> Result<(), ListError> {
+        let (mut found, mut after) = (Vec::new(), None);
+        while found.len() < MOST {
+            let query = media::unsettled_since(before)?.limit(PAGE).after(after);
+            // Orders come first; what nobody sees can wait for the next round.
+            let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
+                tracing::warn!("no time was left for objects that may not be referenced");
+                return Ok(());
+            };
+            let page = page?;
+            found.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let each = found.iter().map(|object| async move {
+            match time::Instant::now() < stop {
+                true => timeout_at(stop, self.settle(object, now, before)).await.ok(),
+                false => None,
+            }
+        });
+        let mut outcomes = futures::stream::iter(each).buffer_unordered(AT_ONCE);
+        while let Some(outcome) = outcomes.next().await {
+            match outcome {
+                Some(Ok(())) => round.deleted += 1,
+                Some(Err(Kept::Settled)) => {}
+                Some(Err(Kept::Failed(error))) => {
+                    tracing::error!(%error, "an object that nothing references could not be deleted");
+                    round.failed += 1;
+                }
+                None => round.left += 1,
+            }
+        }
+        Ok(())
+    }
+
+    async fn settle(&self, object: &Unsettled, now: Instant, before: Instant) -> Result<(), Kept> {
+        let doomed = self.table.update(&media::doom(object, before, now)?).await?;
+        let references = self.table.batch_get(&media::references(&doomed)?).await?;
+        let referenced = references.iter().flatten().any(|item| media::is_reference(item, &doomed));
+        if !referenced {
+            self.media.delete(&doomed.name()).await?;
+        }
+        self.table.write(&media::forget(&doomed)?).await?;
+        if referenced { Err(Kept::Settled) } else { Ok(()) }
+    }
+}

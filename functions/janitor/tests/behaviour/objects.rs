@@ -1,0 +1,181 @@
+//! Objects that nothing references, and those that something does.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use emulators::faults::{Fault, FaultKind};
+use futures::future::join_all;
+use janitor::Grace;
+use janitor::round::Round;
+use key_schema::entity::AnyEntity;
+use key_schema::id::{Born, MediaId, ProductId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::media::{self, MediaKind, MediaObject, UnsettledObject};
+use key_schema::money::{Currency, Money};
+use key_schema::picture::{self, Picture, ProductPictures};
+use key_schema::product::{CategoryPath, Copied, Product, ProductContent};
+use table::{TransactError, WriteError};
+use tokio::time;
+
+use crate::support::{BUCKET, Shop, begun, product};
+
+fn id(number: u8) -> MediaId {
+    MediaId::generate(begun(), [number; 10])
+}
+
+fn note(kind: MediaKind, number: u8, since: Instant) -> Stored<UnsettledObject> {
+    let note = UnsettledObject::new(kind, product(1), id(number), since);
+    Stored::new(note, Born::new("b1").unwrap(), since)
+}
+
+fn picture(number: u8) -> Picture {
+    let object = MediaObject { id: id(number), content_type: "image/png".to_owned(), bytes: 1 };
+    Picture { object, alt: None, added_at: begun() }
+}
+
+/// A product, for whose pictures and content there is an object each.
+async fn shop(objects: &[(MediaKind, u8)]) -> Shop {
+    let shop = Shop::open(1).await;
+    shop.put(Product {
+        id: product(1),
+        category_path: CategoryPath::new(vec!["TEA".to_owned()]).unwrap(),
+        retired: false,
+        copied: Copied::default(),
+        name: "Tea".to_owned(),
+        brand: "National".to_owned(),
+        package_size: None,
+        price: Money::new(1, Currency::USD),
+        summary: None,
+    })
+    .await;
+    for (kind, number) in objects {
+        shop.objects.put(BUCKET, &kind.kept(&product(1), &id(*number)), Bytes::from_static(b"x")).unwrap();
+    }
+    shop
+}
+
+fn names(shop: &Shop) -> Vec<String> {
+    shop.objects.list(BUCKET, None, 100).unwrap().items.into_iter().map(|object| object.name).collect()
+}
+
+async fn noted(shop: &Shop) -> usize {
+    shop.table.query(&media::unsettled_since(Instant::MAX).unwrap()).await.unwrap().items.len()
+}
+
+async fn list(shop: &Shop, pictures: Vec<Picture>) {
+    shop.put(ProductPictures { product_id: product(1), pictures }).await;
+}
+
+const fn deleted(deleted: u32) -> Round {
+    Round { found: 0, undone: 0, finished: 0, deleted, failed: 0, left: 0, category: None, oldest: Duration::ZERO }
+}
+
+async fn comes_by(shop: &Shop, grace: u32) -> Round {
+    let until = time::Instant::now() + Duration::from_secs(60);
+    let (round, listed) = shop.janitor().come_by(Instant::now(), Grace::seconds(grace), until).await;
+    listed.unwrap();
+    round
+}
+
+#[tokio::test]
+async fn what_nothing_references_is_deleted_after_the_grace() {
+    let shop = shop(&[(MediaKind::Picture, 1), (MediaKind::Content, 2), (MediaKind::Picture, 3)]).await;
+    for (kind, number, since) in
+        [(MediaKind::Picture, 1, begun()), (MediaKind::Content, 2, begun()), (MediaKind::Picture, 3, Instant::now())]
+    {
+        shop.table.write(&media::note(&note(kind, number, since)).unwrap()).await.unwrap();
+    }
+    assert_eq!(comes_by(&shop, 60).await, deleted(2));
+    assert_eq!(names(&shop), [MediaKind::Picture.kept(&product(1), &id(3))], "somebody may be copying it");
+    assert_eq!(noted(&shop).await, 1);
+    assert_eq!(comes_by(&shop, 60).await, deleted(0));
+    assert_eq!(comes_by(&shop, 0).await, deleted(1));
+    assert_eq!((names(&shop).len(), noted(&shop).await), (0, 0));
+}
+
+#[tokio::test]
+async fn what_is_referenced_stays_whatever_is_noted() {
+    let shop = shop(&[(MediaKind::Picture, 1), (MediaKind::Content, 2)]).await;
+    list(&shop, vec![picture(1)]).await;
+    let file = MediaObject { id: id(2), content_type: "text/plain".to_owned(), bytes: 1 };
+    shop.put(ProductContent { product_id: product(1), text: String::new(), file: Some(file) }).await;
+    for (kind, number) in [(MediaKind::Picture, 1), (MediaKind::Content, 2)] {
+        shop.table.write(&media::note(&note(kind, number, begun())).unwrap()).await.unwrap();
+    }
+    assert_eq!(comes_by(&shop, 60).await, deleted(0));
+    assert_eq!((names(&shop).len(), noted(&shop).await), (2, 0), "and nobody looks again");
+}
+
+#[tokio::test]
+async fn an_object_that_could_not_be_deleted_is_kept_from_use_until_it_is() {
+    let shop = shop(&[(MediaKind::Picture, 1)]).await;
+    let noted_before = note(MediaKind::Picture, 1, begun());
+    shop.table.write(&media::note(&noted_before).unwrap()).await.unwrap();
+    shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
+    assert_eq!(comes_by(&shop, 60).await, Round { failed: 1, ..deleted(0) });
+    shop.objects.faults().clear();
+    // Doomed: neither noted again nor referenced, nor is a reference to it ended.
+    let again = shop.table.write(&media::note(&note(MediaKind::Picture, 1, Instant::now())).unwrap()).await;
+    assert!(matches!(again, Err(WriteError::Refused(_))));
+    let add = picture::add(&picture(1), &noted_before, None, begun()).unwrap();
+    let Err(TransactError::Refused(refusals)) = shop.table.transact(&add).await else { panic!("it was added") };
+    assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [picture::Part::Object]);
+    // For a grace nobody else tries: who doomed it may be at it still.
+    assert_eq!(comes_by(&shop, 60).await, deleted(0));
+    assert_eq!(comes_by(&shop, 0).await, deleted(1));
+    assert_eq!((names(&shop).len(), noted(&shop).await), (0, 0));
+    // And then it may come again.
+    shop.table.write(&media::note(&note(MediaKind::Picture, 1, Instant::now())).unwrap()).await.unwrap();
+    shop.table.transact(&add).await.unwrap();
+    assert_eq!(noted(&shop).await, 0);
+}
+
+/// A janitor that leaves nobody any time: then a copy may come after its deletion and stay, but no picture may lose its object.
+#[tokio::test]
+async fn janitors_that_come_too_early_delete_nothing_that_is_referenced() {
+    let shop = shop(&[]).await;
+    let (shop, product_id): (&Shop, &ProductId) = (&shop, &product(1));
+    let media = &shop.media();
+    for number in 0..6 {
+        let pending = MediaKind::Picture.pending(product_id, &id(number));
+        shop.objects.put(BUCKET, &pending, Bytes::from_static(b"x")).unwrap();
+    }
+    // Adds a picture, or removes it; who meets another leaves it at that.
+    let turn = async |number: u8| {
+        let (known, at) = (pictures(shop).await, Instant::now());
+        let mut note = note(MediaKind::Picture, number, begun());
+        note.meta.born = Born::generate(at, [number; 10]);
+        if let Some(known) = known.as_ref().filter(|known| known.find(&id(number)).is_some()) {
+            return drop(shop.table.transact(&picture::remove(known, &note, at).unwrap()).await);
+        }
+        if shop.table.write(&media::note(&note).unwrap()).await.is_ok() {
+            let (kind, id) = (MediaKind::Picture, id(number));
+            media.copy(&kind.pending(product_id, &id), &kind.kept(product_id, &id)).await.unwrap();
+            let _ = shop.table.transact(&picture::add(&picture(number), &note, known.as_ref(), at).unwrap()).await;
+        }
+    };
+    let (mut listed, mut cleared) = (0, 0);
+    for number in 0..30 {
+        let turns = join_all((0..12).map(|number| turn(number % 6)));
+        // Now and then there is none, so that there is something to lose.
+        let rounds = join_all((0..2).filter(|_| number % 2 == 1).map(|_| comes_by(shop, 60)));
+        let (_, rounds) = futures::future::join(turns, rounds).await;
+        cleared += rounds.iter().map(|round| round.deleted).sum::<u32>();
+        let objects = names(shop);
+        for picture in pictures(shop).await.iter().flat_map(|known| &known.pictures) {
+            listed += 1;
+            let object = MediaKind::Picture.kept(product_id, &picture.object.id);
+            assert!(objects.contains(&object), "a picture without an object");
+        }
+    }
+    assert!(listed > 5 && cleared > 5, "{listed} pictures, {cleared} deletions");
+}
+
+async fn pictures(shop: &Shop) -> Option<Stored<ProductPictures>> {
+    let found = shop.table.batch_get(&picture::prepare(&product(1)).unwrap()).await.unwrap();
+    found.into_iter().flatten().find_map(|item| match item {
+        AnyEntity::ProductPictures(known) => Some(known),
+        _ => None,
+    })
+}

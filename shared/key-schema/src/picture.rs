@@ -1,0 +1,163 @@
+//! The pictures of a product: one list beside it, in the order in which they were added.
+//!
+//! The list is one item: it is read as a whole and has a bound, and every change of it is conditional on the `rev` that was read, so that the bound holds
+//! whoever adds at once. The pictures themselves lie in a bucket ([`crate::media`]). A retired product keeps them, as it keeps its reviews.
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Change, entity};
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, number};
+use crate::id::{MediaId, ProductId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError};
+use crate::media::{self, MediaObject, UnsettledObject};
+use crate::pattern::{Consistency, patterns};
+use crate::product;
+use crate::request::{BatchGet, Guarded, Single, Transaction};
+
+/// How many pictures a product may have.
+pub const MAX_PICTURES: usize = 20;
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picture {
+    /// The picture itself.
+    #[serde(flatten)]
+    pub object: MediaObject,
+    /// What it shows, for whoever does not see it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub alt: Option<String>,
+    /// Since when the product has it.
+    pub added_at: Instant,
+}
+
+entity! {
+    /// The pictures of a product.
+    ProductPictures = "ProductPictures" {
+        keyed {
+            /// Whose.
+            product_id: ProductId,
+            /// At most [`MAX_PICTURES`], in the order in which they were added.
+            pictures: Vec<Picture>,
+        }
+        free {}
+    }
+}
+
+impl ProductPictures {
+    /// One of them.
+    #[must_use]
+    pub fn find(&self, id: &MediaId) -> Option<&Picture> {
+        self.pictures.iter().find(|picture| picture.object.id == *id)
+    }
+}
+
+impl Entity for ProductPictures {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        product::pictures_key(&self.product_id)
+    }
+}
+
+/// Which part of a picture's transaction was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The product is not in the catalogue.
+    Product,
+    /// The list is not what was read.
+    List,
+    /// The note of the object: it is not there, or the janitor is about to delete the object.
+    Object,
+}
+
+patterns! {
+    LIST = "pictures.list": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and MEDIA" => "the product, which may be retired, and its pictures", Consistency::Eventual, "any", "List the pictures of a product", ["GET /v1/products/{id}/pictures"];
+    PREPARE = "pictures.prepare": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and MEDIA" => "the product, which may be retired, and its pictures", Consistency::Strong("the change is computed from them and conditional on them"), "staff", "Read a product's pictures before they change", ["POST /v1/products/{id}/pictures", "PUT /v1/products/{id}/pictures/{picture}", "DELETE /v1/products/{id}/pictures/{picture}", "POST /v1/products/{id}/content/uploads"];
+    ADD = "pictures.add": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check)" => "the list is what was read; the object is noted; the product is in the catalogue", Consistency::Write, "staff", "Add a picture that was uploaded", ["PUT /v1/products/{id}/pictures/{picture}"];
+    DESCRIBE = "pictures.describe": UpdateItem, "PK = PRODUCT#<product>, SK = MEDIA" => "the list is what was read", Consistency::Write, "staff", "Say something else of a picture", ["PUT /v1/products/{id}/pictures/{picture}"];
+    REMOVE = "pictures.remove": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>" => "the list is what was read; the object is not doomed", Consistency::Write, "staff", "Remove a picture, and note its object", ["DELETE /v1/products/{id}/pictures/{picture}"];
+}
+
+/// The product, retired or not, then its pictures.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn list(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&LIST, vec![product::key(product)?, product::pictures_key(product)?]))
+}
+
+/// As [`list`], read strongly.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn prepare(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&PREPARE, vec![product::key(product)?, product::pictures_key(product)?]))
+}
+
+/// Adds a picture whose object was noted and then copied. `known` is the list that was read, if there was one; it must have room, and not have the picture.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn add(
+    picture: &Picture,
+    note: &Stored<UnsettledObject>,
+    known: Option<&Stored<ProductPictures>>,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let product = &note.product_id;
+    let list = match known {
+        Some(known) => {
+            let pictures: Vec<&Picture> = known.pictures.iter().chain([picture]).collect();
+            changed(known, &pictures, at)?
+        }
+        None => {
+            let list = ProductPictures { product_id: product.clone(), pictures: vec![picture.clone()] };
+            Guarded::put(&Stored::new(list, note.meta.born.clone(), at), Condition::NotExists)?
+        }
+    };
+    Ok(Transaction::new(&ADD)
+        .action(Part::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
+        .action(Part::List, list)
+        .action(Part::Object, media::settled(note)?))
+}
+
+/// Says something else of a picture that the list which was read has.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn describe(
+    known: &Stored<ProductPictures>,
+    id: &MediaId,
+    alt: Option<&str>,
+    at: Instant,
+) -> Result<Single<Stored<ProductPictures>>, EncodeError> {
+    let mut pictures = known.pictures.clone();
+    for picture in pictures.iter_mut().filter(|picture| picture.object.id == *id) {
+        picture.alt = alt.map(str::to_owned);
+    }
+    Ok(Single::new(&DESCRIBE, changed(known, &pictures.iter().collect::<Vec<_>>(), at)?))
+}
+
+/// Removes a picture from the list that was read, and notes its object, which nothing references then.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn remove(
+    known: &Stored<ProductPictures>,
+    object: &Stored<UnsettledObject>,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let left: Vec<&Picture> = known.pictures.iter().filter(|picture| picture.object.id != object.id).collect();
+    Ok(Transaction::new(&REMOVE)
+        .action(Part::List, changed(known, &left, at)?)
+        .action(Part::Object, media::unsettled(object)?))
+}
+
+/// The list as it shall be, over the one that was read.
+fn changed(known: &Stored<ProductPictures>, pictures: &[&Picture], at: Instant) -> Result<Guarded, EncodeError> {
+    let change = Change::<ProductPictures>::visible(at).set("pictures", pictures)?;
+    Ok(Guarded::update(product::pictures_key(&known.product_id)?, change, Condition::Is("rev", number(known.meta.rev))))
+}

@@ -1,0 +1,38 @@
+//! URLs that are signed here, against the object store as the emulator checks them, and the calls of a function.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod calls;
+mod grants;
+mod urls;
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use emulators::objects::ObjectServer;
+use media::Media;
+use reqwest::{Client, Method};
+
+const BUCKET: &str = "bodega-media";
+
+async fn start() -> (ObjectServer, Media) {
+    let server = ObjectServer::start(None, &[BUCKET.to_owned(), "other".to_owned()]).await.unwrap();
+    let media = media(&server, None);
+    (server, media)
+}
+
+/// As a function, if one is named, would reach the bucket.
+fn media(server: &ObjectServer, function: Option<&str>) -> Media {
+    let credentials = Credentials::new("local", "local", function.map(str::to_owned), None, "test");
+    Media::new(BUCKET, "us-east-1".to_owned(), Some(server.url()), SharedCredentialsProvider::new(credentials))
+}
+
+/// The status and, of an error, the code.
+async fn send(method: Method, url: &str, headers: &[(&str, &str)], body: &'static [u8]) -> (u16, String) {
+    let mut request = Client::new().request(method, url).body(body);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = request.send().await.unwrap();
+    let (status, body) = (answer.status().as_u16(), answer.text().await.unwrap());
+    let code = body.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>"));
+    (status, code.map_or("", |(code, _)| code).to_owned())
+}

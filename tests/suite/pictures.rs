@@ -1,0 +1,55 @@
+//! Pictures, from the permission to the janitor, with a client that talks to the bucket itself.
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::{Call, http};
+use crate::support::{shop, with_own_system};
+
+const ICE: &str = "a picture of ice";
+
+/// A picture of a product that is uploaded and added; what the list shows of it.
+async fn pictured(system: &System, product: &str) -> Json {
+    let pictures = shop::path(&["products", product, "pictures"]);
+    let wanted = json!({ "content_type": "image/webp", "bytes": ICE.len() });
+    let permit = Call::new("POST", &pictures).staff().json(&wanted).send(system).await.expect(201).body;
+    let upload = &permit["upload"];
+    let put = http().put(upload["url"].as_str().unwrap()).header("content-type", "image/webp").body(ICE);
+    assert_eq!(put.send().await.unwrap().status().as_u16(), 200);
+    let path = shop::path(&["products", product, "pictures", permit["id"].as_str().unwrap()]);
+    Call::new("PUT", &path).staff().json(&json!({ "alt": "Ice" })).send(system).await.expect(201);
+    Call::new("GET", &pictures).send(system).await.expect(200).body["items"].as_array().unwrap().last().unwrap().clone()
+}
+
+async fn read(picture: &Json) -> (u16, String) {
+    let answer = http().get(picture["url"].as_str().unwrap()).send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+/// A picture that is added, read, removed, and cleared away.
+pub async fn come_and_go(system: &System, product: &str) {
+    let picture = pictured(system, product).await;
+    assert_eq!(read(&picture).await, (200, ICE.to_owned()));
+    let path = shop::path(&["products", product, "pictures", picture["id"].as_str().unwrap()]);
+    Call::new("DELETE", &path).staff().send(system).await.expect(204);
+    assert_eq!(read(&picture).await.0, 200, "until the janitor comes");
+    let janitor = Call::new("POST", "/_local/invoke/Janitor").json(&json!({ "grace_seconds": 0 }));
+    let round = janitor.send(system).await.expect(200).body;
+    assert!(round["deleted"].as_u64().unwrap() > 0, "{round}");
+    assert_eq!(read(&picture).await.0, 404);
+}
+
+#[test]
+fn a_picture_comes_by_a_signed_url_and_goes_with_the_janitor() {
+    with_own_system(async |system| {
+        shop::products(system, &["pictures-ice"], 1).await;
+        let kept = pictured(system, "pictures-ice").await;
+        come_and_go(system, "pictures-ice").await;
+        assert_eq!(read(&kept).await, (200, ICE.to_owned()), "what is in use stays");
+        // Nobody gets at anything else by it.
+        let url = kept["url"].as_str().unwrap();
+        let other = url.replace("kept/picture", "pending/picture");
+        assert_eq!(http().get(other).send().await.unwrap().status().as_u16(), 403);
+        assert_eq!(http().get(url.split('?').next().unwrap()).send().await.unwrap().status().as_u16(), 403);
+    });
+}
