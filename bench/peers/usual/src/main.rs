@@ -26,7 +26,9 @@ async fn get(client: &Client, table: &str, request: &Request) -> Result<Response
         .send()
         .await?;
     let (status, body) = match found.item {
-        Some(item) => (200, json!(item.iter().map(|(name, value)| (name.as_str(), plain(value))).collect::<HashMap<_, _>>())),
+        Some(item) => {
+            (200, json!(item.iter().map(|(name, value)| (name.as_str(), plain(value))).collect::<HashMap<_, _>>()))
+        }
         None => (404, json!({ "message": "no such customer" })),
     };
     Ok(Response::builder().status(status).header("content-type", "application/json").body(body.to_string().into())?)
@@ -37,7 +39,9 @@ fn plain(value: &AttributeValue) -> Value {
         AttributeValue::S(text) => json!(text),
         AttributeValue::N(number) => number.parse::<i64>().map_or(Value::Null, Value::from),
         AttributeValue::Bool(flag) => json!(flag),
-        AttributeValue::M(map) => json!(map.iter().map(|(name, value)| (name.as_str(), plain(value))).collect::<HashMap<_, _>>()),
+        AttributeValue::M(map) => {
+            json!(map.iter().map(|(name, value)| (name.as_str(), plain(value))).collect::<HashMap<_, _>>())
+        }
         AttributeValue::L(list) => json!(list.iter().map(plain).collect::<Vec<_>>()),
         _ => Value::Null,
     }
