@@ -13,8 +13,8 @@ const PATH: &str = "docs/performance.md";
 ///
 /// # Errors
 /// When the file has no such section, or cannot be written.
-pub(crate) fn write(root: &Path, section: &str, text: &str) -> Result<(), BenchError> {
-    let path = root.join(PATH);
+pub(crate) fn write(section: &str, text: &str) -> Result<(), BenchError> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PATH);
     let old = std::fs::read_to_string(&path)?;
     std::fs::write(&path, replaced(&old, section, &format!("{}\n\n{}", conditions(), text.trim_end()))?)?;
     Ok(())

@@ -187,7 +187,10 @@ fn every_backend_can_be_made_to_fail_and_says_how_often_it_did() {
 fn a_fault_that_cannot_be_is_refused_with_what_can() {
     with_system(async |system| {
         let cases = [
-            (json!({"target": "moon", "kind": "error"}), "table, search, bus, store, mail and function:<name>"),
+            (
+                json!({"target": "moon", "kind": "error"}),
+                "table, search, bus, store, mail, cloudwatch and function:<name>",
+            ),
             (json!({"target": "function:Nobody", "kind": "error"}), "Catalog"),
             (json!({"target": "function:Catalog", "kind": "partial"}), "throttle"),
             (json!({"target": "function:Catalog", "kind": "error", "point": "orders.placed"}), "only a crash"),

@@ -397,6 +397,9 @@ const FAMILIES: [&str; 48] = [
     "/v1/transfers",
 ];
 
+/// Takes what a client has uploaded by a URL that is signed for minutes: no sample can. The end-to-end tests of pictures do.
+const OF_AN_UPLOAD: &str = "PUT /v1/products/{id}/content/uploads/{upload}";
+
 #[test]
 fn every_route_has_a_good_sample_and_every_family_of_routes_a_bad_one() {
     let cases = cases();
@@ -404,7 +407,8 @@ fn every_route_has_a_good_sample_and_every_family_of_routes_a_bad_one() {
         let fits = |case: &&Case| case.expected.status.is_some_and(|status| (status < 300) == good);
         cases.iter().filter(fits).filter_map(|case| route_key(&case.event)).collect()
     };
-    let routes: BTreeSet<String> = template().routes.iter().map(ToString::to_string).collect();
+    let mut routes: BTreeSet<String> = template().routes.iter().map(ToString::to_string).collect();
+    assert!(routes.remove(OF_AN_UPLOAD));
     assert_eq!(of(true), routes.iter().map(String::as_str).collect());
     let families: BTreeSet<&str> = of(false).into_iter().map(family).collect();
     assert_eq!(families, FAMILIES.into_iter().collect());

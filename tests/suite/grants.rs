@@ -11,6 +11,7 @@ use local::System;
 use serde_json::{Value as Json, json};
 
 use crate::support::client::{Call, http};
+use crate::support::table::scan;
 use crate::support::{drain, put_item, read_json, root, shop, template_path, with_own_system, with_template};
 use crate::{events, hot_keys, pictures};
 
@@ -115,6 +116,8 @@ pub async fn what_no_sample_does(system: &System) {
     let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
     let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;
     assert_eq!(stored.expect(200).body["results"][0]["status"], "stored");
+    // The sample's move of a category settles; another one breaks off.
+    category_moves(system).await;
     // No sample is throttled.
     hot_keys::heat(system, "grants").await;
     hot_keys::round(system).await;
@@ -125,6 +128,32 @@ pub async fn what_no_sample_does(system: &System) {
     let removed = http().post(format!("{}/_aliases", system.search_url())).json(&remove).send().await.unwrap();
     assert!(removed.status().is_success(), "{}", removed.text().await.unwrap());
     shop::products(system, &["grants-coffee"], 1).await;
+}
+
+/// What the janitor does for categories that move: it ends one that has settled, and takes over one that its request has left.
+async fn category_moves(system: &System) {
+    let janitor = Call::new("POST", "/_local/invoke/Janitor").json(&json!({ "grace_seconds": 0 }));
+    let of_a_move = |item: &Json| item["entity"]["S"] == "CategoryMove";
+    if let Some(mut settling) = scan(system).await.into_values().find(of_a_move) {
+        settling["since"] = json!({ "S": "2017-01-01T00:00:00.000Z" });
+        put_item(system, &settling).await;
+        let round = janitor.clone().send(system).await.expect(200).body;
+        assert_eq!(round["category"], "done", "{round}");
+    }
+    let body = |id: &str, category: &[&str]| shop::product_body(id, category, 1);
+    let products = [body("grants-ice", &["Grants", "Ice"]), body("grants-guest", &["Guests"])];
+    shop::import(system, &products).await;
+    let guest = shop::path(&["products", "grants-guest", "categories", "Grants~Ice"]);
+    Call::new("PUT", &guest).staff().send(system).await.expect(201);
+    let about = Call::new("PUT", "/v1/categories/Grants~Told").staff().header("if-none-match", "*");
+    about.json(&json!({ "title": "Told" })).send(system).await.expect(201);
+    let crash = json!({"target": "function:Catalog", "kind": "crash", "point": "catalog.move.begun", "count": 1});
+    Call::new("POST", "/_local/faults").json(&crash).send(system).await.expect(204);
+    let start = Call::new("POST", "/v1/categories/Grants/move").staff().json(&json!({ "to": ["Moved"] }));
+    assert!(start.send(system).await.status >= 500, "the request breaks off");
+    let round = janitor.send(system).await.expect(200).body;
+    assert_eq!(round["category"], "continued", "{round}");
+    Call::new("GET", "/v1/categories/Moved~Told").send(system).await.expect(200);
 }
 
 /// A call of a service as a function would sign it; its status and what it says.

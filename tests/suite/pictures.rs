@@ -8,15 +8,21 @@ use crate::support::{shop, with_own_system};
 
 const ICE: &str = "a picture of ice";
 
+/// Uploads something by a URL that is asked for at this path; its id.
+async fn uploaded(system: &System, path: &str, content_type: &str, body: String) -> String {
+    let wanted = json!({ "content_type": content_type, "bytes": body.len() });
+    let permit = Call::new("POST", path).staff().json(&wanted).send(system).await.expect(201).body;
+    let url = permit["upload"]["url"].as_str().unwrap();
+    let put = http().put(url).header("content-type", content_type).body(body);
+    assert_eq!(put.send().await.unwrap().status().as_u16(), 200);
+    permit["id"].as_str().unwrap().to_owned()
+}
+
 /// A picture of a product that is uploaded and added; what the list shows of it.
 async fn pictured(system: &System, product: &str) -> Json {
     let pictures = shop::path(&["products", product, "pictures"]);
-    let wanted = json!({ "content_type": "image/webp", "bytes": ICE.len() });
-    let permit = Call::new("POST", &pictures).staff().json(&wanted).send(system).await.expect(201).body;
-    let upload = &permit["upload"];
-    let put = http().put(upload["url"].as_str().unwrap()).header("content-type", "image/webp").body(ICE);
-    assert_eq!(put.send().await.unwrap().status().as_u16(), 200);
-    let path = shop::path(&["products", product, "pictures", permit["id"].as_str().unwrap()]);
+    let id = uploaded(system, &pictures, "image/webp", ICE.to_owned()).await;
+    let path = shop::path(&["products", product, "pictures", &id]);
     Call::new("PUT", &path).staff().json(&json!({ "alt": "Ice" })).send(system).await.expect(201);
     Call::new("GET", &pictures).send(system).await.expect(200).body["items"].as_array().unwrap().last().unwrap().clone()
 }
@@ -51,5 +57,19 @@ fn a_picture_comes_by_a_signed_url_and_goes_with_the_janitor() {
         let other = url.replace("kept/picture", "pending/picture");
         assert_eq!(http().get(other).send().await.unwrap().status().as_u16(), 403);
         assert_eq!(http().get(url.split('?').next().unwrap()).send().await.unwrap().status().as_u16(), 403);
+    });
+}
+
+#[test]
+fn a_text_that_is_too_long_for_an_item_comes_and_is_read_by_signed_urls() {
+    with_own_system(async |system| {
+        shop::products(system, &["pictures-book"], 1).await;
+        let content = shop::path(&["products", "pictures-book", "content"]);
+        let text = "Call me Ishmael. ".repeat(100_000);
+        let id = uploaded(system, &format!("{content}/uploads"), "text/markdown", text.clone()).await;
+        let put = Call::new("PUT", &format!("{content}/uploads/{id}")).staff().header("if-none-match", "*");
+        put.send(system).await.expect(201);
+        let read = Call::new("GET", &content).send(system).await.expect(200).body;
+        assert_eq!(self::read(&read["file"]).await, (200, text), "{read}");
     });
 }

@@ -102,7 +102,7 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
         std::fs::write(path, serde_json::to_string_pretty(&report).map_err(BenchError::wrong)? + "\n")?;
     }
     if args.write {
-        performance::write(&root, "cold-start", &text)?;
+        performance::write("cold-start", &text)?;
     }
     Ok(())
 }

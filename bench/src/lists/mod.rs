@@ -7,7 +7,6 @@ mod people;
 mod shop;
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
@@ -20,8 +19,8 @@ use media::Media;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::BenchError;
 use crate::loaded::LoadedTable;
+use crate::{BenchError, performance};
 
 /// The longest page that a client may ask for.
 const PAGE: usize = 100;
@@ -37,6 +36,9 @@ pub(crate) struct ListsArgs {
     /// Write the figures to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the table into docs/performance.md.
+    #[arg(long)]
+    write: bool,
 }
 
 /// A list of the API, and how to make it long.
@@ -137,6 +139,10 @@ pub(crate) async fn run(args: ListsArgs) -> Result<(), BenchError> {
         let text = serde_json::to_string_pretty(&measured).map_err(BenchError::wrong)?;
         std::fs::write(path, text + "\n")?;
     }
+    if args.write {
+        let table = measured.iter().map(Figures::row).fold(heading(), |table, row| table + &row);
+        performance::write("lists", &table)?;
+    }
     Ok(())
 }
 
@@ -221,25 +227,15 @@ impl Figures {
         })
     }
 
+    /// A row of a Markdown table.
     fn row(&self) -> String {
         let Self { list, items, pages, requests, units: (first, most), bytes: (least, largest) } = self;
-        let mut row = String::new();
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            row,
-            "{list:<52} {items:>9} {pages:>7} {requests:>9} {:>13} {:>17}",
-            format!("{first:.1}, {most:.1}"),
-            format!("{least}–{largest}")
-        );
-        row
+        format!("| `{list}` | {items} | {pages} | {requests} | {first:.1} | {most:.1} | {least} | {largest} |\n")
     }
 }
 
 fn heading() -> String {
-    format!(
-        "{:<52} {:>9} {:>7} {:>9} {:>13} {:>17}\n",
-        "pages of 100", "items", "pages", "requests", "units 1st, max", "bytes"
-    )
+    "| list | items | full pages | requests a page | read units, first page | most | bytes, least | most |\n|---|---|---|---|---|---|---|---|\n".to_owned()
 }
 
 #[cfg(test)]

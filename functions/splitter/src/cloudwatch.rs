@@ -170,7 +170,7 @@ fn lasting(error: impl std::error::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
 
     use aws_credential_types::Credentials;
 

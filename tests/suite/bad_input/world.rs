@@ -319,6 +319,7 @@ fn body(operation: &str) -> Json {
         "createProduct" => with(product, json!({ "id": "bad-new", "stock": 5 })),
         "importProducts" => with(product, json!({ "id": "bad-imported", "stock": 5 })),
         "changeProduct" => product,
+        "moveCategory" => json!({ "to": ["bad-moved", "x"] }),
         "putContent" => json!({ "text": "# Ice" }),
         "uploadContent" => json!({ "content_type": "text/plain", "bytes": 5, "sha256": SHA256 }),
         "uploadPicture" => json!({ "content_type": "image/png", "bytes": 5, "sha256": SHA256 }),
