@@ -189,6 +189,7 @@ fn only_reading_the_shop_window_and_counting_views_is_public() {
         "GET /v1/products/{id}",
         "GET /v1/products/{id}/content",
         "GET /v1/products/{id}/likes",
+        "GET /v1/products/{id}/pictures",
         "GET /v1/products/{id}/reviews",
         "GET /v1/products/{id}/reviews/{customer}",
         "GET /v1/reviews/recent",

@@ -86,7 +86,7 @@ fn identities(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         (_, "createCustomer") => Trial::new(stranger, "another's id", 403, "forbidden"),
         (_, "foundOrganization") => Trial::new(stranger, "an id", 403, "forbidden"),
         // Anybody creates documents; not for an organization of others.
-        (_, "createDocument") => Trial::new(stranger, "another's organization", 422, "invalid_body"),
+        (_, "createDocument") => Trial::new(call().customer("bad-cat"), "another's organization", 422, "invalid_body"),
         (_, "placeOrder") => {
             // Fields of staff's are unknown to a customer, which would be another fault.
             let mut plain = good.clone();

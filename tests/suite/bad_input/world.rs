@@ -126,6 +126,7 @@ impl World {
             post(log, json!({ "text": "two" })),
             post(own(&["sessions"]), json!({ "device": "one" })),
             new(put(path(&["stores", "bad-shop"]), shop())),
+            new(put(path(&["categories", "bad-mover"]), json!({ "title": "T" }))),
             follow("bad-ann", "bad-bob"),
             follow("bad-ann", "bad-cat"),
             follow("bad-bob", "bad-ann"),
@@ -223,6 +224,8 @@ impl World {
                 ("documents", "n") => "1",
                 ("documents", "name") => "a",
                 (_, "name") => "home",
+                // What moves is nobody else's.
+                (_, "path") if id == "moveCategory" => "bad-mover",
                 (_, "path") => "bad",
                 other => panic!("{}: what is {other:?}?", operation.key()),
             };
