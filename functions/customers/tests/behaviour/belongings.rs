@@ -269,7 +269,7 @@ async fn of_grants_and_an_erasure_at_once_nothing_is_left() {
             .iter()
             .filter(|(pk, sk)| pk == "CUSTOMER#ann" || sk == "MEMBER#ann" || pk.starts_with(&personal))
             .collect();
-        assert_eq!(of_ann, [&(String::new(), String::new()); 0]);
+        assert!(of_ann.is_empty(), "{of_ann:?}");
         for n in 0..CLIENTS {
             assert!(read(&shop, &format!("doc-{n}")).await.unwrap().editors.is_empty());
             assert_eq!(head(&shop, &format!("club-{n}")).await.admins, 1);

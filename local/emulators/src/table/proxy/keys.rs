@@ -56,6 +56,8 @@ fn text(attributes: &Value, attribute: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
+
     use serde_json::json;
 
     use super::*;
