@@ -5,11 +5,11 @@ use key_schema::item::Stored;
 use key_schema::picking::WaitingJob;
 use local::System;
 
-use super::world::{Good, World};
 use super::{Trial, run_all};
 use crate::support::client::Call;
 use crate::support::openapi::{Operation, api};
 use crate::support::shop::segment;
+use crate::support::world::{Good, World};
 use crate::support::{drain, put_item, with_own_system};
 
 /// A list and the cursor of its second page.

@@ -2,11 +2,11 @@
 
 use serde_json::{Value as Json, json};
 
-use super::world::Good;
 use super::{Trial, place};
 use crate::support::client::Call;
 use crate::support::openapi::{Operation, api};
 use crate::support::schema::{EACH_BY_ITSELF, breaches};
+use crate::support::world::Good;
 
 /// Bodies of a route that takes JSON, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;

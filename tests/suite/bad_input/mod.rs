@@ -4,7 +4,6 @@
 mod cursors;
 mod faults;
 mod ids;
-mod world;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,8 +14,8 @@ use serde_json::Value as Json;
 
 use crate::support::client::{Answer, Call};
 use crate::support::openapi::{Operation, api};
+use crate::support::world::World;
 use crate::support::{drain, schema, table, with_own_system};
-use world::World;
 
 /// Requests that are under way at once.
 const CONCURRENCY: usize = 8;

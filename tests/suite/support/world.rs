@@ -9,10 +9,10 @@ use key_schema::picture::{Picture, ProductPictures};
 use local::System;
 use serde_json::{Value as Json, json};
 
-use crate::support::client::{Call, http};
-use crate::support::openapi::Operation;
-use crate::support::put_item;
-use crate::support::shop::{customer, import, moved, order, path, product_body};
+use super::client::{Call, http};
+use super::openapi::Operation;
+use super::shop::{customer, import, moved, order, path, product_body};
+use super::table::put_item;
 
 /// The sum of no bytes.
 const SHA256: &str = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
