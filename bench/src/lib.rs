@@ -4,6 +4,7 @@
 //! cargo run --release -p bench -- stream
 //! ```
 
+mod builds;
 mod cold_start;
 mod contention;
 mod engine;
@@ -73,6 +74,8 @@ enum Command {
     ColdStart(cold_start::ColdStartArgs),
     /// Every list with 100,000 items, to its end: what a page of it costs, from the first to the last.
     Lists(lists::ListsArgs),
+    /// What it costs to build the workspace, from nothing and after a change.
+    Builds(builds::BuildsArgs),
     /// Many clients that order the same product: what is left of what one item can take, and what clients see of it.
     Contention(contention::ContentionArgs),
     /// A history imported into a local system of its own and then replayed twice, in random order: does the shop equal its table?
@@ -99,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
         Command::ColdStart(args) => many_threads().and_then(|runtime| runtime.block_on(cold_start::run(args))),
         Command::Lists(args) => many_threads().and_then(|runtime| runtime.block_on(lists::run(args))),
+        Command::Builds(args) => builds::run(&args),
         Command::Contention(args) => many_threads().and_then(|runtime| runtime.block_on(contention::run(args))),
         Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),
         Command::Engine => many_threads().and_then(|runtime| runtime.block_on(engine::serve())),

@@ -17,6 +17,7 @@ mod contract;
 mod control;
 mod correlation;
 mod crash_points;
+mod crowds;
 mod events;
 mod folded;
 mod fulfilment;

@@ -1,13 +1,14 @@
-//! The functions' manifests against `template.yaml`: what `cargo lambda deploy` sets is what the stack has set.
+//! The manifests: what `cargo lambda deploy` sets is what the stack has set by `template.yaml`, and what cargo builds no tests of has none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ::template::Function;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::support::{root, template};
+use crate::support::{read, root, template};
 
 /// `[package.metadata]` of a function's crate.
 #[derive(Deserialize)]
@@ -42,14 +43,21 @@ struct Stack {
     environment: BTreeSet<String>,
 }
 
-/// The metadata of every function's crate, by its name, as cargo-lambda reads it.
-fn manifests() -> BTreeMap<String, Metadata> {
+/// The workspace's packages, as cargo describes them.
+fn packages() -> Vec<Json> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let workspace: Json = serde_json::from_slice(&output.stdout).unwrap();
-    let packages = workspace["packages"].as_array().unwrap().iter();
+    let mut workspace: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let Json::Array(packages) = workspace["packages"].take() else { panic!("cargo names no packages") };
+    packages
+}
+
+/// The metadata of every function's crate, by its name, as cargo-lambda reads it.
+fn manifests() -> BTreeMap<String, Metadata> {
+    let packages = packages();
+    let packages = packages.iter();
     let functions = packages.filter(|package| package["manifest_path"].as_str().unwrap().contains("/functions/"));
     let read = |package: &Json| {
         let name = package["name"].as_str().unwrap().to_owned();
@@ -105,4 +113,41 @@ fn a_crate_of_several_functions_sets_nothing_in_which_they_differ() {
             assert_eq!(function.environment.get(variable), Some(value), "{}: {variable}", function.logical_id);
         }
     }
+}
+
+/// A target without a test program of its own (`test = false`: an empty one takes as long to build as any) has no tests that would never run.
+#[test]
+fn what_builds_no_tests_has_none() {
+    let mut silent = 0;
+    for package in packages() {
+        for target in package["targets"].as_array().unwrap() {
+            let is_own = target["kind"].as_array().unwrap().iter().any(|kind| kind == "lib" || kind == "bin");
+            if !is_own || target["test"] == true {
+                continue;
+            }
+            silent += 1;
+            let source = Path::new(target["src_path"].as_str().unwrap());
+            // A program is its one file; a library is what lies beside it.
+            let files =
+                if source.ends_with("main.rs") { vec![source.to_owned()] } else { sources(source.parent().unwrap()) };
+            for file in files {
+                assert!(
+                    !TESTS.iter().any(|mark| read(&file).contains(mark)),
+                    "{}: nothing runs these tests",
+                    file.display()
+                );
+            }
+        }
+    }
+    assert!(silent > 20, "{silent}");
+}
+
+/// How a test begins.
+const TESTS: [&str; 3] = ["#[test]", "#[tokio::test", "proptest! {"];
+
+/// The Rust files of a folder and what is below it.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let found = entries.map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
+    found.flatten().filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }

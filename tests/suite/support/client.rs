@@ -112,6 +112,11 @@ impl Answer {
         self
     }
 
+    /// Whether it was done.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
     /// The stable code of a problem; empty for anything else.
     pub fn code(&self) -> &str {
         self.body["code"].as_str().unwrap_or_default()

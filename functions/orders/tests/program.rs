@@ -1,0 +1,11 @@
+//! The program that is deployed. What it does is tried through the whole system, under `tests` and by `bench`.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::process::Command;
+
+#[test]
+fn without_its_settings_it_says_what_is_missing_and_ends() {
+    let output = Command::new(env!("CARGO_BIN_EXE_orders")).env_clear().output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("TABLE_NAME"), "{}: {said}", output.status);
+}
