@@ -37,7 +37,8 @@ struct Found {
 }
 
 /// Reads a month after the other until the page is full: first the one in which the page before ended, or this one, then earlier ones that have
-/// reviews, [`MONTHS_OF_A_PAGE`] at most, however far they lie apart. So most pages are one request a shard, and none is more than twelve times that and one.
+/// reviews, [`MONTHS_OF_A_PAGE`] at most, however far they lie apart. So most pages are one request a shard. None is more than one and twelve times two a
+/// shard, which would take twelve months whose reviews all lie in the same few shards.
 async fn read(store: &Store, limit: usize, after: Option<String>) -> Result<Found, Problem> {
     let first = after.as_deref().map_or_else(|| Month::of(Instant::now()), Month::of_sort_key);
     let begun = store.table.query(&recent::of_month(&first)?.limit(limit).after(after)).await?;

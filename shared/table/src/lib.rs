@@ -6,6 +6,7 @@
 
 mod batch;
 mod error;
+mod merge;
 mod meter;
 mod read;
 mod retry;

@@ -10,6 +10,7 @@ use key_schema::request::{Get, Query, Range};
 
 use crate::Table;
 use crate::error::{TableError, classify};
+use crate::merge::{self, Part};
 
 /// How many times one partition is asked for one page: DynamoDB stops after 1 MB, which a page of large items may exceed.
 const MAX_REQUESTS_PER_PAGE: usize = 16;
@@ -48,8 +49,8 @@ impl Table {
         Ok(item.map(T::from_item).transpose()?)
     }
 
-    /// Reads a page of a list. Every partition of a sharded list is asked at once and the answers are merged by sort key, so a page costs one
-    /// request a shard whatever the list's length.
+    /// Reads a page of a list. Every partition of a sharded list is asked at once for its share of the page and the answers are merged by sort key, so a page
+    /// costs one request a shard, whatever the list's length; seldom one has to be asked again (`merge.rs`).
     ///
     /// # Errors
     /// [`TableError`].
@@ -83,43 +84,43 @@ impl Table {
     /// The items of a page with their sort keys, in the list's order, and at least one more if there is more.
     async fn gather<T>(&self, query: &Query<T>) -> Result<Vec<(String, Item)>, TableError> {
         let Some(bounds) = query.bounds() else { return Ok(Vec::new()) };
-        let wanted = query.item_limit() + 1;
-        let shards = query.partitions().iter().map(|partition| self.query_partition(query, partition, &bounds, wanted));
-        let mut found: Vec<(String, Item)> = try_join_all(shards).await?.into_iter().flatten().collect();
-        if query.partitions().len() > 1 {
-            found.sort_by(|(a, _), (b, _)| if query.is_descending() { b.cmp(a) } else { a.cmp(b) });
+        let (wanted, descending) = (query.item_limit() + 1, query.is_descending());
+        let mut shards: Vec<Shard<'_>> = query.partitions().iter().map(Shard::unread).collect();
+        let mut missing = vec![merge::share(wanted, shards.len()); shards.len()];
+        for _ in 0..merge::ROUNDS {
+            let asked = shards.iter_mut().zip(missing).filter(|(_, more)| *more > 0);
+            try_join_all(asked.map(|(shard, more)| self.read_on(query, &bounds, shard, more))).await?;
+            missing = merge::missing(&shards.iter().map(|shard| &shard.part).collect::<Vec<_>>(), wanted, descending);
         }
-        // What lies behind was not read from every shard.
-        found.truncate(wanted);
-        Ok(found)
+        Ok(merge::first(shards.into_iter().map(|shard| shard.part), wanted, descending))
     }
 
-    /// Up to `wanted` items of one partition with their sort keys.
-    async fn query_partition<T>(
+    /// Reads so many more items of a shard, or what is left of it.
+    async fn read_on<T>(
         &self,
         query: &Query<T>,
-        partition: &PartitionKey,
         bounds: &Range,
-        wanted: usize,
-    ) -> Result<Vec<(String, Item)>, TableError> {
+        shard: &mut Shard<'_>,
+        more: usize,
+    ) -> Result<(), TableError> {
         let (pk, sk) =
             query.index().map_or(("PK", "SK"), |index| (index.partition_attribute(), index.sort_attribute()));
-        let mut found = Vec::new();
-        let mut start: Option<HashMap<String, AttributeValue>> = None;
+        let wanted = shard.part.found.len() + more;
         for _ in 0..MAX_REQUESTS_PER_PAGE {
+            let begins = shard.start.is_none();
             // The bounds include the former page's end, which is then dropped: one more item is asked for.
-            let missing = wanted - found.len() + usize::from(query.page_end().is_some());
+            let missing = wanted - shard.part.found.len() + usize::from(begins && query.page_end().is_some());
             let mut request = self
                 .client
                 .query()
                 .table_name(&self.name)
                 .set_index_name(query.index().map(|index| index.name().to_owned()))
                 .expression_attribute_names("#pk", pk)
-                .expression_attribute_values(":pk", AttributeValue::S(partition.as_str().to_owned()))
+                .expression_attribute_values(":pk", AttributeValue::S(shard.partition.as_str().to_owned()))
                 .scan_index_forward(!query.is_descending())
                 .consistent_read(query.is_strong())
                 .limit(i32::try_from(missing).unwrap_or(i32::MAX))
-                .set_exclusive_start_key(start.take())
+                .set_exclusive_start_key(shard.start.take())
                 .return_consumed_capacity(ReturnConsumedCapacity::Total);
             request = match bounds {
                 Range::All => request.key_condition_expression("#pk = :pk"),
@@ -136,17 +137,32 @@ impl Table {
             for item in items {
                 let Some(serde_dynamo::AttributeValue::S(sort)) = item.get(sk) else { continue };
                 let sort = sort.clone();
-                if query.page_end() != Some(sort.as_str()) && found.len() < wanted {
-                    found.push((sort, item));
+                if query.page_end() != Some(sort.as_str()) {
+                    shard.part.found.push((sort, item));
                 }
             }
-            start = answer.last_evaluated_key;
-            if start.is_none() || found.len() >= wanted {
-                return Ok(found);
+            shard.start = answer.last_evaluated_key;
+            shard.part.ended = shard.start.is_none();
+            if shard.part.ended || shard.part.found.len() >= wanted {
+                return Ok(());
             }
         }
         // What was found is a true beginning of the page; pretending that it is the end would lose the rest.
-        Err(TableError::Unprocessed(wanted - found.len()))
+        Err(TableError::Unprocessed(wanted - shard.part.found.len()))
+    }
+}
+
+/// One partition of a list, as far as it was read.
+struct Shard<'q> {
+    partition: &'q PartitionKey,
+    part: Part<Item>,
+    /// Where the next request goes on.
+    start: Option<HashMap<String, AttributeValue>>,
+}
+
+impl<'q> Shard<'q> {
+    const fn unread(partition: &'q PartitionKey) -> Self {
+        Self { partition, part: Part { found: Vec::new(), ended: false }, start: None }
     }
 }
 

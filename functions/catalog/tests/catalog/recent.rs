@@ -61,7 +61,7 @@ async fn note(shop: &Shop, at: Instant) {
 
 /// The list, read to its end in pages of so many; no page takes more requests than the bound.
 async fn pages(shop: &Shop, limit: usize) -> Vec<Vec<Value>> {
-    let bound = u32::try_from(MONTHS_OF_A_PAGE).unwrap() * SHARDS.0 + 1;
+    let bound = u32::try_from(MONTHS_OF_A_PAGE).unwrap() * SHARDS.0 * 2 + 1;
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let call = list().query("limit", &limit.to_string());

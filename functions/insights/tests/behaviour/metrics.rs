@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::desk::{Desk, in_seconds, list, point, store};
 
 const DAY: i64 = 86_400;
-/// What a page takes at most, whatever lies where.
+/// What a page takes at most, when each shard of each day is asked once.
 const MOST_REQUESTS: u32 = 4 * MAX_DAYS as u32;
 
 /// Puts points into the table, past the function's rules.

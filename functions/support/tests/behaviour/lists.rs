@@ -18,7 +18,11 @@ async fn a_thousand_questions_are_read_page_by_page_in_both_lists() {
         assert!(requests.iter().all(|requests| *requests == 1), "{requests:?}");
         let (found, requests) = desk.pages(&open(), limit).await;
         assert_eq!(each(&found, "id"), asked);
-        assert!(requests.iter().all(|requests| *requests == 4), "one a shard: {requests:?}");
+        let further: u32 = requests.iter().map(|requests| requests - 4).sum();
+        assert!(
+            usize::try_from(further).unwrap() <= 2 + requests.len() / 20,
+            "one a shard, and seldom another: {requests:?}"
+        );
     }
 }
 

@@ -1,0 +1,175 @@
+//! How a page of a list is put together from the list's shards.
+//!
+//! A shard is a hash of the member's id, so of the next `wanted` items of a list in N shards about an N-th lies in each: binomial, with the variance wanted · (N − 1) / N².
+//! Each shard is asked for its mean and three standard deviations more, which is enough in 99 pages of 100: a page of 100 from four shards then reads 156 items, where a
+//! page from each would be 404. Where it is not enough, the shard that ended too soon is read on, as far as the page can reach into it; with that the page is known. So
+//! there are two rounds at most, however the items lie, and no shard is asked more than twice.
+
+use std::cmp::Ordering;
+
+/// How often shards are asked for one page.
+pub const ROUNDS: usize = 2;
+
+/// What was read of one shard.
+#[derive(Debug)]
+pub struct Part<T> {
+    /// The items with their sort keys, in the list's order.
+    pub found: Vec<(String, T)>,
+    /// Nothing lies behind them.
+    pub ended: bool,
+}
+
+/// How many items each of so many shards is asked for at first, when so many of the whole list are wanted.
+pub const fn share(wanted: usize, shards: usize) -> usize {
+    let three_deviations = wanted.saturating_mul(9).saturating_mul(shards.saturating_sub(1)).isqrt();
+    match wanted.saturating_add(three_deviations).checked_div(shards) {
+        Some(share) if share < wanted => share + 1,
+        _ => wanted,
+    }
+}
+
+/// How many more items of each part must be read before the first `wanted` of the list are known.
+///
+/// What is not read yet of a shard lies behind its last item. As many of the list as are known up to there come before it, whatever the other shards still hold.
+pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<usize> {
+    let mut known: Vec<&str> = parts.iter().flat_map(|part| &part.found).map(|(sort, _)| sort.as_str()).collect();
+    known.sort_unstable_by(|a, b| order(a, b, descending));
+    let before = |last: &str| known.partition_point(|sort| order(sort, last, descending).is_le());
+    let missing = |part: &&Part<T>| match part.found.last() {
+        _ if part.ended => 0,
+        Some((last, _)) => wanted.saturating_sub(before(last)),
+        None => wanted,
+    };
+    parts.iter().map(missing).collect()
+}
+
+/// The first `wanted` items of the list, when nothing is [`missing`]: what lies behind was not read from every shard.
+pub fn first<T>(parts: impl IntoIterator<Item = Part<T>>, wanted: usize, descending: bool) -> Vec<(String, T)> {
+    let mut found: Vec<(String, T)> = parts.into_iter().flat_map(|part| part.found).collect();
+    found.sort_by(|(a, _), (b, _)| order(a, b, descending));
+    found.truncate(wanted);
+    found
+}
+
+fn order(a: &str, b: &str, descending: bool) -> Ordering {
+    if descending { b.cmp(a) } else { a.cmp(b) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A list in shards, each in the list's order.
+    struct List {
+        shards: Vec<Vec<String>>,
+        descending: bool,
+    }
+
+    impl List {
+        fn new(members: &[usize], shards: usize, descending: bool) -> Self {
+            let mut list = Self { shards: vec![Vec::new(); shards], descending };
+            for (position, shard) in members.iter().enumerate() {
+                list.shards[shard % shards].push(format!("{position:04}"));
+            }
+            if descending {
+                list.shards.iter_mut().for_each(|shard| shard.reverse());
+            }
+            list
+        }
+
+        /// Reads on as DynamoDB does, which says that there may be more whenever it has stopped at the limit.
+        fn read(&self, parts: &mut [Part<()>], more: &[usize]) -> usize {
+            let asked = parts.iter_mut().zip(&self.shards).zip(more).filter(|(_, more)| **more > 0);
+            asked
+                .map(|((part, shard), more)| {
+                    let read: Vec<_> = shard.iter().skip(part.found.len()).take(*more).collect();
+                    part.ended = read.len() < *more;
+                    part.found.extend(read.into_iter().map(|sort| (sort.clone(), ())));
+                })
+                .count()
+        }
+
+        /// The page, and how many requests it took.
+        fn page(&self, wanted: usize) -> (Vec<String>, usize) {
+            let mut parts: Vec<Part<()>> =
+                self.shards.iter().map(|_| Part { found: Vec::new(), ended: false }).collect();
+            let mut requests = self.read(&mut parts, &vec![share(wanted, self.shards.len()); self.shards.len()]);
+            let more = missing(&parts.iter().collect::<Vec<_>>(), wanted, self.descending);
+            requests += self.read(&mut parts, &more);
+            let left = missing(&parts.iter().collect::<Vec<_>>(), wanted, self.descending);
+            assert!(left.iter().all(|left| *left == 0), "{left:?} after two rounds");
+            (first(parts, wanted, self.descending).into_iter().map(|(sort, ())| sort).collect(), requests)
+        }
+
+        /// What a plain merge of everything begins with.
+        fn plain(&self, wanted: usize) -> Vec<String> {
+            let mut all: Vec<String> = self.shards.concat();
+            all.sort();
+            if self.descending {
+                all.reverse();
+            }
+            all.truncate(wanted);
+            all
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_page_is_the_beginning_of_the_plain_merge_however_the_items_lie(
+            members in prop_oneof![
+                prop::collection::vec(0..8_usize, 0..300),
+                // In runs, as no hash would have it.
+                prop::collection::vec((0..8_usize, 1..60_usize), 0..8)
+                    .prop_map(|runs| runs.into_iter().flat_map(|(shard, long)| vec![shard; long]).collect()),
+            ],
+            shards in 1..9_usize,
+            wanted in 1..130_usize,
+            descending: bool,
+        ) {
+            let list = List::new(&members, shards, descending);
+            let (page, requests) = list.page(wanted);
+            prop_assert_eq!(page, list.plain(wanted));
+            prop_assert!(requests <= 2 * shards);
+        }
+
+        #[test]
+        fn a_share_is_never_more_than_the_page_nor_less_than_its_part(wanted in 1..1_000_usize, shards in 1..100_usize) {
+            let share = share(wanted, shards);
+            prop_assert!(share <= wanted && share * shards >= wanted);
+        }
+    }
+
+    #[test]
+    fn one_partition_is_asked_for_the_whole_page_and_four_for_two_fifths_of_it() {
+        assert_eq!([share(101, 1), share(101, 2), share(101, 4), share(21, 4), share(2, 4)], [101, 66, 39, 12, 2]);
+    }
+
+    #[test]
+    fn a_list_that_lies_in_one_shard_takes_one_request_more() {
+        let list = List::new(&[2; 300], 4, false);
+        assert_eq!(list.page(101), (list.plain(101), 5));
+    }
+
+    /// Ids as the shop makes them, and the hash that decides where they lie.
+    #[test]
+    fn of_a_hundred_pages_one_takes_a_further_request() {
+        let (mut pages, mut further) = (0, 0);
+        for seed in 0..200_u64 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let shards = key_schema::shard::Shards(4);
+            let members: Vec<usize> =
+                (0..400).map(|_| usize::try_from(shards.of(&format!("{:032x}", random.u128(..)))).unwrap()).collect();
+            for wanted in [21, 101] {
+                let list = List::new(&members, 4, false);
+                let (page, requests) = list.page(wanted);
+                assert_eq!(page, list.plain(wanted));
+                (pages, further) = (pages + 1, further + requests - 4);
+            }
+        }
+        assert!(pages == 400 && further > 0 && further <= 8, "{further} of {pages}");
+    }
+}
