@@ -10,6 +10,7 @@ mod contention;
 mod engine;
 mod examples;
 pub mod import;
+pub mod latency;
 mod lists;
 mod loaded;
 mod performance;
@@ -72,6 +73,8 @@ enum Command {
     Import(import::ImportBenchArgs),
     /// From a function's start to its first answer, and then warm, next to a function that does nothing and to the usual one.
     ColdStart(cold_start::ColdStartArgs),
+    /// What clients wait for an answer through the local gateway, next to the same routes in Node.js and Python.
+    Latency(latency::LatencyArgs),
     /// Every list with 100,000 items, to its end: what a page of it costs, from the first to the last.
     Lists(lists::ListsArgs),
     /// What it costs to build the workspace, from nothing and after a change.
@@ -101,6 +104,7 @@ pub fn main() -> ExitCode {
         }
         Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
         Command::ColdStart(args) => many_threads().and_then(|runtime| runtime.block_on(cold_start::run(args))),
+        Command::Latency(args) => many_threads().and_then(|runtime| runtime.block_on(latency::run(args))),
         Command::Lists(args) => many_threads().and_then(|runtime| runtime.block_on(lists::run(args))),
         Command::Builds(args) => builds::run(&args),
         Command::Contention(args) => many_threads().and_then(|runtime| runtime.block_on(contention::run(args))),

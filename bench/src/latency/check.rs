@@ -1,0 +1,92 @@
+//! What shows that a peer does what Bodega does: a comparison of times means nothing otherwise.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::routes::{LINES, PAGE, Server};
+use super::shop::{SCARCE, Shop};
+use crate::BenchError;
+
+/// Asks a peer and Bodega for the same: a product, an order and its repetition, an order of too much, the list. Each answer of the peer is Bodega's.
+///
+/// # Errors
+/// [`BenchError::Wrong`] for the first difference.
+pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
+    let (ours, theirs) = (Server::Bodega, peer);
+    let product =
+        async |server, id: &str| shop.json(shop.get(server, &format!("/products/{id}")), StatusCode::OK).await;
+    for id in [shop.product(0).as_str(), SCARCE] {
+        equal(peer, "the product", &product(theirs, id).await?, &product(ours, id).await?)?;
+    }
+
+    let stocks = async || {
+        let mut stocks = Vec::with_capacity(LINES);
+        for n in 0..LINES {
+            stocks.push(product(ours, &shop.product(n)).await?.get("stock").and_then(Value::as_u64));
+        }
+        Ok::<_, BenchError>(stocks)
+    };
+    let before = stocks().await?;
+    // Of each product another number of pieces.
+    let lines = |first: u64| -> Vec<Value> {
+        (0..LINES)
+            .zip(first..)
+            .map(|(n, quantity)| json!({"product_id": shop.product(n), "quantity": quantity}))
+            .collect()
+    };
+    let customer = shop.customer(0);
+    let key = format!("check-{peer:?}");
+    let place = async |key: &str, lines: Vec<Value>, expected| {
+        let body = json!({"customer_id": customer.id, "lines": lines});
+        let order = shop.post(theirs, "/orders", &body).bearer_auth(&customer.token).header("idempotency-key", key);
+        shop.json(order, expected).await
+    };
+    let order = place(&key, lines(1), StatusCode::CREATED).await?;
+    shop.placed((1..).take(LINES).sum());
+    let again = place(&key, lines(1), StatusCode::CREATED).await?;
+    equal(peer, "the repeated order", &again, &order)?;
+    let path = format!("/orders/{}", order.get("id").and_then(Value::as_str).unwrap_or_default());
+    let stored = shop.json(shop.get(ours, &path).bearer_auth(&customer.token), StatusCode::OK).await?;
+    equal(peer, "the order", &order, &stored)?;
+    place(&key, lines(2), StatusCode::UNPROCESSABLE_ENTITY).await?;
+
+    let mut too_much = lines(1);
+    too_much.push(json!({"product_id": SCARCE, "quantity": 2}));
+    let refused = place(&format!("{key}-scarce"), too_much, StatusCode::CONFLICT).await?;
+    equal(peer, "the refusal", refused.get("code").unwrap_or(&Value::Null), &json!("insufficient_stock"))?;
+    let left = before.iter().zip(1..).map(|(stock, taken)| stock.map(|stock| stock.saturating_sub(taken)));
+    equal(peer, "the stock", &json!(stocks().await?), &json!(left.collect::<Vec<Option<u64>>>()))?;
+
+    let list = async |server| {
+        let path = format!("/customers/{}/orders?limit={PAGE}", customer.id);
+        shop.json(shop.get(server, &path).bearer_auth(&customer.token), StatusCode::OK).await
+    };
+    let (found, expected) = (list(theirs).await?, list(ours).await?);
+    let items = |page: &Value| page.get("items").cloned().unwrap_or_default();
+    equal(peer, "the list of orders", &items(&found), &items(&expected))?;
+    if items(&found).get(0).and_then(|first| first.get("id")) != order.get("id") {
+        return Err(BenchError::Wrong(format!("{peer:?}: the newest order does not come first")));
+    }
+    // What follows begins with counts that move no more.
+    shop.drain().await.map(drop)
+}
+
+fn equal(peer: Server, what: &str, found: &Value, expected: &Value) -> Result<(), BenchError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(BenchError::Wrong(format!("{peer:?}: {what} is {found} instead of {expected}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_told_with_both_sides() {
+        assert!(equal(Server::Node, "x", &json!({"a": 1, "b": [2]}), &json!({"b": [2], "a": 1})).is_ok());
+        let told = equal(Server::Node, "the stock", &json!([1]), &json!([2])).map_err(|error| error.to_string());
+        assert_eq!(told, Err("Node: the stock is [1] instead of [2]".to_owned()));
+    }
+}

@@ -1,0 +1,82 @@
+//! Clients in a closed loop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use tokio::task::JoinSet;
+
+use super::routes::{LINES, Route, Server};
+use super::shop::Shop;
+use crate::BenchError;
+
+/// So many requests by so many clients.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub route: Route,
+    pub server: Server,
+    pub clients: u16,
+    pub requests: u64,
+    /// After this long no request is begun.
+    pub longest: Duration,
+    /// Decides what is asked for.
+    pub seed: u64,
+}
+
+/// What they took.
+#[derive(Debug, Default)]
+pub(super) struct Took {
+    /// Of each request, from its sending to the last byte of its answer.
+    pub latencies: Vec<Duration>,
+    /// All together.
+    pub elapsed: Duration,
+}
+
+impl Turn {
+    /// Sends them and waits for the last answer.
+    ///
+    /// # Errors
+    /// [`BenchError::Wrong`] for the first answer that is not the expected one.
+    pub async fn run(self, shop: &Arc<Shop>) -> Result<Took, BenchError> {
+        let begun = Arc::new(AtomicU64::new(0));
+        let started = Instant::now();
+        let mut clients: JoinSet<Result<Vec<Duration>, BenchError>> = (0..self.clients)
+            .map(|client| self.client(usize::from(client), Arc::clone(shop), Arc::clone(&begun), started))
+            .collect();
+        let mut took = Took::default();
+        while let Some(client) = clients.join_next().await {
+            took.latencies.extend(client.map_err(BenchError::wrong)??);
+        }
+        took.elapsed = started.elapsed();
+        Ok(took)
+    }
+
+    async fn client(
+        self,
+        client: usize,
+        shop: Arc<Shop>,
+        begun: Arc<AtomicU64>,
+        started: Instant,
+    ) -> Result<Vec<Duration>, BenchError> {
+        let mut rng = Rng::with_seed((self.seed << 16) | client as u64);
+        let mut latencies = Vec::new();
+        while started.elapsed() < self.longest && begun.fetch_add(1, Ordering::Relaxed) < self.requests {
+            let request = self.route.request(&shop, self.server, client, shop.number(), &mut rng);
+            let request = request.build().map_err(BenchError::wrong)?;
+            let sent = Instant::now();
+            let answer = shop.http().execute(request).await.map_err(BenchError::wrong)?;
+            let status = answer.status();
+            let body = answer.bytes().await.map_err(BenchError::wrong)?;
+            latencies.push(sent.elapsed());
+            if status != self.route.expected() {
+                let (name, body) = (self.route.name(), String::from_utf8_lossy(&body));
+                return Err(BenchError::Wrong(format!("{name} by {:?} was answered {status}: {body}", self.server)));
+            }
+            if self.route == Route::Place {
+                shop.placed(LINES as u64);
+            }
+        }
+        Ok(latencies)
+    }
+}

@@ -1,0 +1,244 @@
+//! The functions to compare with, and how they come into the local system beside Bodega's own.
+//!
+//! A peer is a Lambda function as any other: a program that speaks the Runtime API, with routes and rights in a template. So the system is started from a copy of the
+//! template with the peers added, and finds all programs in one folder: the functions' own, and a script for each peer.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use local::Options;
+use template::Template;
+
+use super::routes::{Route, Server};
+use crate::BenchError;
+
+/// A function to compare with that can be run here.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Which one.
+    pub server: Server,
+    /// The interpreter and its library, with their versions.
+    version: String,
+    /// What is executed.
+    command: Vec<PathBuf>,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.version)
+    }
+}
+
+/// Those that can be run here. Of each other one it is said on standard error what is missing.
+#[must_use]
+pub fn available() -> Vec<Peer> {
+    let mut peers = Vec::new();
+    for (name, found) in [("Node.js", node()), ("Python", python())] {
+        match found {
+            Ok(peer) => peers.push(peer),
+            Err(why) => eprintln!("bench: {name} is left out: {why}"),
+        }
+    }
+    peers
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
+}
+
+fn node() -> Result<Peer, String> {
+    const VERSIONS: &str = r#"process.execPath + "\nNode.js " + process.version + ", AWS SDK " + require("@aws-sdk/client-dynamodb/package.json").version"#;
+    let folder = folder("node");
+    let said = said(Command::new("node").args(["-p", VERSIONS]).current_dir(&folder));
+    let hint = |why| format!("`npm ci` in {}? {why}", folder.display());
+    Peer::new(Server::Node, &said.map_err(hint)?, folder.join("bootstrap.mjs"))
+}
+
+fn python() -> Result<Peer, String> {
+    const VERSIONS: &str = "import boto3, platform, sys; print(sys.executable, f'Python {platform.python_version()}, boto3 {boto3.__version__}', sep='\\n')";
+    let folder = folder("python");
+    let said = said(Command::new("python3").args(["-c", VERSIONS]));
+    let hint = |why| format!("`pip install -r {}`? {why}", folder.join("requirements.txt").display());
+    Peer::new(Server::Python, &said.map_err(hint)?, folder.join("bootstrap.py"))
+}
+
+/// What a command printed; the last line of its complaint if it failed.
+fn said(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    Err(complaint.lines().find(|line| line.contains("Error")).unwrap_or("it failed").trim().to_owned())
+}
+
+impl Peer {
+    /// From two lines: the interpreter, and the versions.
+    fn new(server: Server, said: &str, program: PathBuf) -> Result<Self, String> {
+        match said.lines().collect::<Vec<_>>()[..] {
+            [interpreter, version] => {
+                let command = vec![PathBuf::from(interpreter), program];
+                Ok(Self { server, version: version.to_owned(), command })
+            }
+            _ => Err(format!("it said {said:?}")),
+        }
+    }
+}
+
+/// A folder with the template and the programs that a system is started from. Gone when it is dropped.
+pub struct Stage {
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    /// Puts the template, the functions that `options` name and the peers into a folder.
+    ///
+    /// # Errors
+    /// When the template cannot be read, or the folder not be written.
+    pub fn set(options: &Options, peers: &[Peer]) -> Result<Self, BenchError> {
+        let stage = Self { folder: tempfile::tempdir()? };
+        let path = options.template_path();
+        let template = Template::read(&path).map_err(BenchError::wrong)?;
+        let text = fs::read_to_string(&path)?;
+        fs::write(stage.template(), extended(&text, peers.iter().map(|peer| peer.server))?)?;
+        fs::create_dir(stage.bootstraps())?;
+        // What two functions share is one program.
+        let crates: BTreeSet<&str> = template.functions.iter().map(template::Function::crate_name).collect();
+        for name in crates {
+            let program = stage.bootstraps().join(name);
+            match &options.bootstraps {
+                Some(folder) => symlink(
+                    fs::canonicalize(folder.join(name)).map_err(|error| absent(folder, name, &error))?,
+                    program,
+                )?,
+                None => script(&program, &[&options.program], " function \"$AWS_LAMBDA_FUNCTION_NAME\"")?,
+            }
+        }
+        for peer in peers {
+            let command: Vec<&Path> = peer.command.iter().map(PathBuf::as_path).collect();
+            script(&stage.bootstraps().join(code(peer.server)), &command, "")?;
+        }
+        Ok(stage)
+    }
+
+    /// The template with the peers.
+    #[must_use]
+    pub fn template(&self) -> PathBuf {
+        self.folder.path().join("template.yaml")
+    }
+
+    /// Where each function's program is.
+    #[must_use]
+    pub fn bootstraps(&self) -> PathBuf {
+        self.folder.path().join("bootstraps")
+    }
+}
+
+fn absent(folder: &Path, name: &str, error: &std::io::Error) -> BenchError {
+    BenchError::Wrong(format!("{}: {error}", folder.join(name).display()))
+}
+
+/// A script that becomes the command, so that the function's process is the command's own.
+fn script(path: &Path, command: &[impl AsRef<Path>], rest: &str) -> Result<(), BenchError> {
+    let quoted = |part: &Path| format!("'{}'", part.display().to_string().replace('\'', r"'\''"));
+    let parts: Vec<String> = command.iter().map(|part| quoted(part.as_ref())).collect();
+    fs::write(path, format!("#!/bin/sh\nexec {}{rest}\n", parts.join(" ")))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+/// The folder of a peer's code.
+const fn code(server: Server) -> &'static str {
+    match server {
+        Server::Bodega => "",
+        Server::Node => "node",
+        Server::Python => "python",
+    }
+}
+
+/// The template with the peers among its resources.
+fn extended(template: &str, peers: impl Iterator<Item = Server>) -> Result<String, BenchError> {
+    let (before, after) = template
+        .split_once("\nResources:\n")
+        .ok_or_else(|| BenchError::wrong("the template has no line `Resources:`"))?;
+    let added: String = peers.map(resource).collect();
+    Ok(format!("{before}\nResources:\n{added}{after}"))
+}
+
+/// With the rights that its three routes take, and no more.
+fn resource(server: Server) -> String {
+    let (id, code, prefix) = (Route::Product.function(server), code(server), server.prefix());
+    // Or every process tells how long its SDK will go with this Node.js.
+    let quiet = if server == Server::Node { ", AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true'" } else { "" };
+    format!(
+        "  {id}:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: bench/peers/{code}
+      Timeout: 60
+      Environment: {{Variables: {{TABLE_NAME: !Ref Table{quiet}}}}}
+      Policies:
+        - Statement:
+            - Effect: Allow
+              Action:
+                - dynamodb:BatchGetItem
+                - dynamodb:ConditionCheckItem
+                - dynamodb:GetItem
+                - dynamodb:PutItem
+                - dynamodb:Query
+                - dynamodb:UpdateItem
+              Resource: !GetAtt Table.Arn
+      Events:
+        ReadProduct: {{Type: HttpApi, Properties: {{ApiId: !Ref HttpApi, Method: GET, Path: '{prefix}/products/{{id}}', Auth: {{Authorizer: NONE}}}}}}
+        PlaceOrder: {{Type: HttpApi, Properties: {{ApiId: !Ref HttpApi, Method: POST, Path: {prefix}/orders}}}}
+        ListOrders: {{Type: HttpApi, Properties: {{ApiId: !Ref HttpApi, Method: GET, Path: '{prefix}/customers/{{id}}/orders'}}}}
+
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_template_with_peers_has_their_routes_and_all_of_its_own() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+        let options =
+            Options { template: Some(path.clone()), bootstraps: None, ..Options::from_environment("/bin/true".into()) };
+        let peer = |server, name: &str| Peer::new(server, &format!("/usr/bin/{name}\n{name} 1"), name.into()).unwrap();
+        let peers = [peer(Server::Node, "node"), peer(Server::Python, "it's")];
+        let stage = Stage::set(&options, &peers).unwrap();
+        let (with, without) = (Template::read(&stage.template()).unwrap(), Template::read(&path).unwrap());
+        assert_eq!(with.functions.len(), without.functions.len() + 2);
+        let added: Vec<String> =
+            with.routes.iter().filter(|route| !without.routes.contains(route)).map(ToString::to_string).collect();
+        for server in [Server::Node, Server::Python] {
+            let function = with.function(Route::Product.function(server)).unwrap();
+            assert!(stage.bootstraps().join(function.crate_name()).is_file());
+            for route in ["GET /v1/products/{id}", "POST /v1/orders", "GET /v1/customers/{id}/orders"] {
+                assert!(added.contains(&route.replace("/v1", server.prefix())), "{added:?}");
+            }
+        }
+        assert_eq!(added.len(), 6);
+        for function in &without.functions {
+            assert!(stage.bootstraps().join(function.crate_name()).is_file(), "{}", function.logical_id);
+        }
+        let script = fs::read_to_string(stage.bootstraps().join("python")).unwrap();
+        assert_eq!(script, "#!/bin/sh\nexec '/usr/bin/it'\\''s' 'it'\\''s'\n");
+    }
+
+    #[test]
+    fn what_a_missing_interpreter_or_library_says_is_told_in_a_line() {
+        assert!(said(&mut Command::new("/no/such/interpreter")).is_err());
+        let failed = said(Command::new("sh").args(["-c", "echo 'trace'; echo 'ImportError: no boto3' >&2; exit 1"]));
+        assert_eq!(failed.unwrap_err(), "ImportError: no boto3");
+        assert!(Peer::new(Server::Node, "one line", "x".into()).is_err());
+    }
+}

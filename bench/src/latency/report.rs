@@ -1,0 +1,193 @@
+//! The table of a run.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::clients::Took;
+use super::routes::{Route, Server};
+use super::{Plan, TURNS};
+
+/// What the turns of one row came to.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub server: Server,
+    route: Route,
+    clients: u16,
+    took: Took,
+    cpu: Duration,
+    processes: usize,
+}
+
+/// One route, answered by one, for so many clients.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// What was asked for.
+    pub route: Route,
+    /// Who answered.
+    pub server: Server,
+    /// Clients at once.
+    pub clients: u16,
+    /// Requests that were answered as they should.
+    pub requests: usize,
+    /// All clients together.
+    pub requests_per_second: f64,
+    /// Half of the requests took no longer, in milliseconds.
+    pub p50_ms: f64,
+    /// Nine of ten.
+    pub p90_ms: f64,
+    /// 99 of 100.
+    pub p99_ms: f64,
+    /// The slowest.
+    pub max_ms: f64,
+    /// What the function's processes computed for one, in microseconds.
+    pub cpu_us: f64,
+    /// How many they were.
+    pub processes: usize,
+}
+
+impl Measured {
+    pub fn new(route: Route, server: Server, clients: u16) -> Self {
+        Self { server, route, clients, took: Took::default(), cpu: Duration::ZERO, processes: 0 }
+    }
+
+    /// Another turn, the CPU time that it took, and by how many processes.
+    pub fn add(&mut self, took: Took, cpu: Duration, processes: usize) {
+        self.took.latencies.extend(took.latencies);
+        self.took.elapsed += took.elapsed;
+        self.cpu += cpu;
+        self.processes = self.processes.max(processes);
+    }
+
+    pub fn into_row(self) -> Row {
+        let Self { server, route, clients, took: Took { mut latencies, elapsed }, cpu, processes } = self;
+        latencies.sort_unstable();
+        let at = |thousandths| millis(quantile(&latencies, thousandths));
+        let requests = latencies.len() as f64;
+        Row {
+            route,
+            server,
+            clients,
+            requests: latencies.len(),
+            requests_per_second: requests / elapsed.as_secs_f64().max(f64::EPSILON),
+            p50_ms: at(500),
+            p90_ms: at(900),
+            p99_ms: at(990),
+            max_ms: at(1_000),
+            cpu_us: millis(cpu) * 1e3 / requests.max(1.0),
+            processes,
+        }
+    }
+}
+
+/// The shortest duration that so many thousandths of all do not exceed; they are sorted.
+fn quantile(sorted: &[Duration], thousandths: usize) -> Duration {
+    let rank = (sorted.len() * thousandths).div_ceil(1_000);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// The rows, and how they were measured.
+pub(super) struct Report {
+    pub rows: Vec<Row>,
+    /// The peers by name and version.
+    pub peers: Vec<String>,
+    pub plan: Plan,
+}
+
+impl Report {
+    pub fn markdown(&self) -> String {
+        let Plan { requests, time, environments, products, customers, .. } = &self.plan;
+        let beside = if self.peers.is_empty() { "nobody beside".to_owned() } else { self.peers.join("; ") };
+        let mut text = format!(
+            "{requests} requests a row, or as many as {} s hold, in {TURNS} turns; at most {environments} processes of a function; {products} products, {customers} customers; {beside}.\n\n",
+            time.as_secs()
+        );
+        text.push_str("| route | clients | answered by | requests | a second | p50 ms | p90 | p99 | slowest | CPU µs a request | processes |\n");
+        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|\n");
+        for row in &self.rows {
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {:?} | {} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} | {:.0} | {} |",
+                row.route.name(),
+                row.clients,
+                row.server,
+                row.requests,
+                row.requests_per_second,
+                row.p50_ms,
+                row.p90_ms,
+                row.p99_ms,
+                row.max_ms,
+                row.cpu_us,
+                row.processes,
+            );
+        }
+        text.push_str(&self.ratios());
+        text
+    }
+
+    /// How many times as long as Bodega the others take, and how many times its CPU.
+    fn ratios(&self) -> String {
+        let mut text = String::new();
+        for row in self.rows.iter().filter(|row| row.server != Server::Bodega) {
+            let same = |other: &&Row| {
+                other.server == Server::Bodega && other.route == row.route && other.clients == row.clients
+            };
+            let Some(ours) = self.rows.iter().find(same) else { continue };
+            if text.is_empty() {
+                text.push_str("\nHow many times Bodega's:\n\n| route | clients | of | p50 | p99 | CPU a request |\n|---|---|---|---|---|---|\n");
+            }
+            let times = |theirs: f64, ours: f64| theirs / ours.max(f64::EPSILON);
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {:?} | {:.1} | {:.1} | {:.1} |",
+                row.route.name(),
+                row.clients,
+                row.server,
+                times(row.p50_ms, ours.p50_ms),
+                times(row.p99_ms, ours.p99_ms),
+                times(row.cpu_us, ours.cpu_us),
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(millis: impl Iterator<Item = u64>) -> Vec<Duration> {
+        millis.map(Duration::from_millis).collect()
+    }
+
+    #[test]
+    fn a_quantile_is_one_of_the_measured_and_so_many_are_not_above_it() {
+        let hundred = of(1..=100);
+        let at = |thousandths| quantile(&hundred, thousandths).as_millis();
+        assert_eq!((at(500), at(900), at(990), at(1_000)), (50, 90, 99, 100));
+        assert_eq!(quantile(&of(7..=7), 500).as_millis(), 7);
+        assert_eq!(quantile(&of(1..=3), 990).as_millis(), 3);
+        assert_eq!(quantile(&[], 500), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_row_adds_up_its_turns() {
+        let mut measured = Measured::new(Route::Product, Server::Node, 2);
+        for turn in [of(1..=2), of(3..=4)] {
+            let took = Took { latencies: turn, elapsed: Duration::from_secs(2) };
+            measured.add(took, Duration::from_micros(600), 3);
+        }
+        let row = measured.into_row();
+        assert_eq!((row.requests, row.processes, row.clients), (4, 3, 2));
+        let figures = [row.requests_per_second, row.p50_ms, row.max_ms, row.cpu_us];
+        for (figure, expected) in figures.into_iter().zip([1.0, 2.0, 4.0, 300.0]) {
+            assert!((figure - expected).abs() < 1e-9, "{figure} instead of {expected}");
+        }
+    }
+}

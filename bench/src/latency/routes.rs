@@ -1,0 +1,128 @@
+//! What is asked for, and by whom it is answered.
+
+use fastrand::Rng;
+use reqwest::{RequestBuilder, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+
+use super::shop::{Shop, WORDS};
+
+/// Lines of an order.
+pub(super) const LINES: usize = 5;
+/// Entries of a page of orders.
+pub(super) const PAGE: usize = 20;
+
+/// A measured route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Route {
+    /// A product with what lies beside it: one Query.
+    Product,
+    /// A customer and the newest orders: one Query.
+    Overview,
+    /// An order of five lines: a BatchGetItem and a transaction.
+    Place,
+    /// A page of a customer's orders: one Query.
+    Orders,
+    /// A page of products that have a word: one request to the search engine.
+    Search,
+}
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Server {
+    /// The functions of the template.
+    Bodega,
+    /// bench/peers/node.
+    Node,
+    /// bench/peers/python.
+    Python,
+}
+
+impl Server {
+    /// What the paths of its routes begin with.
+    pub(super) const fn prefix(self) -> &'static str {
+        match self {
+            Self::Bodega => "/v1",
+            Self::Node => "/peers/node",
+            Self::Python => "/peers/python",
+        }
+    }
+}
+
+impl Route {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Product, Self::Overview, Self::Place, Self::Orders, Self::Search];
+
+    /// As the template has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Product => "GET /v1/products/{id}",
+            Self::Overview => "GET /v1/customers/{id}/overview",
+            Self::Place => "POST /v1/orders",
+            Self::Orders => "GET /v1/customers/{id}/orders",
+            Self::Search => "GET /v1/search/products",
+        }
+    }
+
+    /// Whether the peers have it too.
+    #[must_use]
+    pub const fn is_usual(self) -> bool {
+        matches!(self, Self::Product | Self::Place | Self::Orders)
+    }
+
+    /// The function that answers, by its name in the template.
+    pub(super) const fn function(self, server: Server) -> &'static str {
+        match (server, self) {
+            (Server::Node, _) => "NodePeer",
+            (Server::Python, _) => "PythonPeer",
+            (Server::Bodega, Self::Product) => "Catalog",
+            (Server::Bodega, Self::Overview) => "Customers",
+            (Server::Bodega, Self::Place | Self::Orders) => "Orders",
+            (Server::Bodega, Self::Search) => "Search",
+        }
+    }
+
+    /// What every answer must be.
+    pub(super) const fn expected(self) -> StatusCode {
+        match self {
+            Self::Place => StatusCode::CREATED,
+            _ => StatusCode::OK,
+        }
+    }
+
+    /// A client's next request. `number` is no other request's.
+    pub(super) fn request(
+        self,
+        shop: &Shop,
+        server: Server,
+        client: usize,
+        number: u64,
+        rng: &mut Rng,
+    ) -> RequestBuilder {
+        let customer = shop.customer(client);
+        let id = &customer.id;
+        match self {
+            Self::Product => shop.get(server, &format!("/products/{}", shop.product(rng.usize(..)))),
+            Self::Overview => shop.get(server, &format!("/customers/{id}/overview")).bearer_auth(&customer.token),
+            Self::Place => {
+                let lines: Vec<_> = rng
+                    .choose_multiple(0..shop.products(), LINES)
+                    .into_iter()
+                    .map(|n| json!({"product_id": shop.product(n), "quantity": 1}))
+                    .collect();
+                let body = json!({"customer_id": id, "lines": lines});
+                shop.post(server, "/orders", &body)
+                    .bearer_auth(&customer.token)
+                    .header("idempotency-key", number.to_string())
+            }
+            Self::Orders => {
+                shop.get(server, &format!("/customers/{id}/orders?limit={PAGE}")).bearer_auth(&customer.token)
+            }
+            Self::Search => {
+                let word = rng.choice(WORDS).unwrap_or_default();
+                shop.get(server, &format!("/search/products?q={word}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The shop that is asked: filled through its API, and in the end compared with what was done to it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use local::System;
+use reqwest::{Client, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+
+use super::Plan;
+use super::routes::{LINES, Server};
+use crate::BenchError;
+
+/// Each product has one of them in its name.
+pub(super) const WORDS: [&str; 8] = ["ice", "milk", "bread", "apples", "coffee", "rice", "soap", "candles"];
+/// Pieces of each product: more than are ever ordered.
+const STOCK: u64 = 1_000_000_000;
+/// A product of which there is one piece, and which nobody orders but [`super::check`].
+pub(super) const SCARCE: &str = "scarce";
+/// Longest that the consumer of the stream is waited for.
+const DRAIN_SECONDS: u64 = 300;
+
+/// Who orders.
+pub(super) struct Customer {
+    pub id: String,
+    pub token: String,
+}
+
+/// The API of a running system, and what was done to it.
+pub(super) struct Shop {
+    base: String,
+    http: Client,
+    staff: String,
+    customers: Vec<Customer>,
+    products: usize,
+    /// What the system had in its index and set aside before.
+    before: Drained,
+    number: AtomicU64,
+    /// Orders, and their pieces.
+    placed: AtomicU64,
+    pieces: AtomicU64,
+}
+
+/// What the consumer has done.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Drained {
+    orders: u64,
+    quarantined: u64,
+}
+
+impl Shop {
+    /// Products, customers, and orders of each, one after the other: so nothing needs a second process yet.
+    pub async fn fill(system: &System, plan: &Plan) -> Result<Self, BenchError> {
+        let customer = |n| {
+            let id = format!("latency-{n:03}");
+            Customer { token: system.token(&id, &[]), id }
+        };
+        let mut shop = Self {
+            base: system.url(),
+            http: Client::builder().no_proxy().build().map_err(BenchError::wrong)?,
+            staff: system.token("bench", &["staff".to_owned()]),
+            customers: (0..plan.customers.max(1)).map(customer).collect(),
+            products: plan.products.max(LINES),
+            before: Drained::default(),
+            number: AtomicU64::new(0),
+            placed: AtomicU64::new(0),
+            pieces: AtomicU64::new(0),
+        };
+        shop.before = shop.drain().await?;
+        for n in 0..shop.products {
+            shop.create_product(&shop.product(n), n, STOCK).await?;
+        }
+        shop.create_product(SCARCE, 0, 1).await?;
+        for Customer { id, token } in &shop.customers {
+            let email = format!("{id}@example.com");
+            let body = json!({"id": id, "email": email, "username": id, "name": "Somebody"});
+            shop.create(shop.post(Server::Bodega, "/customers", &body).bearer_auth(&shop.staff)).await?;
+            for first in 0..plan.orders {
+                let lines: Vec<Value> =
+                    (first..first + LINES).map(|n| json!({"product_id": shop.product(n), "quantity": 1})).collect();
+                let order = shop.post(Server::Bodega, "/orders", &json!({"customer_id": id, "lines": lines}));
+                shop.create(order.bearer_auth(token).header("idempotency-key", shop.number().to_string())).await?;
+                shop.placed(LINES as u64);
+            }
+        }
+        shop.drain().await?;
+        Ok(shop)
+    }
+
+    async fn create_product(&self, id: &str, n: usize, stock: u64) -> Result<(), BenchError> {
+        let word = WORDS.get(n % WORDS.len()).copied().unwrap_or_default();
+        let price = json!({"amount": 100 + n, "currency": "USD"});
+        let body = json!({
+            "id": id, "name": format!("Finest {word}, number {n}"), "brand": "Private", "package_size": "22 LB",
+            "category_path": ["GROCERY", word], "price": price, "summary": "As good as any.", "stock": stock,
+        });
+        self.create(self.post(Server::Bodega, "/products", &body).bearer_auth(&self.staff)).await
+    }
+
+    async fn create(&self, request: RequestBuilder) -> Result<(), BenchError> {
+        self.json(request, StatusCode::CREATED).await.map(drop)
+    }
+
+    /// The answer to a request, which must have this status.
+    pub async fn json(&self, request: RequestBuilder, expected: StatusCode) -> Result<Value, BenchError> {
+        let answer = request.send().await.map_err(BenchError::wrong)?;
+        let (status, url) = (answer.status(), answer.url().path().to_owned());
+        let body: Value = answer.json().await.map_err(BenchError::wrong)?;
+        if status == expected {
+            Ok(body)
+        } else {
+            Err(BenchError::Wrong(format!("{url} was answered {status}: {body}")))
+        }
+    }
+
+    pub const fn http(&self) -> &Client {
+        &self.http
+    }
+
+    pub fn get(&self, server: Server, path: &str) -> RequestBuilder {
+        self.http.get(format!("{}{}{path}", self.base, server.prefix()))
+    }
+
+    pub fn post(&self, server: Server, path: &str, body: &Value) -> RequestBuilder {
+        self.http.post(format!("{}{}{path}", self.base, server.prefix())).json(body)
+    }
+
+    pub const fn products(&self) -> usize {
+        self.products
+    }
+
+    /// The id of the n-th product, counted round.
+    pub fn product(&self, n: usize) -> String {
+        format!("product-{:04}", n % self.products)
+    }
+
+    /// Whose orders the n-th client places and reads.
+    #[expect(clippy::indexing_slicing, reason = "a remainder, and there is at least one")]
+    pub fn customer(&self, client: usize) -> &Customer {
+        &self.customers[client % self.customers.len()]
+    }
+
+    /// A number that was not given before.
+    pub fn number(&self) -> u64 {
+        self.number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts an order of so many pieces.
+    pub fn placed(&self, pieces: u64) {
+        self.placed.fetch_add(1, Ordering::Relaxed);
+        self.pieces.fetch_add(pieces, Ordering::Relaxed);
+    }
+
+    /// Waits until everything written has passed the consumer and its subscribers.
+    pub async fn drain(&self) -> Result<Drained, BenchError> {
+        let request = self.http.post(format!("{}/_local/drain?timeout_s={DRAIN_SECONDS}", self.base));
+        let answer = self.json(request, StatusCode::OK).await?;
+        let number = |pointer| answer.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
+        Ok(Drained { orders: number("/index/orders"), quarantined: number("/quarantined") })
+    }
+
+    /// Every order that was placed, by whomever, has taken its pieces once, and is in the index; and nothing was set aside.
+    pub async fn settled(&self) -> Result<(), BenchError> {
+        let after = self.drain().await?;
+        let mut taken = 0;
+        for n in 0..self.products {
+            let product = self.get(Server::Bodega, &format!("/products/{}", self.product(n)));
+            let product = self.json(product, StatusCode::OK).await?;
+            let left = product.get("stock").and_then(Value::as_u64);
+            taken += STOCK.saturating_sub(left.ok_or_else(|| BenchError::Wrong(format!("no stock: {product}")))?);
+        }
+        let (placed, pieces) = (self.placed.load(Ordering::Relaxed), self.pieces.load(Ordering::Relaxed));
+        let indexed = after.orders.saturating_sub(self.before.orders);
+        let quarantined = after.quarantined.saturating_sub(self.before.quarantined);
+        if (taken, indexed, quarantined) == (pieces, placed, 0) {
+            return Ok(());
+        }
+        Err(BenchError::Wrong(format!(
+            "{placed} orders of {pieces} pieces took {taken}; {indexed} are in the index, {quarantined} records were set aside"
+        )))
+    }
+}
