@@ -48,10 +48,11 @@ fn description_template_and_functions_have_the_same_routes() {
 fn a_route_needs_a_token_exactly_where_the_template_asks_for_one() {
     for route in template().routes {
         let operation = api().operation(&route.key()).unwrap();
-        let (who, tags) = (operation.own["x-who"].as_str().unwrap(), &operation.own["tags"]);
+        let (who, tags) = (operation.who(), &operation.own["tags"]);
         assert_eq!(operation.is_secured(), route.authorizer.is_some(), "{route}");
         assert_eq!(operation.is_secured(), who != "any", "{route}");
-        assert!(["any", "signed in", "owner", "staff"].contains(&who), "{route}");
+        let known = ["any", "signed in", "customer", "reader", "editor", "owner", "staff"];
+        assert!(known.contains(&who), "{route}");
         assert_eq!(tags, &json!([route.function.to_lowercase()]), "{route}");
     }
 }
@@ -78,7 +79,11 @@ fn a_route_takes_a_token_that_it_does_not_need_exactly_where_its_function_verifi
 fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
     for operation in api().operations() {
         let key = operation.key();
-        let who = operation.own["x-who"].as_str().unwrap();
+        // To the registry whoever a thing is shared with is one of its owners.
+        let who = match operation.who() {
+            "customer" | "reader" | "editor" => "owner",
+            other => other,
+        };
         // A pattern that several routes share may be open to more callers than one of them is.
         let widest =
             |who: &str| ["staff", "owner", "signed in", "any", "system"].iter().position(|known| *known == who);
@@ -166,7 +171,7 @@ fn every_operation_is_described_in_full() {
         let statuses: BTreeSet<&str> = operation.responses().map(|(status, _)| status).collect();
         let mut needed = vec!["default"];
         needed.extend(operation.is_secured().then_some("401"));
-        needed.extend((operation.own["x-who"] == "staff").then_some("403"));
+        needed.extend((operation.who() == "staff").then_some("403"));
         needed.extend((!in_path.is_empty()).then_some("422"));
         if operation.body().is_some() {
             needed.extend(["400", "413", "415", "422"]);

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
 mod audit;
+mod authorization;
 mod bad_input;
 mod bounds;
 mod callers;

@@ -234,7 +234,9 @@ impl Figures {
     /// A row of a Markdown table.
     fn row(&self) -> String {
         let Self { list, items, pages, requests, further, units: (first, most), bytes: (least, largest) } = self;
-        format!("| `{list}` | {items} | {pages} | {requests} | {further} | {first:.1} | {most:.1} | {least} | {largest} |\n")
+        format!(
+            "| `{list}` | {items} | {pages} | {requests} | {further} | {first:.1} | {most:.1} | {least} | {largest} |\n"
+        )
     }
 }
 

@@ -38,7 +38,6 @@ const BAD_CATEGORIES: [&str; 14] = [
 /// All the faults of an operation, on its good request.
 pub fn of(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
     let mut trials = Vec::new();
-    trials.extend(identities(operation, good));
     trials.extend(paths(good));
     trials.extend(queries(operation, good));
     trials.extend(headers(operation, good));
@@ -55,50 +54,6 @@ pub fn of(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         }
         _ => {}
     }
-    trials
-}
-
-fn with_body(good: &Good, call: Call) -> Call {
-    match &good.body {
-        Some(body) => call.header("content-type", good.content_type).body(body.to_string()),
-        None => call,
-    }
-}
-
-/// Nobody, somebody without a right to it, and tokens that are none.
-fn identities(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
-    let who = operation.own["x-who"].as_str().unwrap();
-    if who == "any" {
-        return Vec::new();
-    }
-    let call = || with_body(good, good.bare());
-    let mut trials = vec![Trial::gateway(call(), "no token", 401)];
-    for token in ["Bearer", "Bearer x.y.z", "Basic c3RhZmY6", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJzdGFmZiJ9."] {
-        trials.push(Trial::gateway(call().header("authorization", token), token, 401));
-    }
-    if who == "signed in" {
-        return trials;
-    }
-    let stranger = call().customer("bad-stranger");
-    let refusal = match (who, operation.own["operationId"].as_str().unwrap()) {
-        ("staff", _) => Trial::new(stranger, "not staff", 403, "forbidden"),
-        // Whether it exists is no secret of one who does not exist yet.
-        (_, "createCustomer") => Trial::new(stranger, "another's id", 403, "forbidden"),
-        (_, "foundOrganization") => Trial::new(stranger, "an id", 403, "forbidden"),
-        // Anybody creates documents; not for an organization of others.
-        (_, "createDocument") => Trial::new(call().customer("bad-cat"), "another's organization", 422, "invalid_body"),
-        (_, "placeOrder") => {
-            // Fields of staff's are unknown to a customer, which would be another fault.
-            let mut plain = good.clone();
-            let body = plain.body.as_mut().unwrap();
-            for (place, name) in [("", "placed_at"), ("", "store_id"), ("/lines/0", "total")] {
-                super::place(body, place).as_object_mut().unwrap().remove(name);
-            }
-            Trial::new(with_body(&plain, plain.bare()).customer("bad-stranger"), "not the owner", 404, "not_found")
-        }
-        _ => Trial::new(stranger, "not the owner", 404, "not_found"),
-    };
-    trials.push(refusal);
     trials
 }
 

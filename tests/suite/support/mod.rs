@@ -7,6 +7,7 @@ pub mod schema;
 pub mod shop;
 pub mod subset;
 pub mod table;
+pub mod trial;
 pub mod world;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! `openapi.yaml`, read.
 
+use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
@@ -53,6 +54,17 @@ impl Api {
         })
     }
 
+    /// All of them so that each finds what it needs: what reads comes first; the customer, whose things the others are, goes last.
+    pub fn in_working_order(&self) -> Vec<Operation<'_>> {
+        let mut operations: Vec<Operation<'_>> = self.operations().collect();
+        let rank = |method: &str| ["GET", "POST", "PUT", "PATCH", "DELETE"].iter().position(|known| *known == method);
+        operations.sort_by_key(|operation| {
+            let is_customer = operation.path == "/v1/customers/{id}";
+            (rank(operation.method), is_customer, Reverse(operation.path.len()))
+        });
+        operations
+    }
+
     /// The operation with a route's key.
     pub fn operation(&self, key: &str) -> Option<Operation<'_>> {
         self.operations().find(|operation| operation.key() == key)
@@ -81,6 +93,11 @@ impl<'a> Operation<'a> {
     /// The route's key: `GET /v1/orders/{id}`.
     pub fn key(self) -> String {
         format!("{} {}", self.method, self.path)
+    }
+
+    /// Who may call it.
+    pub fn who(self) -> &'a str {
+        self.own["x-who"].as_str().unwrap()
     }
 
     /// Whether it needs a token: its own security, or else the API's.

@@ -57,18 +57,23 @@ impl Good {
         self.headers.iter().fold(Call::new(self.method, &self.url()), |call, (name, value)| call.header(name, value))
     }
 
+    /// The request without a token.
+    pub fn anonymous(&self) -> Call {
+        match &self.body {
+            Some(body) => self.bare().header("content-type", self.content_type).body(body.to_string()),
+            None => self.bare(),
+        }
+    }
+
     /// The request.
     pub fn call(&self) -> Call {
-        let call = self.bare().staff();
-        match &self.body {
-            Some(body) => call.header("content-type", self.content_type).body(body.to_string()),
-            None => call,
-        }
+        self.anonymous().staff()
     }
 }
 
 impl World {
-    /// Creates it. Every list has at least two entries.
+    /// Creates it. Every list has at least two entries. The customer `bad-ann` has most of it; the organization `bad-org` has `bad-bob` for an admin, who owns
+    /// its documents, and the others for members.
     pub async fn create(system: &System) -> Self {
         let customers = ["bad-ann", "bad-bob", "bad-cat"];
         for id in customers {
@@ -98,6 +103,7 @@ impl World {
         let put = |path: String, body: Json| Call::new("PUT", &path).staff().json(&body);
         let bare = |path: String| Call::new("POST", &path).staff().header("if-match", "\"1\"");
         let post = |path: String, body: Json| Call::new("POST", &path).staff().json(&body);
+        let document_of_bob = |id: &str| Call::new("POST", "/v1/documents").customer("bad-bob").json(&document(id));
         let review = json!({ "rating": 4, "title": "T", "text": "T" });
         let new = |call: Call| call.header("if-none-match", "*");
         let follow = |id: &str, other: &str| Call::new("PUT", &path(&["customers", id, "following", other])).staff();
@@ -152,11 +158,13 @@ impl World {
             new(put(path(&["organizations", "bad-org", "teams", "bad-team"]), json!({ "name": "N" }))),
             put(path(&["organizations", "bad-org", "members", "bad-ann"]), json!({ "role": "member" })),
             put(path(&["organizations", "bad-org-2", "members", "bad-ann"]), json!({ "role": "member" })),
-            post("/v1/documents".to_owned(), document("bad-doc")),
+            put(path(&["organizations", "bad-org", "members", "bad-bob"]), json!({ "role": "admin" })),
+            put(path(&["organizations", "bad-org", "members", "bad-cat"]), json!({ "role": "member" })),
+            document_of_bob("bad-doc"),
             put(path(&["documents", "bad-doc", "sections", "a"]), json!({ "text": "A" })).header("if-match", "\"1\""),
-            post("/v1/documents".to_owned(), document("bad-doc-draft")),
+            document_of_bob("bad-doc-draft"),
             bare(path(&["documents", "bad-doc-draft", "drafts"])),
-            post("/v1/documents".to_owned(), document("bad-doc-discard")),
+            document_of_bob("bad-doc-discard"),
             bare(path(&["documents", "bad-doc-discard", "drafts"])),
         ] {
             let answer = call.send(system).await;

@@ -5,4 +5,5 @@
 mod cost;
 mod data;
 mod executor;
+mod security;
 mod techniques;

@@ -48,7 +48,8 @@ struct Technique {
     tests: &'static [&'static str],
 }
 
-fn root() -> PathBuf {
+/// The repository's top folder.
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -73,7 +74,7 @@ fn tests() -> BTreeMap<String, String> {
 }
 
 /// The names behind `#[test]` and `#[tokio::test]`, other attributes between them passed over.
-fn tests_in(text: &str) -> Vec<String> {
+pub fn tests_in(text: &str) -> Vec<String> {
     let (mut names, mut is_test) = (Vec::new(), false);
     for line in text.lines().map(str::trim) {
         if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {

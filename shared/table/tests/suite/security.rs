@@ -1,0 +1,156 @@
+//! `SECURITY.md` and what it says of the repository itself: the tests that it names are there, and so is what is pinned.
+
+use std::collections::BTreeSet;
+
+use fixture::reliability;
+
+use crate::techniques::{root, tests_in};
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The rows of the table behind a heading, as cells.
+fn rows(page: &str, heading: &str) -> Vec<Vec<String>> {
+    let section = page.split_once(heading).unwrap().1.split("\n## ").next().unwrap();
+    let lines = section.lines().filter(|line| line.starts_with('|')).skip(2);
+    lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+#[test]
+fn every_threat_has_something_against_it_and_tests_that_are_there() {
+    let page = read("SECURITY.md");
+    let threats = rows(&page, "## What stands against it");
+    assert!(threats.len() >= 15);
+    let mut named = BTreeSet::new();
+    for row in &threats {
+        let [threat, measure, tests] = row.as_slice() else { panic!("{row:?}") };
+        assert!(!threat.is_empty() && !measure.is_empty() && !tests.is_empty(), "{row:?}");
+        for link in tests.split("<br>") {
+            let (name, path) = link.trim_matches(['[', ')']).split_once("](").unwrap_or_else(|| panic!("{link}"));
+            let name = name.replace(' ', "_");
+            assert!(tests_in(&read(path)).contains(&name), "{threat}: {path} has no test {name}");
+            named.insert(name);
+        }
+    }
+    let section =
+        format!("{} threats, and {} tests that fail without what stands against them.", threats.len(), named.len());
+    reliability::section("security", &section);
+}
+
+/// Name, source and checksum of every package of the lock file.
+fn locked() -> Vec<(String, Option<String>, bool)> {
+    let lock = read("Cargo.lock");
+    let field = |package: &str, name: &str| {
+        let line = package.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "))?;
+        Some(line.trim_matches('"').to_owned())
+    };
+    let packages = lock.split("[[package]]\n").skip(1);
+    packages
+        .map(|text| (field(text, "name").unwrap(), field(text, "source"), field(text, "checksum").is_some()))
+        .collect()
+}
+
+#[test]
+fn every_crate_is_from_crates_io_and_pinned_by_its_checksum() {
+    let ours: BTreeSet<String> = ["functions", "shared", "local", "ops", "bench", "tests"]
+        .into_iter()
+        .flat_map(|folder| {
+            let nested = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+            nested.chain([root().join(folder)]).collect::<Vec<_>>()
+        })
+        .filter_map(|folder| {
+            // One of them is a workspace of its own, without a package.
+            let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+            let name = manifest.lines().find_map(|line| line.strip_prefix("name = "))?;
+            Some(name.trim_matches('"').to_owned())
+        })
+        .collect();
+    let mut foreign = 0;
+    for (name, source, has_checksum) in locked() {
+        match source.as_deref() {
+            None => assert!(ours.contains(&name), "{name} comes from nowhere"),
+            Some("registry+https://github.com/rust-lang/crates.io-index") => {
+                assert!(has_checksum, "{name} has no checksum");
+                foreign += 1;
+            }
+            Some(other) => panic!("{name} comes from {other}"),
+        }
+    }
+    assert!(foreign > 100, "{foreign}");
+}
+
+#[test]
+fn the_compiler_is_pinned_to_the_version_that_the_manifest_asks_for() {
+    let value = |file: &str, name: &str| {
+        let text = read(file);
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+        line.unwrap_or_else(|| panic!("{file} has no {name}")).trim_matches('"').to_owned()
+    };
+    let (pinned, least) = (value("rust-toolchain.toml", "channel"), value("Cargo.toml", "rust-version"));
+    assert!(pinned == least || pinned.starts_with(&format!("{least}.")), "{pinned} is pinned, {least} asked for");
+    assert_eq!(pinned.split('.').filter(|part| part.parse::<u32>().is_ok()).count(), 3, "{pinned} is no whole version");
+}
+
+/// The names of secrets, wherever they are given.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["key", "secret", "password", "token"].iter().any(|word| name.trim_end_matches('s').ends_with(word))
+}
+
+#[test]
+fn a_secret_is_a_parameter_that_nobody_is_shown() {
+    let text = read("template.yaml");
+    let parameters = text.split_once("\nParameters:\n").unwrap().1.split("\n\n").next().unwrap();
+    let mut secrets = BTreeSet::new();
+    for parameter in parameters.split("\n  ").filter(|line| !line.starts_with(' ')) {
+        let name = parameter.trim().split(':').next().unwrap();
+        if is_secret(name) {
+            secrets.insert(name.to_owned());
+        }
+    }
+    assert_eq!(secrets, BTreeSet::from(["CursorKeys".to_owned()]));
+    for name in secrets {
+        let body = text.split_once(&format!("\n  {name}:\n")).unwrap().1;
+        let own: Vec<&str> = body.lines().take_while(|line| line.starts_with("    ")).map(str::trim).collect();
+        assert!(own.contains(&"NoEcho: true"), "{name} is shown");
+        assert!(!own.iter().any(|line| line.starts_with("Default:")), "{name} has a default");
+    }
+    // A function gets one by reference, and by no other way.
+    let mut given = 0;
+    for function in fixture::template().functions {
+        for variable in function.environment.keys().filter(|variable| is_secret(variable)) {
+            assert!(
+                !function.literals.contains(variable),
+                "{}: {variable} stands in the template",
+                function.logical_id
+            );
+            given += 1;
+        }
+    }
+    assert!(given > 0);
+}
+
+#[test]
+fn what_is_built_on_is_checked_before_a_change_lands() {
+    let run = read(".ci/run");
+    let default = run.lines().find(|line| line.trim().starts_with("steps=(")).unwrap();
+    assert!(default.contains(" supply "), "{default}");
+    let step = run.split_once("\nstep_supply() {\n").unwrap().1.split("\n}\n").next().unwrap();
+    for needed in ["check -D warnings licenses bans sources", "check -D warnings advisories", ".ci/sbom"] {
+        assert!(step.contains(needed), "{needed}");
+    }
+    // The tool itself is what it was when it was chosen.
+    let tools = read(".ci/supply-tools.txt");
+    assert!(run.contains("--require-hashes") && tools.contains("==") && tools.contains("--hash=sha256:"), "{tools}");
+    let rules = read("deny.toml");
+    for needed in [
+        "yanked = \"deny\"",
+        "ignore = []",
+        "unknown-registry = \"deny\"",
+        "unknown-git = \"deny\"",
+        "multiple-versions = \"deny\"",
+    ] {
+        assert!(rules.contains(needed), "{needed}");
+    }
+}

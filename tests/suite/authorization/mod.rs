@@ -1,0 +1,167 @@
+//! Who may call which route: every route with every identity that a request can come with, against what `template.yaml` and `openapi.yaml` say of it, both ways.
+//! Whoever is let through has the thing done; whatever is refused writes nothing.
+
+mod access;
+mod page;
+mod people;
+mod tokens;
+
+use futures::StreamExt as _;
+use local::System;
+
+use self::access::{Access, Bearer, Outcome, Person};
+use self::people::Scene;
+use self::tokens::{Forger, Token};
+use crate::support::client::Call;
+use crate::support::openapi::{Operation, api};
+use crate::support::trial::{self, Trial, run_all};
+use crate::support::{drain, table, with_own_system};
+
+/// How many requests the tests below make.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Cases {
+    /// Without a token or with one's own, that are refused.
+    refused: usize,
+    /// The same, that are taken.
+    taken: usize,
+    /// With a forged or odd token, that are refused.
+    tokens_refused: usize,
+    /// The same, that are taken: on public routes, and as staff's where nothing is written.
+    tokens_taken: usize,
+}
+
+impl Cases {
+    /// What the descriptions come to.
+    fn count(access: &Access, tokens: &[Token]) -> Self {
+        let mut cases = Self::default();
+        for operation in api().operations() {
+            for person in Person::ALL {
+                match access.of(operation, person) {
+                    Outcome::Done => cases.taken += 1,
+                    Outcome::Gateway | Outcome::Refused(..) => cases.refused += 1,
+                }
+            }
+            for token in tokens {
+                match access.of_bearer(operation, token.bearer) {
+                    Outcome::Done if is_tried(operation, token) => cases.tokens_taken += 1,
+                    Outcome::Done => {}
+                    Outcome::Gateway | Outcome::Refused(..) => cases.tokens_refused += 1,
+                }
+            }
+        }
+        cases
+    }
+}
+
+/// Whether a request that this token lets through is made. What writes is done once for each person, with a token of their own.
+fn is_tried(operation: Operation<'_>, token: &Token) -> bool {
+    operation.method == "GET" || !matches!(token.bearer, Bearer::Person(Person::Staff))
+}
+
+/// The request as one that must be refused so.
+fn refusal(call: Call, what: String, outcome: Outcome) -> Option<Trial> {
+    match outcome {
+        Outcome::Done => None,
+        Outcome::Gateway => Some(Trial::gateway(call, what, 401)),
+        Outcome::Refused(status, code) => Some(Trial::new(call, what, status, code)),
+    }
+}
+
+#[test]
+fn every_route_refuses_whom_it_must_and_then_nothing_is_written() {
+    with_own_system(async |system| {
+        let scene = Scene::set(system).await;
+        drain(system).await;
+        let before = table::scan(system).await;
+        let (access, tokens) = (Access::read(), Forger::with_the_key().all());
+        let (mut cases, mut trials, mut taken) = (Cases::default(), Vec::new(), Vec::new());
+        for operation in api().operations() {
+            for person in Person::ALL {
+                let call = scene.request(system, operation, person).await;
+                let trial = refusal(call, person.name().to_owned(), access.of(operation, person));
+                cases.refused += usize::from(trial.is_some());
+                trials.extend(trial.map(|trial| (operation, trial)));
+            }
+            let mut good = scene.of_customer(system, operation).await;
+            if access.is_public(operation) {
+                // Each of them is nobody, and many come at once.
+                good.headers.retain(|(name, _)| name != "idempotency-key");
+            }
+            for token in &tokens {
+                let call = good.anonymous().header("authorization", &token.header);
+                match refusal(call.clone(), token.what.to_owned(), access.of_bearer(operation, token.bearer)) {
+                    Some(trial) => {
+                        cases.tokens_refused += 1;
+                        trials.push((operation, trial));
+                    }
+                    None if is_tried(operation, token) => {
+                        cases.tokens_taken += 1;
+                        taken.push((operation, call, token.what));
+                    }
+                    None => {}
+                }
+            }
+        }
+        // A matrix that tries nothing must not pass.
+        assert!(cases.refused > 400 && cases.tokens_refused > 5000 && cases.tokens_taken > 600, "{cases:?}");
+        assert_eq!(cases, Cases { taken: 0, ..Cases::count(&access, &tokens) });
+        run_all(system, trials).await;
+
+        drain(system).await;
+        let after = table::scan(system).await;
+        let changed: Vec<_> =
+            after.iter().filter(|(key, item)| before.get(key) != Some(item)).map(|(key, _)| key).collect();
+        assert!(changed.is_empty() && before.len() == after.len(), "written: {changed:?}");
+
+        let taken = taken.into_iter().map(|(operation, call, what)| async move {
+            let complaint = trial::unless_done(operation, &call.send(system).await)?;
+            Some(format!("{}, {what}: {complaint}", operation.key()))
+        });
+        let complaints = futures::stream::iter(taken).buffer_unordered(trial::CONCURRENCY);
+        let complaints: Vec<String> = complaints.filter_map(std::future::ready).collect().await;
+        assert_eq!(complaints, Vec::<String>::new());
+
+        // What these may do takes nothing from each other.
+        for person in [Person::Nobody, Person::Unregistered, Person::Stranger, Person::Reader] {
+            does_all_that_is_allowed(system, &scene, person).await;
+        }
+    });
+}
+
+#[test]
+fn an_admin_does_all_that_admins_may() {
+    in_a_world_of_their_own(Person::Editor);
+}
+
+#[test]
+fn an_owner_does_all_that_owners_may() {
+    in_a_world_of_their_own(Person::Owner);
+}
+
+#[test]
+fn staff_does_everything() {
+    assert!(api().operations().all(|operation| Access::read().of(operation, Person::Staff) == Outcome::Done));
+    in_a_world_of_their_own(Person::Staff);
+}
+
+/// Whoever changes and removes the things of a world leaves nothing of it for others.
+fn in_a_world_of_their_own(person: Person) {
+    with_own_system(async |system| {
+        let scene = Scene::set(system).await;
+        drain(system).await;
+        does_all_that_is_allowed(system, &scene, person).await;
+    });
+}
+
+async fn does_all_that_is_allowed(system: &System, scene: &Scene, person: Person) {
+    let access = Access::read();
+    let mut done = 0;
+    for operation in api().in_working_order() {
+        if access.of(operation, person) == Outcome::Done {
+            let answer = scene.request(system, operation, person).await.send(system).await;
+            assert_eq!(trial::unless_done(operation, &answer), None, "{}, {}", operation.key(), person.name());
+            done += 1;
+        }
+    }
+    assert!(done >= 14, "{} did {done} things", person.name());
+}

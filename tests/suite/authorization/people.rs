@@ -1,0 +1,103 @@
+//! Who is who in the world of the tests, and what each asks for.
+
+use local::System;
+use serde_json::json;
+
+use super::access::Person;
+use crate::support::client::Call;
+use crate::support::openapi::Operation;
+use crate::support::shop::{customer, path};
+use crate::support::world::{Good, World};
+
+/// The customer who has most of the world.
+pub const ANN: &str = "bad-ann";
+/// A customer who has no part in it.
+pub const STRANGER: &str = "auth-stranger";
+const UNREGISTERED: &str = "auth-unregistered";
+/// An admin of the organization that Bob founded, and no owner of its documents.
+const ADMIN: &str = "auth-admin";
+const MEMBER: &str = "bad-cat";
+const BOB: &str = "bad-bob";
+
+/// A world with everybody in it.
+pub struct Scene(World);
+
+impl Scene {
+    pub async fn set(system: &System) -> Self {
+        let world = World::create(system).await;
+        for id in [STRANGER, ADMIN] {
+            customer(system, id).await;
+        }
+        let admin = Call::new("PUT", &path(&["organizations", "bad-org", "members", ADMIN])).staff();
+        admin.json(&json!({ "role": "admin" })).send(system).await.expect(200);
+        Self(world)
+    }
+
+    /// A good request for an operation as this person would make it, with their token.
+    pub async fn request(&self, system: &System, operation: Operation<'_>, person: Person) -> Call {
+        if person == Person::Staff {
+            return self.0.good(system, operation).await.call();
+        }
+        let call = self.of_customer(system, operation).await.anonymous();
+        match subject(operation, person) {
+            Some(id) => call.customer(id),
+            None => call,
+        }
+    }
+
+    /// A good request for an operation without what only staff may say.
+    pub async fn of_customer(&self, system: &System, operation: Operation<'_>) -> Good {
+        let mut good = self.0.good(system, operation).await;
+        match operation.own["operationId"].as_str().unwrap() {
+            "changeCustomer" => leave_out(&mut good, "", &["tier"]),
+            "placeOrder" => {
+                leave_out(&mut good, "", &["placed_at", "store_id"]);
+                leave_out(&mut good, "/lines/0", &["total"]);
+            }
+            "foundOrganization" => leave_out(&mut good, "", &["id"]),
+            "createDocument" => leave_out(&mut good, "", &["id", "organization_id"]),
+            // A step that is the owner's.
+            "moveOrder" => {
+                let (id, tag) = pending_order(system).await;
+                good.parameters[0].1 = id;
+                good.headers = vec![("if-match".to_owned(), tag)];
+                good.body = Some(json!({ "to": "cancelled" }));
+            }
+            _ => {}
+        }
+        good
+    }
+}
+
+/// Whose token a person who is no member of staff has.
+fn subject(operation: Operation<'_>, person: Person) -> Option<&'static str> {
+    let is_of_bob =
+        ["/v1/organizations/{id}", "/v1/documents/{id}"].iter().any(|path| operation.path.starts_with(path));
+    match person {
+        Person::Nobody | Person::Staff => None,
+        Person::Unregistered => Some(UNREGISTERED),
+        Person::Stranger => Some(STRANGER),
+        Person::Reader => Some(MEMBER),
+        Person::Editor => Some(ADMIN),
+        Person::Owner if is_of_bob => Some(BOB),
+        // Who signs up is not there before.
+        Person::Owner if operation.own["operationId"] == "createCustomer" => Some("bad-new"),
+        Person::Owner => Some(ANN),
+    }
+}
+
+fn leave_out(good: &mut Good, place: &str, names: &[&str]) {
+    let fields = good.body.as_mut().and_then(|body| body.pointer_mut(place)).unwrap().as_object_mut().unwrap();
+    for name in names {
+        fields.remove(*name).unwrap_or_else(|| panic!("there is no {name} to leave out"));
+    }
+}
+
+/// The id and the tag of an order of Ann's that nobody has paid yet.
+async fn pending_order(system: &System) -> (String, String) {
+    let orders = Call::new("GET", &path(&["customers", ANN, "orders"])).staff().send(system).await.expect(200).body;
+    let pending = orders["items"].as_array().unwrap().iter().find(|order| order["status"] == "pending").unwrap();
+    let id = pending["id"].as_str().unwrap();
+    let order = Call::new("GET", &path(&["orders", id])).staff().send(system).await.expect(200);
+    (id.to_owned(), order.headers["etag"].clone())
+}

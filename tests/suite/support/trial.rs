@@ -1,0 +1,110 @@
+//! Requests that must be refused, many at once, and what a refusal looks like.
+
+use futures::StreamExt as _;
+use local::System;
+
+use super::client::{Answer, Call};
+use super::openapi::{Operation, api};
+use super::schema;
+
+/// Requests that are under way at once.
+pub const CONCURRENCY: usize = 8;
+
+/// A request with one fault, and how it must be refused.
+#[derive(Debug)]
+pub struct Trial {
+    call: Call,
+    status: u16,
+    /// The problem's code; none where API Gateway answers itself.
+    code: Option<&'static str>,
+    /// Where the errors of a refused body lie.
+    pointer: Option<String>,
+    fault: String,
+}
+
+impl Trial {
+    pub fn new(call: Call, fault: impl Into<String>, status: u16, code: &'static str) -> Self {
+        Self { call, status, code: Some(code), pointer: None, fault: fault.into() }
+    }
+
+    /// One that does not come through to the function.
+    pub fn gateway(call: Call, fault: impl Into<String>, status: u16) -> Self {
+        Self { call, status, code: None, pointer: None, fault: fault.into() }
+    }
+
+    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = Some(pointer.into());
+        self
+    }
+
+    /// What is wrong with the answer.
+    async fn run(self, system: &System, operation: Operation<'_>) -> Option<String> {
+        let answer = self.call.clone().send(system).await;
+        let complaint = self.complaint(operation, &answer)?;
+        let shown: String = String::from_utf8_lossy(&answer.raw).chars().take(600).collect();
+        Some(format!("{}, {}: {complaint}: {} {shown}", operation.key(), self.fault, answer.status))
+    }
+
+    fn complaint(&self, operation: Operation<'_>, answer: &Answer) -> Option<String> {
+        if answer.status != self.status {
+            return Some(format!("the status is not {}", self.status));
+        }
+        let media_type = answer.headers.get("content-type").map_or("", String::as_str);
+        let Some(code) = self.code else {
+            let message = answer.body.as_object().is_some_and(|body| body.keys().eq(["message"]));
+            return (!message || media_type != "application/json")
+                .then(|| "this is no message of the gateway".to_owned());
+        };
+        if media_type != "application/problem+json" {
+            return Some(format!("this is {media_type}, not a problem"));
+        }
+        let breaches = schema::breaches(api(), api().schema("Problem"), &answer.body, true);
+        if !breaches.is_empty() {
+            return Some(format!("{breaches:?}"));
+        }
+        if answer.code() != code || answer.body["status"] != self.status {
+            return Some(format!("the code is not {code}"));
+        }
+        if answer.body["request_id"].as_str().is_none_or(str::is_empty) {
+            return Some("it names no request".to_owned());
+        }
+        if !operation.responses().any(|(status, _)| status == self.status.to_string()) {
+            return Some("the description of the route has no such status".to_owned());
+        }
+        let pointers = answer.pointers();
+        match &self.pointer {
+            Some(place)
+                if pointers.is_empty() || !pointers.iter().all(|pointer| pointer.starts_with(place.as_str())) =>
+            {
+                Some(format!("the errors are not at {place:?}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Runs trials and fails with all their complaints.
+pub async fn run_all(system: &System, trials: Vec<(Operation<'_>, Trial)>) {
+    let runs = trials.into_iter().map(|(operation, trial)| trial.run(system, operation));
+    let complaints = futures::stream::iter(runs).buffer_unordered(CONCURRENCY).filter_map(std::future::ready);
+    let complaints: Vec<String> = complaints.collect().await;
+    assert!(
+        complaints.is_empty(),
+        "{} complaints:\n{}",
+        complaints.len(),
+        complaints[..complaints.len().min(40)].join("\n")
+    );
+}
+
+/// What is wrong with the answer to a request that must be taken.
+pub fn unless_done(operation: Operation<'_>, answer: &Answer) -> Option<String> {
+    if !(200..300).contains(&answer.status) {
+        return Some(format!("not done: {} {}", answer.status, answer.body));
+    }
+    if !operation.responses().any(|(status, _)| status == answer.status.to_string()) {
+        return Some(format!("the description of the route has no {}", answer.status));
+    }
+    let schema = operation.response_schema(answer.status, "application/json")?;
+    let breaches = schema::breaches(api(), schema, &answer.body, true);
+    (!breaches.is_empty()).then(|| format!("{breaches:?}"))
+}
