@@ -70,7 +70,7 @@ fn a_function_may_do_what_its_access_patterns_need_and_nothing_else() {
 }
 
 /// The patterns behind a function's routes; of one that has none those that the registry has under the name of its
-/// crate. The sink of the search index asks the table for nothing.
+/// crate. The sink of the search index asks the table for nothing. What answers clients reaches the table as it starts.
 fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
     let routes: Vec<String> = template()
         .routes
@@ -79,9 +79,13 @@ fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
         .map(ToString::to_string)
         .collect();
     let only_indexes = function.environment.get("SINKS").is_some_and(|sinks| sinks == "search");
+    let reaches = !routes.is_empty() && function.environment.contains_key("TABLE_NAME");
     let name = function.crate_name().to_owned();
     registry::all().filter(move |pattern| {
-        let is_used = |by: &&str| **by == name || routes.iter().any(|route| route == *by);
+        let is_used = |by: &&str| match **by {
+            "start" => reaches,
+            by => by == name || routes.iter().any(|route| route == by),
+        };
         !only_indexes && pattern.routes.iter().any(is_used)
     })
 }

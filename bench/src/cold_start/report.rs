@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Measured;
-
-pub(super) const EMPTY: &str = "(a) does nothing";
-pub(super) const USUAL: &str = "(b) as usual";
+use super::memory::Size;
+use super::peers::USUAL;
+use super::process::Run;
+use super::programs::Measured;
 
 /// Medians of one function's runs.
 #[derive(Debug, Serialize)]
@@ -33,6 +33,7 @@ pub(super) struct Figures {
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub figures: Vec<Figures>,
+    pub memory: Vec<Size>,
     pub runs: u16,
     pub warm: u16,
 }
@@ -40,7 +41,7 @@ pub(super) struct Report {
 impl Figures {
     pub fn new(measured: &Measured, (binary_bytes, zip_bytes): (u64, u64), instructions: Option<(u64, u64)>) -> Self {
         let runs = &measured.runs;
-        let of = |each: fn(&super::Run) -> Duration| runs.iter().map(each).collect::<Vec<_>>();
+        let of = |each: fn(&Run) -> Duration| runs.iter().map(each).collect::<Vec<_>>();
         let first = of(|run| run.first);
         let warm: Vec<Duration> = runs.iter().flat_map(|run| run.warm.iter().copied()).collect();
         let warm_cpu: Vec<Duration> = runs
@@ -72,14 +73,14 @@ impl Figures {
     }
 }
 
-fn quantile(durations: &[Duration], at: f64) -> Duration {
+pub(super) fn quantile(durations: &[Duration], at: f64) -> Duration {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();
     let last = sorted.len().saturating_sub(1);
     sorted.get((last as f64 * at).round() as usize).copied().unwrap_or_default()
 }
 
-fn millis(duration: Duration) -> f64 {
+pub(super) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
@@ -121,6 +122,7 @@ impl Report {
             );
         }
         text.push_str(&self.ratios());
+        text.push_str(&self.sizes());
         text
     }
 
@@ -140,6 +142,26 @@ impl Report {
                 ratio(Some(usual.first_ms), Some(figures.first_ms)),
                 ratio(usual.first_128mb_ms, figures.first_128mb_ms),
                 ratio(Some(usual.warm_cpu_us), Some(figures.warm_cpu_us)),
+            );
+        }
+        text
+    }
+
+    fn sizes(&self) -> String {
+        if self.memory.is_empty() {
+            return String::new();
+        }
+        let mut text = "\nThe share of a core that each size of memory has, from the first request on; dollars are for GB and seconds of a million warm requests, each with 3 ms of waiting for the table:\n\n| function | memory MB | first answer ms | warm p50 ms | p99 | dollars |\n|---|---|---|---|---|---|\n".to_owned();
+        for size in &self.memory {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {:.2} | {:.2} | {:.2} | {:.2} |",
+                size.function,
+                size.memory_mb,
+                size.first_ms,
+                size.warm_p50_ms,
+                size.warm_p99_ms,
+                size.dollars_per_million
             );
         }
         text

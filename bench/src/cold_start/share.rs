@@ -1,10 +1,10 @@
-//! A share of a core, as a function of 128 MB has it: 128 / 1,769 of one, given out in slices.
+//! A share of a core, as a function has it by its memory, given out in slices.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// Lambda gives a whole core at 1,769 MB.
-const SHARE: f64 = 128.0 / 1_769.0;
+/// The memory that has a whole core. <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
+pub(super) const CORE_MB: u32 = 1_769;
 const PERIOD_MICROS: u32 = 20_000;
 /// The control groups' first and second version.
 const HIERARCHIES: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
@@ -16,17 +16,17 @@ pub(super) struct Share {
 
 impl Share {
     /// None where this process may not make one.
-    pub fn create() -> Option<Self> {
+    pub fn create(memory_mb: u32) -> Option<Self> {
         HIERARCHIES.iter().find_map(|hierarchy| {
-            let folder = PathBuf::from(hierarchy).join(format!("bodega-bench-{}", std::process::id()));
+            let folder = PathBuf::from(hierarchy).join(format!("bodega-bench-{}-{memory_mb}", std::process::id()));
             fs::create_dir(&folder).ok()?;
             let share = Self { folder };
-            share.limit().map(|()| share)
+            share.limit(memory_mb).map(|()| share)
         })
     }
 
-    fn limit(&self) -> Option<()> {
-        let quota = (f64::from(PERIOD_MICROS) * SHARE).round();
+    fn limit(&self, memory_mb: u32) -> Option<()> {
+        let quota = PERIOD_MICROS * memory_mb / CORE_MB;
         let second = fs::write(self.folder.join("cpu.max"), format!("{quota} {PERIOD_MICROS}"));
         second
             .or_else(|_| {

@@ -5,12 +5,12 @@
 
 use std::time::{Duration, SystemTime};
 
+use aws::Connector;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4::SigningParams;
-use aws_smithy_http_client::Connector;
-use aws_smithy_runtime_api::client::http::{HttpConnector as _, SharedHttpConnector};
+use aws_smithy_runtime_api::client::http::HttpConnector as _;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use http::{Request, header};
@@ -60,7 +60,7 @@ struct Refusal {
 /// CloudWatch in one region.
 #[derive(Debug)]
 pub struct CloudWatch {
-    connector: SharedHttpConnector,
+    connector: Connector,
     endpoint: String,
     region: String,
     credentials: SharedCredentialsProvider,
@@ -81,7 +81,7 @@ impl CloudWatch {
     /// At an address without a path.
     #[must_use]
     pub fn new(connector: Connector, endpoint: String, region: String, credentials: SharedCredentialsProvider) -> Self {
-        Self { connector: SharedHttpConnector::new(connector), endpoint, region, credentials }
+        Self { connector, endpoint, region, credentials }
     }
 
     /// The contributors of a rule that counted most from one time to another, in seconds since 1970, minute by minute.
@@ -181,7 +181,7 @@ mod tests {
         let credentials = Credentials::new("AKID", "secret", Some("token".to_owned()), None, "test");
         let credentials = SharedCredentialsProvider::new(credentials);
         let cloudwatch = CloudWatch::new(
-            Connector::builder().build_http(),
+            aws::connector().unwrap(),
             "http://localhost:1".to_owned(),
             "eu-central-1".to_owned(),
             credentials,

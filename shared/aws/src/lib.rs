@@ -8,6 +8,8 @@
 //! `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, … for one, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`. A function has no
 //! profiles and no other source of credentials, so the chains that look for them are left out: in a program they weigh more than all that is ours.
 
+mod connector;
+
 use std::time::Duration;
 
 use aws_config::BehaviorVersion;
@@ -15,19 +17,15 @@ use aws_config::environment::{EnvironmentVariableCredentialsProvider, Environmen
 use aws_config::meta::region::ProvideRegion as _;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
-use aws_smithy_http_client::{Builder, Connector, HttpClientError};
 use aws_types::sdk_config::SharedCredentialsProvider;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
+pub use crate::connector::{Connector, Tls};
 pub use aws_config::SdkConfig;
 
 /// Roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem");
 
-/// How long a connection is kept that nobody uses.
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// One connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
 /// One attempt of one call.
@@ -43,9 +41,12 @@ pub enum SetupError {
     /// The environment does not say which table, bucket or bus.
     #[error("the environment variable {0} is not set")]
     NotSet(&'static str),
-    /// The trust store is unusable.
+    /// TLS is unusable.
     #[error("the TLS client cannot be built: {0}")]
-    Tls(#[from] HttpClientError),
+    Tls(#[from] tokio_rustls::rustls::Error),
+    /// The trust store is unusable.
+    #[error("the trust store holds no certificates in PEM, or something else")]
+    Roots,
     /// `AWS_CA_BUNDLE` names no readable file.
     #[error("AWS_CA_BUNDLE cannot be read: {0}")]
     CaBundle(#[from] std::io::Error),
@@ -55,15 +56,8 @@ pub enum SetupError {
 /// connections; a function that reaches several services makes it once.
 ///
 /// # Errors
-/// [`SetupError::Tls`] and [`SetupError::CaBundle`].
+/// As [`connector`].
 pub async fn config() -> Result<SdkConfig, SetupError> {
-    let tls = tls()?;
-    // A connection that slept longer, as in a frozen environment, may be gone without our knowing.
-    let http = Builder::new()
-        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-        .tls_provider(Provider::Rustls(CryptoMode::Ring))
-        .tls_context(tls)
-        .build_https();
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .operation_attempt_timeout(ATTEMPT_TIMEOUT)
@@ -72,7 +66,7 @@ pub async fn config() -> Result<SdkConfig, SetupError> {
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .credentials_provider(SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()))
-        .http_client(http)
+        .http_client(connector()?)
         .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
         .timeout_config(timeouts)
         .service_config(Environment);
@@ -99,34 +93,24 @@ fn switch(name: &'static str) -> Option<bool> {
     variable(name).ok()?.to_ascii_lowercase().parse().ok()
 }
 
-/// The same TLS stack and roots without an SDK around it, for a service of which one call is made: its own crate would weigh more than the rest of
+/// The same connections and roots without an SDK around it, for a service of which one call is made: its own crate would weigh more than the rest of
 /// the function. Whoever calls signs, bounds and retries.
 ///
 /// # Errors
-/// [`SetupError::Tls`] and [`SetupError::CaBundle`].
+/// [`SetupError::Roots`], [`SetupError::Tls`] and [`SetupError::CaBundle`].
 pub fn connector() -> Result<Connector, SetupError> {
-    let builder = Connector::builder().pool_idle_timeout(POOL_IDLE_TIMEOUT);
-    Ok(builder.tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls()?).build())
+    Ok(Connector::new(tls()?, CONNECT_TIMEOUT))
 }
 
-/// The same as a TLS stack has it.
+/// Trusts the roots that endpoints of AWS chain to, or those of `AWS_CA_BUNDLE`.
 ///
 /// # Errors
-/// [`SetupError::Tls`] and [`SetupError::CaBundle`].
-pub fn tls() -> Result<TlsContext, SetupError> {
-    Ok(TlsContext::builder().with_trust_store(trust()?).build()?)
-}
-
-/// The roots that endpoints of AWS chain to, or those of `AWS_CA_BUNDLE`.
-///
-/// # Errors
-/// [`SetupError::CaBundle`].
-pub fn trust() -> Result<TrustStore, SetupError> {
-    let roots = match std::env::var_os("AWS_CA_BUNDLE") {
-        Some(path) => std::fs::read(path)?,
-        None => AMAZON_ROOTS.to_vec(),
-    };
-    Ok(TrustStore::empty().with_pem_certificate(roots))
+/// As [`connector`].
+pub fn tls() -> Result<Tls, SetupError> {
+    match std::env::var_os("AWS_CA_BUNDLE") {
+        Some(path) => Tls::trusting(&std::fs::read(path)?),
+        None => Tls::trusting(AMAZON_ROOTS),
+    }
 }
 
 /// What a variable of the environment says: the name of a table, a bucket, a bus.

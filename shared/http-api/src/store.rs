@@ -4,6 +4,7 @@ use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::pattern::Consistency;
+use key_schema::reach;
 use table::{SetupError, Table};
 
 use crate::observe::{Measured, PatternCost};
@@ -30,13 +31,17 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// From the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own variables.
+    /// From the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own variables. The connection to the table is open then, if there can be one.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn from_env() -> Result<Self, StoreError> {
         let cursors = Cursors::new(&std::env::var("CURSOR_KEYS").unwrap_or_default())?;
-        Ok(Self { table: Table::from_env().await?, cursors })
+        let table = Table::from_env().await?;
+        if let Ok(nothing) = reach::nothing() {
+            table.reach(&nothing).await;
+        }
+        Ok(Self { table, cursors })
     }
 
     /// Ten bytes from the system's generator, for a time-ordered id.

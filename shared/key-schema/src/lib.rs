@@ -41,6 +41,7 @@ pub mod picture;
 pub mod place;
 pub mod product;
 pub mod question;
+pub mod reach;
 pub mod registry;
 pub mod request;
 pub mod residence;

@@ -39,6 +39,7 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::picking::PATTERNS,
         crate::organization::PATTERNS,
         crate::document::PATTERNS,
+        crate::reach::PATTERNS,
     ]
     .into_iter()
     .flatten()

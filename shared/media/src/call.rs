@@ -2,10 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use aws::OPERATION_TIMEOUT;
-use aws_smithy_http_client::Connector;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorSettings, SharedHttpConnector};
+use aws::{Connector, OPERATION_TIMEOUT};
+use aws_smithy_runtime_api::client::http::HttpConnector as _;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use http::Request;
@@ -132,17 +130,10 @@ impl Media {
         }
     }
 
-    fn connector(&self) -> Result<&SharedHttpConnector, Failure> {
+    fn connector(&self) -> Result<&Connector, Failure> {
         let made = self.connector.get_or_init(|| {
-            let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
-            let builder = Connector::builder().connector_settings(settings);
-            let connector = if self.base.starts_with("https://") {
-                let tls = aws::tls().map_err(|error| error.to_string())?;
-                builder.tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls).build()
-            } else {
-                builder.build_http()
-            };
-            Ok(SharedHttpConnector::new(connector))
+            let tls = aws::tls().map_err(|error| error.to_string())?;
+            Ok(Connector::new(tls, CONNECT_TIMEOUT))
         });
         made.as_ref().map_err(|error| Failure::Permanent(MediaError::Refused(error.clone())))
     }

@@ -14,9 +14,9 @@ mod sign;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
+use aws::Connector;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 
 pub use aws::SetupError;
 pub use call::Described;
@@ -50,7 +50,7 @@ pub struct Media {
     region: String,
     credentials: SharedCredentialsProvider,
     /// Made with the first call: most functions that sign never make one, and it costs the reading of certificates.
-    connector: OnceLock<Result<SharedHttpConnector, String>>,
+    connector: OnceLock<Result<Connector, String>>,
 }
 
 /// What an upload must be.

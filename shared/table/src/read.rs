@@ -1,6 +1,7 @@
 //! Reads: one item, a range, a range of every shard.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use futures::future::try_join_all;
@@ -15,6 +16,9 @@ use crate::merge::{self, Part};
 /// How many times one partition is asked for one page: DynamoDB stops after 1 MB, which a page of large items may exceed.
 const MAX_REQUESTS_PER_PAGE: usize = 16;
 
+/// How long a function's start may take longer because the table does not answer.
+const REACH_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How many queries of a list that lies in several are asked at once.
 const MAX_QUERIES_AT_ONCE: usize = 8;
 
@@ -28,6 +32,17 @@ pub struct Page<T> {
 }
 
 impl Table {
+    /// Opens the connection before a client waits for it, by one attempt at what is not there ([`key_schema::reach`]), which is on nobody's meter. A table
+    /// that does not answer in time is no reason not to start: the first request comes to it with all its retries.
+    pub async fn reach(&self, nothing: &Get<()>) {
+        let asked = self.once.get_item().table_name(&self.name).set_key(Some(key_map(nothing.key()))).send();
+        match tokio::time::timeout(REACH_TIMEOUT, asked).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(cause = %classify(&error), "the table was not reached at the start"),
+            Err(_) => tracing::warn!("the table did not answer in time at the start"),
+        }
+    }
+
     /// Reads one item.
     ///
     /// # Errors

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_http_client::Connector;
 use emulators::contributors::{InsightServer, Throttles};
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
@@ -126,5 +125,5 @@ fn splitter(test: &TestTable, url: &str) -> Splitter {
 
 pub fn cloudwatch(url: &str) -> CloudWatch {
     let credentials = SharedCredentialsProvider::new(Credentials::new("key", "secret", None, None, "test"));
-    CloudWatch::new(Connector::builder().build_http(), url.to_owned(), "us-east-1".to_owned(), credentials)
+    CloudWatch::new(aws::connector().unwrap(), url.to_owned(), "us-east-1".to_owned(), credentials)
 }

@@ -7,10 +7,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_smithy_http_client::Connector;
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use aws_smithy_http_client::tls::{Provider, TlsContext};
-use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector};
+use aws::{Connector, Tls};
+use aws_smithy_runtime_api::client::http::HttpConnector as _;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use http_body_util::{BodyExt as _, Limited};
@@ -105,18 +103,9 @@ async fn get(place: &Uri) -> Result<String, FetchError> {
 }
 
 /// Cognito is an endpoint of AWS, whose few roots are there already; any other issuer is trusted by the system's.
-fn connector(place: &Uri) -> Result<SharedHttpConnector, FetchError> {
-    let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
-    let builder = Connector::builder().connector_settings(settings);
-    if !is_encrypted(place) {
-        return Ok(SharedHttpConnector::new(builder.build_http()));
-    }
-    let builder = builder.tls_provider(Provider::Rustls(CryptoMode::Ring));
-    if !is_of_aws(place) {
-        return Ok(SharedHttpConnector::new(builder.build()));
-    }
-    let tls = TlsContext::builder().with_trust_store(aws::trust()?).build().map_err(aws::SetupError::from)?;
-    Ok(SharedHttpConnector::new(builder.tls_context(tls).build()))
+fn connector(place: &Uri) -> Result<Connector, FetchError> {
+    let tls = if is_encrypted(place) && !is_of_aws(place) { Tls::of_system()? } else { aws::tls()? };
+    Ok(Connector::new(tls, CONNECT_TIMEOUT))
 }
 
 fn is_encrypted(place: &Uri) -> bool {

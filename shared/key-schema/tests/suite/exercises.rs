@@ -17,7 +17,7 @@ use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
 use key_schema::{
     archive, cart, category, counter, customer, document, expiration, follow, graph, idempotency, invoice, like, mail,
-    mark, media, membership, metric, order, organization, picking, picture, place, product, question, residence,
+    mark, media, membership, metric, order, organization, picking, picture, place, product, question, reach, residence,
     review, sales, session, settings, wallet,
 };
 
@@ -55,6 +55,7 @@ pub fn exercises() -> Vec<Shown> {
         subscribers(&world),
         organizations(&world),
         documents(&world),
+        vec![reach::nothing().unwrap().show("reach::nothing")],
     ]
     .into_iter()
     .flatten()

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use fixture::TestTable;
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer, Tier, TierPlace};
@@ -35,8 +36,8 @@ use key_schema::registry;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, expiration, idempotency, mail, mark, membership, picking, place, product, review, sales,
-    session,
+    archive, cart, category, expiration, idempotency, mail, mark, membership, picking, place, product, reach, review,
+    sales, session,
 };
 use table::Table;
 use telemetry::correlation;
@@ -236,6 +237,7 @@ async fn measure() {
     organizations::measure(&mut bench).await;
     documents::measure(&mut bench).await;
     moves::measure(&mut bench).await;
+    start(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
     assert!(missing.is_empty(), "not measured: {missing:?}");
@@ -561,6 +563,21 @@ async fn rest(bench: &mut Bench) {
     let ids: Vec<_> = marks.iter().map(|mark| mark.event_id.as_str()).collect();
     bench.batch_get("10 events", mark::known("bus", ids).unwrap()).await;
     subscribers(bench).await;
+}
+
+/// What no meter shows, because nobody's request needs it.
+async fn start(bench: &mut Bench) {
+    let nothing = reach::nothing().unwrap();
+    let key = nothing.key();
+    let get = bench.test.client().get_item().table_name(bench.test.name());
+    let get = get.key("PK", AttributeValue::S(key.pk.to_string())).key("SK", AttributeValue::S(key.sk.to_string()));
+    let answer = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await.unwrap();
+    assert_eq!(answer.item, None);
+    let read_units = answer.consumed_capacity.unwrap().capacity_units.unwrap();
+    let (pattern, on) = (nothing.pattern(), "one start".to_owned());
+    bench.costs.push(Cost { pattern, on, requests: 1, read_units, write_units: 0.0, items: 0, bytes: 0 });
+    bench.table.reach(&nothing).await;
+    assert!(bench.table.meter().take().is_empty());
 }
 
 /// Mail about the first order, and ten picking stations that are taken one after the other, by orders that are paid for it.

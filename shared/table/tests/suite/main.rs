@@ -5,5 +5,6 @@
 mod cost;
 mod data;
 mod executor;
+mod reach;
 mod security;
 mod techniques;

@@ -1,0 +1,8 @@
+//! A function that does nothing on `lambda_http`: what the HTTP adapter costs.
+
+use lambda_http::{Error, Request, Response, run, service_fn};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    run(service_fn(|_: Request| async { Ok::<_, Error>(Response::new("{}".to_owned())) })).await
+}

@@ -1,0 +1,71 @@
+//! What more memory buys: Lambda gives a function a share of a core by its memory, and bills memory by time.
+//!
+//! The time of a request is here what the function computes. Deployed, it also waits a few milliseconds for the table, which no memory shortens and all
+//! memory is billed for: that speaks for the least that is quick enough.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::peers::USUAL;
+use super::process::Until;
+use super::programs::Measured;
+use super::report::{millis, quantile};
+use super::share::{CORE_MB, Share};
+use crate::BenchError;
+
+/// From the least that a function can have to a whole core.
+const SIZES_MB: [u32; 5] = [128, 256, 512, 1_024, CORE_MB];
+/// The functions that are measured: one that reads an item, one that reads several in a query, and the usual one.
+const FUNCTIONS: [&str; 3] = ["customers", "orders", USUAL];
+/// Requests to each process after the first.
+const WARM: usize = 50;
+/// In dollars for a GB and second, on x86 in us-east-1. <https://aws.amazon.com/lambda/pricing/>
+const GB_SECOND_PRICE: f64 = 0.000_016_666_7;
+/// What a request waits for the table where both are in one region.
+const TABLE_WAIT_MS: f64 = 3.0;
+
+/// One function with one size of memory.
+#[derive(Debug, Serialize)]
+pub(super) struct Size {
+    pub function: String,
+    pub memory_mb: u32,
+    pub first_ms: f64,
+    pub warm_p50_ms: f64,
+    pub warm_p99_ms: f64,
+    /// Of a million warm requests, each of which waits for the table: what GB and seconds cost.
+    pub dollars_per_million: f64,
+}
+
+/// Empty where this process may not share out a core.
+pub(super) async fn curve(all: &[Measured], runs: u16) -> Result<Vec<Size>, BenchError> {
+    let mut curve = Vec::new();
+    for measured in all.iter().filter(|measured| FUNCTIONS.contains(&measured.name.as_str())) {
+        for memory_mb in SIZES_MB {
+            let Some(share) = Share::create(memory_mb) else { return Ok(Vec::new()) };
+            let (mut first, mut warm) = (Vec::new(), Vec::new());
+            for _ in 0..runs.div_ceil(5) {
+                let run = measured.program.run(Until::Answers(WARM + 1), Some(&share)).await?;
+                first.push(run.first);
+                warm.extend(run.warm);
+            }
+            curve.push(Size::new(measured, memory_mb, &first, &warm));
+        }
+    }
+    Ok(curve)
+}
+
+impl Size {
+    fn new(measured: &Measured, memory_mb: u32, first: &[Duration], warm: &[Duration]) -> Self {
+        let mean = warm.iter().sum::<Duration>() / u32::try_from(warm.len().max(1)).unwrap_or(u32::MAX);
+        let billed_seconds = (millis(mean) + TABLE_WAIT_MS).ceil() / 1e3;
+        Self {
+            function: measured.name.clone(),
+            memory_mb,
+            first_ms: millis(quantile(first, 0.5)),
+            warm_p50_ms: millis(quantile(warm, 0.5)),
+            warm_p99_ms: millis(quantile(warm, 0.99)),
+            dollars_per_million: billed_seconds * f64::from(memory_mb) / 1_024.0 * GB_SECOND_PRICE * 1e6,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The programs that are measured: the functions as they are deployed, and beside them their peers.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::endpoint::TableEndpoint;
+use super::functions::{self, Subject};
+use super::peers;
+use super::process::{Program, Run};
+use crate::BenchError;
+use crate::loaded::{CURSOR_KEYS, NAME};
+
+const AMAZON_ROOTS: &str = "shared/aws/roots/amazon-trust-services.pem";
+/// Where the usual function finds its roots.
+const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// What is measured: a program and its name in the table.
+pub(super) struct Measured {
+    pub name: String,
+    /// What is deployed of it.
+    pub artifact: PathBuf,
+    pub program: Program,
+    /// Its instructions can be counted.
+    pub is_native: bool,
+    pub runs: Vec<Run>,
+    /// The first answer with the share of a core that the least memory has.
+    pub shared: Vec<Duration>,
+}
+
+/// The peers, and then the functions.
+pub(super) fn all(
+    root: &Path,
+    subjects: &[Subject],
+    environment: &[(String, String)],
+) -> Result<Vec<Measured>, BenchError> {
+    let event = functions::customers()?.call.event().to_string();
+    let measured = |name: &str, artifact: PathBuf, command: Vec<String>, event: String, is_native: bool| {
+        let program = Program { command, environment: environment.to_vec(), event };
+        Measured { name: name.to_owned(), artifact, program, is_native, runs: Vec::new(), shared: Vec::new() }
+    };
+    let peers = peers::all(&root.join(peers::FOLDER))
+        .into_iter()
+        .map(|peer| measured(peer.name, peer.artifact, peer.command, event.clone(), peer.is_native));
+    let functions = subjects.iter().map(|subject| {
+        let binary = built(root, subject.package);
+        let command = vec![binary.display().to_string()];
+        measured(subject.package, binary, command, subject.call.event().to_string(), true)
+    });
+    Ok(peers.chain(functions).collect())
+}
+
+/// Each package by itself, as it is deployed: built together they would have each other's features.
+pub(super) fn build(root: &Path, subjects: &[Subject]) -> Result<(), BenchError> {
+    for subject in subjects {
+        build_package(root, subject.package)?;
+    }
+    peers::build(&root.join(peers::FOLDER))
+}
+
+pub(super) fn build_package(folder: &Path, package: &str) -> Result<(), BenchError> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built =
+        Command::new(cargo).args(["build", "--release", "--locked", "-p", package]).current_dir(folder).status()?;
+    if built.success() { Ok(()) } else { Err(BenchError::Wrong(format!("{package} does not build"))) }
+}
+
+/// The program that cargo has built of a package there.
+pub(super) fn built(folder: &Path, package: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.join("target"), PathBuf::from);
+    target.join("release").join(package)
+}
+
+pub(super) fn environment(
+    root: &Path,
+    endpoint: &TableEndpoint,
+    folder: &Path,
+) -> Result<Vec<(String, String)>, BenchError> {
+    // With the roots that a deployed function has, and one more.
+    let issuer = std::fs::read_to_string(&endpoint.issuer)?;
+    let bundle = |name: &str, roots: &Path| -> Result<String, BenchError> {
+        let path = folder.join(name);
+        std::fs::write(&path, std::fs::read_to_string(roots)? + "\n" + &issuer)?;
+        Ok(path.display().to_string())
+    };
+    let ours = bundle("amazon.pem", &root.join(AMAZON_ROOTS))?;
+    let system = bundle("system.pem", Path::new(SYSTEM_ROOTS))?;
+    let all = [
+        ("TABLE_NAME", NAME.to_owned()),
+        ("CURSOR_KEYS", CURSOR_KEYS.to_owned()),
+        ("STAGE", "bench".to_owned()),
+        ("AWS_REGION", "us-east-1".to_owned()),
+        ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
+        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.url()),
+        ("MEDIA_BUCKET", "bench".to_owned()),
+        ("JWT_ISSUER", "https://issuer.invalid".to_owned()),
+        ("JWT_AUDIENCE", "bench".to_owned()),
+        ("AWS_CA_BUNDLE", ours),
+        ("NODE_EXTRA_CA_CERTS", endpoint.issuer.display().to_string()),
+        ("SSL_CERT_FILE", system),
+        ("AWS_LAMBDA_FUNCTION_NAME", "measured".to_owned()),
+        ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
+        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512".to_owned()),
+        ("AWS_LAMBDA_LOG_GROUP_NAME", "/aws/lambda/measured".to_owned()),
+        ("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/22/[$LATEST]0".to_owned()),
+    ];
+    Ok(all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}

@@ -1,0 +1,59 @@
+//! The body of an answer, which gives its connection back at its end.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use super::pool::Kept;
+
+/// A body that nobody reads to its end closes its connection: what is left of it would lie before the next answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    body: Incoming,
+    kept: Option<Kept>,
+}
+
+impl Answer {
+    pub fn new(body: Incoming, kept: Option<Kept>) -> Self {
+        let mut answer = Self { body, kept };
+        answer.end_if_read();
+        answer
+    }
+
+    fn end_if_read(&mut self) {
+        if self.body.is_end_stream()
+            && let Some(kept) = self.kept.take()
+        {
+            kept.give_back();
+        }
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        match &frame {
+            Some(Ok(_)) => self.end_if_read(),
+            Some(Err(_)) => self.kept = None,
+            None => {
+                if let Some(kept) = self.kept.take() {
+                    kept.give_back();
+                }
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,151 @@
+//! HTTP/1.1 for the SDK and for our own calls of AWS services: connections that are kept, over TLS where the address says so.
+//!
+//! The SDK's own connector brings HTTP/2, a second pool, proxies and the system's trust store. That is a quarter of what a function weighs, and AWS endpoints are
+//! reached without any of it. Here is what remains of the task: open a connection in time, send a request over one that is
+//! free, and keep it when its answer has been read to the end.
+//!
+//! Nobody retries here but for a request of which nothing was sent, because the kept connection that it was given had gone. Timeouts of an attempt and of a call are
+//! those of whoever calls: a future that is dropped closes its connection.
+
+mod body;
+mod pool;
+mod stream;
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use http::header::HOST;
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Request, Response, Uri};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use body::Answer;
+use pool::{Pool, Sender};
+use stream::Stream;
+pub use tls::Tls;
+
+/// A request that cannot be one.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Sends requests. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Connector {
+    tls: Tls,
+    pool: Arc<Pool>,
+    connect_timeout: Duration,
+}
+
+impl Connector {
+    /// One that trusts whom `tls` trusts, and gives up a connection that is not open in time.
+    #[must_use]
+    pub fn new(tls: Tls, connect_timeout: Duration) -> Self {
+        Self { tls, pool: Arc::default(), connect_timeout }
+    }
+
+    async fn exchange(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let mut request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+        let origin = Origin::of(&mut request).map_err(ConnectorError::user)?;
+        while let Some(mut sender) = self.pool.take(&origin).await {
+            match sender.try_send_request(request).await {
+                Ok(response) => return self.answer(origin, sender, response),
+                Err(mut error) => match error.take_message() {
+                    // It had gone while nobody used it.
+                    Some(unsent) => request = unsent,
+                    None => return Err(ConnectorError::io(error.into_error().into())),
+                },
+            }
+        }
+        let mut sender = timeout(self.connect_timeout, self.connect(&origin))
+            .await
+            .map_err(|error| ConnectorError::timeout(error.into()).never_connected())?
+            .map_err(|error| ConnectorError::io(error).never_connected())?;
+        let response = sender.send_request(request).await.map_err(|error| ConnectorError::io(error.into()))?;
+        self.answer(origin, sender, response)
+    }
+
+    /// The host's addresses are tried one after the other.
+    async fn connect(&self, origin: &Origin) -> Result<Sender, Cause> {
+        let host = origin.authority.host().trim_start_matches('[').trim_end_matches(']');
+        let tcp = TcpStream::connect((host, origin.port())).await?;
+        // Requests are small and wait for their answers.
+        tcp.set_nodelay(true)?;
+        let stream = if origin.is_encrypted { self.tls.over(tcp, host).await? } else { Stream::Plain(tcp) };
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        // What ends it is told to who waits for an answer over it, and otherwise concerns nobody.
+        drop(tokio::spawn(connection));
+        Ok(sender)
+    }
+
+    fn answer(
+        self,
+        origin: Origin,
+        sender: Sender,
+        response: Response<Incoming>,
+    ) -> Result<HttpResponse, ConnectorError> {
+        // A server that fails may do better over another connection, which leads to another one.
+        let kept = (!response.status().is_server_error()).then(|| self.pool.kept(origin, sender));
+        let response = response.map(|body| SdkBody::from_body_1_x(Answer::new(body, kept)));
+        HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
+    }
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        HttpConnectorFuture::new(self.clone().exchange(request))
+    }
+}
+
+impl HttpClient for Connector {
+    fn http_connector(&self, settings: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        let connect_timeout = settings.connect_timeout().unwrap_or(self.connect_timeout);
+        SharedHttpConnector::new(Self { connect_timeout, ..self.clone() })
+    }
+}
+
+/// Where a connection leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    is_encrypted: bool,
+    authority: Authority,
+}
+
+impl Origin {
+    /// Takes it from the request, which keeps path and query, and names the host in its header.
+    fn of(request: &mut Request<SdkBody>) -> Result<Self, Cause> {
+        let parts = std::mem::take(request.uri_mut()).into_parts();
+        let is_encrypted = match parts.scheme {
+            Some(scheme) if scheme == Scheme::HTTPS => true,
+            Some(scheme) if scheme == Scheme::HTTP => false,
+            _ => return Err("neither https nor http".into()),
+        };
+        let origin = Self { is_encrypted, authority: parts.authority.ok_or("no host")? };
+        *request.uri_mut() = parts.path_and_query.map_or_else(|| Uri::from_static("/"), Uri::from);
+        if !request.headers().contains_key(HOST) {
+            let (host, port) = (origin.authority.host(), origin.port());
+            let is_usual = port == origin.usual_port();
+            let host = if is_usual { host.to_owned() } else { format!("{host}:{port}") };
+            request.headers_mut().insert(HOST, HeaderValue::try_from(host)?);
+        }
+        Ok(origin)
+    }
+
+    fn port(&self) -> u16 {
+        self.authority.port_u16().unwrap_or_else(|| self.usual_port())
+    }
+
+    const fn usual_port(&self) -> u16 {
+        if self.is_encrypted { 443 } else { 80 }
+    }
+}

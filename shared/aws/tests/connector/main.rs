@@ -1,0 +1,159 @@
+//! The connector, against a server that does what servers do.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod server;
+
+use std::time::{Duration, Instant};
+
+use aws::{Connector, SetupError, Tls};
+use aws_smithy_runtime_api::client::http::HttpConnector as _;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use futures::future::join_all;
+use http::Request;
+use http_body_util::BodyExt as _;
+use tokio::net::TcpListener;
+
+use server::Server;
+
+fn connector() -> Connector {
+    Connector::new(aws::tls().unwrap(), Duration::from_secs(5))
+}
+
+async fn ask(connector: &Connector, url: &str, body: &str) -> Result<HttpResponse, ConnectorError> {
+    let request = Request::post(url).body(SdkBody::from(body)).unwrap();
+    connector.call(request.try_into().unwrap()).await
+}
+
+/// The status, and the body read to its end.
+async fn answer(connector: &Connector, url: &str) -> (u16, Option<String>) {
+    let response = ask(connector, url, "hello").await.unwrap();
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.ok();
+    (status, body.map(|body| String::from_utf8(body.to_bytes().to_vec()).unwrap()))
+}
+
+fn ok(text: &str) -> (u16, Option<String>) {
+    (200, Some(text.to_owned()))
+}
+
+#[tokio::test]
+async fn requests_one_after_the_other_share_a_connection() {
+    let server = Server::plain().await;
+    let (connector, base) = (connector(), format!("http://127.0.0.1:{}", server.port));
+    for _ in 0..20 {
+        assert_eq!(answer(&connector, &format!("{base}/body")).await, ok("hello"));
+        assert_eq!(answer(&connector, &format!("{base}/chunked")).await, ok("ok"));
+        assert_eq!(answer(&connector, &format!("{base}/empty")).await, (204, Some(String::new())));
+    }
+    assert_eq!(server.connections(), 1);
+    // Another origin, though the same server.
+    assert_eq!(answer(&connector, &format!("http://localhost:{}/body", server.port)).await, ok("hello"));
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn requests_at_once_have_a_connection_each_and_those_serve_the_next_ones() {
+    let server = Server::plain().await;
+    let (connector, url) = (connector(), format!("http://127.0.0.1:{}/body", server.port));
+    for _ in 0..3 {
+        let answers = join_all((0..50).map(|_| answer(&connector, &url))).await;
+        assert!(answers.iter().all(|answer| *answer == ok("hello")));
+        assert_eq!(server.connections(), 50);
+    }
+}
+
+#[tokio::test]
+async fn a_request_names_its_host_and_asks_for_a_path() {
+    let server = Server::plain().await;
+    let (connector, port) = (connector(), server.port);
+    let (_, head) = answer(&connector, &format!("http://127.0.0.1:{port}/a/b?c=d%20e")).await;
+    let head = head.unwrap();
+    assert!(head.starts_with("POST /a/b?c=d%20e HTTP/1.1\n"), "{head}");
+    assert!(head.lines().any(|line| line == format!("host: 127.0.0.1:{port}")), "{head}");
+    let (_, head) = answer(&connector, &format!("http://127.0.0.1:{port}")).await;
+    assert!(head.unwrap().starts_with("POST / HTTP/1.1\n"));
+    let named = Request::get(format!("http://127.0.0.1:{port}/x")).header("host", "bucket.example");
+    let response = connector.call(named.body(SdkBody::empty()).unwrap().try_into().unwrap()).await.unwrap();
+    let head = response.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&head).contains("\nhost: bucket.example"), "who has named it is left alone");
+    for url in ["/x", "ftp://127.0.0.1/x"] {
+        assert!(ask(&connector, url, "").await.unwrap_err().is_user(), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_not_what_it_was_is_not_used_again() {
+    let server = Server::plain().await;
+    let (connector, base) = (connector(), format!("http://127.0.0.1:{}", server.port));
+    let url = |path: &str| format!("{base}/{path}");
+    let mut opened = 1;
+    for path in ["failing", "last", "broken", "unread"] {
+        match path {
+            // Nobody reads the body.
+            "unread" => drop(ask(&connector, &url("body"), "hello").await.unwrap()),
+            "broken" => assert_eq!(answer(&connector, &url(path)).await, (200, None)),
+            _ => assert!(answer(&connector, &url(path)).await.1.is_some()),
+        }
+        assert_eq!(server.connections(), opened, "{path}");
+        assert_eq!(answer(&connector, &url("body")).await, ok("hello"), "{path}");
+        opened += 1;
+        assert_eq!(server.connections(), opened, "{path}");
+        // The next turn begins with the connection that this one has left.
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_has_closed_meanwhile_fails_no_request() {
+    let server = Server::plain().await;
+    let (connector, base) = (connector(), format!("http://127.0.0.1:{}", server.port));
+    for turn in 1..=20 {
+        assert_eq!(answer(&connector, &format!("{base}/hangs-up")).await.0, 200);
+        // As long as an environment that stands still, nobody looks whether it is still there.
+        std::thread::sleep(Duration::from_millis(if turn == 1 { 1_100 } else { 5 }));
+        assert_eq!(answer(&connector, &format!("{base}/body")).await, ok("hello"), "{turn}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_an_error_and_nothing_is_sent_twice() {
+    let server = Server::plain().await;
+    let (connector, url) = (connector(), format!("http://127.0.0.1:{}/unanswered", server.port));
+    assert!(ask(&connector, &url, "hello").await.unwrap_err().is_io());
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_server_is_who_its_certificate_says_or_gets_no_request() {
+    let (server, issuer) = Server::encrypted("localhost").await;
+    let url = format!("https://localhost:{}/body", server.port);
+    let trusting = Connector::new(Tls::trusting(issuer.as_bytes()).unwrap(), Duration::from_secs(5));
+    assert_eq!(answer(&trusting, &url).await, ok("hello"));
+    assert_eq!(answer(&trusting, &url).await, ok("hello"));
+    assert_eq!(server.connections(), 1);
+    let error = ask(&trusting, &format!("https://127.0.0.1:{}/body", server.port), "").await.unwrap_err();
+    assert!(error.is_io(), "another name: {error:?}");
+    let error = ask(&connector(), &url, "").await.unwrap_err();
+    assert!(error.is_io(), "another issuer: {error:?}");
+}
+
+#[tokio::test]
+async fn a_connection_that_is_not_open_in_time_is_given_up() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let connector = Connector::new(aws::tls().unwrap(), Duration::from_millis(100));
+    let (started, url) = (Instant::now(), format!("https://localhost:{}/", silent.local_addr().unwrap().port()));
+    let error = ask(&connector, &url, "").await.unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+    assert!(started.elapsed() < Duration::from_secs(5));
+    drop(silent);
+    assert!(ask(&connector, &url, "").await.unwrap_err().is_io(), "nobody listens");
+}
+
+#[test]
+fn roots_are_certificates_and_at_least_one() {
+    for bad in ["", "no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+        assert!(matches!(Tls::trusting(bad.as_bytes()), Err(SetupError::Roots)), "{bad:?}");
+    }
+}
