@@ -6,9 +6,10 @@
 
 mod builds;
 mod cold_start;
+mod consumer;
 mod contention;
-mod engine;
 mod examples;
+mod growth;
 pub mod import;
 pub mod latency;
 mod lists;
@@ -16,9 +17,7 @@ mod loaded;
 mod performance;
 pub mod records;
 pub mod replay;
-mod stream_bench;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -60,15 +59,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The stream's consumer with the search sink: records a second and CPU a record, in batches and one call a record.
-    Stream {
-        /// So many records.
-        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-        records: u64,
-        /// Write the figures to this file.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-    },
+    /// The stream's consumer: records a second and core, CPU and allocations a record, calls a batch; in batches and one search call a record.
+    Stream(consumer::StreamArgs),
     /// Baskets imported into a local system of its own while its functions die at random: are the totals the data's?
     Import(import::ImportBenchArgs),
     /// From a function's start to its first answer, and then warm, next to a function that does nothing and to the usual one.
@@ -79,13 +71,22 @@ enum Command {
     Lists(lists::ListsArgs),
     /// What it costs to build the workspace, from nothing and after a change.
     Builds(builds::BuildsArgs),
+    /// Each route with more and more items in the table: requests and capacity, which must stay the same, and latency.
+    Growth(growth::GrowthArgs),
     /// Many clients that order the same product: what is left of what one item can take, and what clients see of it.
     Contention(contention::ContentionArgs),
     /// A history imported into a local system of its own and then replayed twice, in random order: does the shop equal its table?
     Replay(replay::ReplayArgs),
-    /// Be the search engine of a measurement, until standard input ends.
+    /// Be what a consumer reaches, until standard input ends.
     #[command(hide = true)]
-    Engine,
+    Around {
+        /// With a table of what so many records are about.
+        #[arg(long)]
+        records: u64,
+    },
+    /// Be the consumer of a measurement.
+    #[command(hide = true)]
+    Taker(consumer::TakerArgs),
     /// Be one function of a local system.
     #[command(hide = true)]
     Function {
@@ -99,17 +100,17 @@ enum Command {
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
     let measured = match command {
-        Command::Stream { records, json } => {
-            one_thread().and_then(|runtime| runtime.block_on(stream_bench::run(records, json.as_deref())))
-        }
+        Command::Stream(args) => many_threads().and_then(|runtime| runtime.block_on(consumer::run(args))),
         Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
         Command::ColdStart(args) => many_threads().and_then(|runtime| runtime.block_on(cold_start::run(args))),
         Command::Latency(args) => many_threads().and_then(|runtime| runtime.block_on(latency::run(args))),
         Command::Lists(args) => many_threads().and_then(|runtime| runtime.block_on(lists::run(args))),
         Command::Builds(args) => builds::run(&args),
+        Command::Growth(args) => many_threads().and_then(|runtime| runtime.block_on(growth::run(args))),
         Command::Contention(args) => many_threads().and_then(|runtime| runtime.block_on(contention::run(args))),
         Command::Replay(args) => many_threads().and_then(|runtime| runtime.block_on(replay::run(args))),
-        Command::Engine => many_threads().and_then(|runtime| runtime.block_on(engine::serve())),
+        Command::Around { records } => many_threads().and_then(|runtime| runtime.block_on(consumer::serve(records))),
+        Command::Taker(args) => one_thread().and_then(|runtime| runtime.block_on(consumer::take(args))),
         Command::Function { logical_id } => one_thread()
             .and_then(|runtime| runtime.block_on(local::functions::run(&logical_id)).map_err(BenchError::wrong)),
     };

@@ -20,6 +20,15 @@ pub(crate) fn write(section: &str, text: &str) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// Writes a file beside it.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn save(name: &str, text: &str) -> Result<(), BenchError> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PATH).with_file_name(name);
+    Ok(std::fs::write(path, text)?)
+}
+
 fn replaced(old: &str, section: &str, text: &str) -> Result<String, BenchError> {
     let (begin, end) = (format!("<!-- {section} -->\n"), format!("<!-- end of {section} -->\n"));
     let missing = || BenchError::Wrong(format!("{PATH} has no section {section}"));

@@ -1,11 +1,14 @@
 //! Stream records as a shop makes them.
 
-use key_schema::id::{Born, CustomerId, OrderId, ProductId};
+use std::collections::BTreeSet;
+
+use key_schema::id::{Born, CustomerId, OrderId, ProductId, SessionId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity, Meta, Stored};
+use key_schema::item::{Entity, Item, Meta, Stored};
 use key_schema::money::{Currency, Money};
-use key_schema::order::{Order, OrderStatus};
-use key_schema::product::{CategoryPath, Copied, Product};
+use key_schema::order::{Order, OrderLine, OrderStatus};
+use key_schema::product::{CategoryPath, Copied, Product, Stock};
+use key_schema::session::Session;
 use serde_json::{Value, json};
 
 use crate::BenchError;
@@ -23,20 +26,109 @@ pub fn records(number: u64) -> Result<Vec<String>, BenchError> {
 }
 
 fn record(number: u64) -> Result<String, BenchError> {
-    // Of 1,000 records 500 create items, and the next 500 change these.
-    let (thousand, place) = (number / 1_000, number % 1_000);
-    let (rev, item) = (1 + place / 500 % REVS, thousand * 500 + place % 500);
-    let sequence = format!("{:021}", number + 1);
+    let (rev, item) = place(number);
     if item % 2 == 0 {
-        change(&product(item, rev)?, rev, &sequence)
+        change(|rev| product(item, rev), rev, &sequence(number))
     } else {
-        change(&order(item, rev)?, rev, &sequence)
+        change(|rev| order(item, rev), rev, &sequence(number))
     }
+}
+
+/// So many records of all that the consumer looks at: of ten items four are orders, three products, two stocks, which run low, and one a session, which has expired.
+///
+/// # Errors
+/// [`BenchError::Wrong`]: the schema refuses an item.
+pub fn mixed(number: u64) -> Result<Vec<String>, BenchError> {
+    let record = |number: u64| {
+        let (rev, item) = place(number);
+        let sequence = sequence(number);
+        match item % 10 {
+            0..=3 => change(|rev| order(item, rev), rev, &sequence),
+            4..=6 => change(|rev| product(item, rev), rev, &sequence),
+            7..=8 => change(|rev| stock(item, rev), rev, &sequence),
+            _ => expired(&session(number)?, &sequence),
+        }
+    };
+    (0..number).map(record).collect()
+}
+
+/// What lies in the table when [`mixed`] records come: the orders with their lines, and the products.
+pub fn around(number: u64) -> impl Iterator<Item = Result<Item, BenchError>> {
+    let items = number.div_ceil(1_000) * 500;
+    (0..items).flat_map(|item| match item % 10 {
+        0..=3 => [stored_item(order(item, REVS)), stored_item(line(item, 1)), stored_item(line(item, 2))]
+            .into_iter()
+            .collect::<Vec<_>>(),
+        // A stock's product is there, too.
+        4..=8 => vec![stored_item(product(item, REVS))],
+        _ => Vec::new(),
+    })
+}
+
+/// How many documents the search index has when it took these records: of distinct products and orders.
+pub(crate) fn documents(records: &[String]) -> Result<u64, BenchError> {
+    let mut keys = BTreeSet::new();
+    for record in records {
+        let record: Value = serde_json::from_str(record).map_err(BenchError::wrong)?;
+        let text = |pointer: &str| record.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if ["Product", "Order"].contains(&text("/dynamodb/NewImage/entity/S").as_str()) {
+            keys.insert((text("/dynamodb/Keys/PK/S"), text("/dynamodb/Keys/SK/S")));
+        }
+    }
+    u64::try_from(keys.len()).map_err(BenchError::wrong)
+}
+
+/// Of which item a record is, and its `rev`: of 1,000 records 500 create items, and the next 500 change these.
+const fn place(number: u64) -> (u64, u64) {
+    let (thousand, place) = (number / 1_000, number % 1_000);
+    (1 + place / 500 % REVS, thousand * 500 + place % 500)
+}
+
+fn sequence(number: u64) -> String {
+    format!("{:021}", number + 1)
+}
+
+fn stored_item<T: Entity>(stored: Result<Stored<T>, BenchError>) -> Result<Item, BenchError> {
+    stored?.to_item().map_err(BenchError::wrong)
+}
+
+fn stock(number: u64, rev: u64) -> Result<Stored<Stock>, BenchError> {
+    let product_id = product_id(number)?;
+    stored(Stock { product_id, available: if rev == 1 { 50 } else { 3 }, sellable: true, last_adjustment: None }, rev)
+}
+
+/// A line of an order; orders have some hundred products in common.
+fn line(number: u64, line: u64) -> Result<Stored<OrderLine>, BenchError> {
+    let data = OrderLine {
+        order_id: order_id(number)?,
+        line,
+        product_id: product_id(number * 7 % 500 + line)?,
+        name: "Ice".into(),
+        quantity: line,
+        unit_price: Money::new(129, Currency::USD),
+        total: Money::new(129, Currency::USD),
+        expires_at: None,
+    };
+    stored(data, 1)
+}
+
+fn session(number: u64) -> Result<Stored<Session>, BenchError> {
+    let customer_id = CustomerId::new(format!("{}", number % 2_469)).map_err(BenchError::wrong)?;
+    let id = SessionId::generate(at()?, number.to_be_bytes().repeat(2).first_chunk().copied().unwrap_or_default());
+    stored(Session { id, customer_id, expires_at: at()?, device: "Laptop".into() }, 1)
+}
+
+fn product_id(number: u64) -> Result<ProductId, BenchError> {
+    ProductId::new(format!("{}", 800_000 + number)).map_err(BenchError::wrong)
+}
+
+fn order_id(number: u64) -> Result<OrderId, BenchError> {
+    OrderId::new(format!("0159597e-5d70-7000-8000-{number:012}")).map_err(BenchError::wrong)
 }
 
 fn product(number: u64, rev: u64) -> Result<Stored<Product>, BenchError> {
     let data = Product {
-        id: ProductId::new(format!("{}", 800_000 + number)).map_err(BenchError::wrong)?,
+        id: product_id(number)?,
         category_path: CategoryPath::new(vec!["GROCERY".into(), "FRZN ICE".into(), "ICE - CRUSHED/CUBED".into()])
             .map_err(BenchError::wrong)?,
         retired: false,
@@ -52,7 +144,7 @@ fn product(number: u64, rev: u64) -> Result<Stored<Product>, BenchError> {
 
 fn order(number: u64, rev: u64) -> Result<Stored<Order>, BenchError> {
     let data = Order {
-        id: OrderId::new(format!("0159597e-5d70-7000-8000-{number:012}")).map_err(BenchError::wrong)?,
+        id: order_id(number)?,
         customer_id: CustomerId::new(format!("{}", number % 2_469)).map_err(BenchError::wrong)?,
         status: if rev == 1 { OrderStatus::Pending } else { OrderStatus::Paid },
         placed_at: at()?,
@@ -79,26 +171,52 @@ fn at() -> Result<Instant, BenchError> {
 }
 
 /// The record of a creation, or of a change with both images.
-fn change<T: Entity>(item: &Stored<T>, rev: u64, sequence: &str) -> Result<String, BenchError> {
+fn change<T: Entity>(
+    item: impl Fn(u64) -> Result<Stored<T>, BenchError>,
+    rev: u64,
+    sequence: &str,
+) -> Result<String, BenchError> {
+    if rev > 1 {
+        record_of("MODIFY", Some(&item(rev)?), Some(&item(1)?), sequence)
+    } else {
+        record_of("INSERT", Some(&item(rev)?), None, sequence)
+    }
+}
+
+/// The record of what DynamoDB has removed because its time was over.
+fn expired<T: Entity>(item: &Stored<T>, sequence: &str) -> Result<String, BenchError> {
+    record_of("REMOVE", None, Some(item), sequence)
+}
+
+fn record_of<T: Entity>(
+    name: &str,
+    new: Option<&Stored<T>>,
+    old: Option<&Stored<T>>,
+    sequence: &str,
+) -> Result<String, BenchError> {
+    let item = new.or(old).ok_or_else(|| BenchError::wrong("a record of nothing"))?;
     let key = item.data.key().map_err(BenchError::wrong)?;
-    let image = serde_json::to_value(item.to_item().map_err(BenchError::wrong)?).map_err(BenchError::wrong)?;
-    let mut record = json!({
+    let mut change = json!({
         "Keys": {"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}},
-        "NewImage": image,
         "SequenceNumber": sequence,
         "ApproximateCreationDateTime": 1_483_271_606,
         "SizeBytes": 1_000,
         "StreamViewType": "NEW_AND_OLD_IMAGES",
     });
-    if rev > 1
+    for (image, item) in [("NewImage", new), ("OldImage", old)] {
+        if let (Some(item), Value::Object(change)) = (item, &mut change) {
+            let item = serde_json::to_value(item.to_item().map_err(BenchError::wrong)?).map_err(BenchError::wrong)?;
+            change.insert(image.to_owned(), item);
+        }
+    }
+    let mut record = json!({
+        "eventID": format!("event-{sequence}"), "eventName": name, "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+        "awsRegion": "eu-central-1", "dynamodb": change,
+    });
+    if name == "REMOVE"
         && let Value::Object(record) = &mut record
     {
-        record.insert("OldImage".to_owned(), image);
+        record.insert("userIdentity".to_owned(), json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"}));
     }
-    let name = if rev > 1 { "MODIFY" } else { "INSERT" };
-    let record = json!({
-        "eventID": format!("event-{sequence}"), "eventName": name, "eventVersion": "1.1", "eventSource": "aws:dynamodb",
-        "awsRegion": "eu-central-1", "dynamodb": record,
-    });
     Ok(record.to_string())
 }

@@ -142,7 +142,7 @@ fn orders() -> Result<Vec<List>, BenchError> {
             call: Call::new("GET /v1/graph/{node}/edges").path("node", OWNER).query("kind", "bought").staff(STAFF),
             function: super::community,
             around: Vec::new(),
-            item: Box::new(|n| item(Sale { product_id: product_id(n)?, ..sale(n)? }, n)),
+            item: Box::new(|n| item(Sale { product_id: product_id(n)?, line: 2, ..sale(n)? }, n)),
         },
     ])
 }

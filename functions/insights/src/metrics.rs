@@ -113,7 +113,8 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
 }
 
 /// GET metrics/{name}?from=&to=: the points of a range, the oldest first. Without `to` it ends with the newest point, without `from` it begins a day before
-/// `to`, or before now. A page is at most as many requests as 32 days have shards, and as a rule as many as one day has.
+/// `to`, or before now. A page is at most as many requests as 32 days have shards, if none of these has to be asked again, and as
+/// a rule as many as one day has.
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: MetricName = request.path("name")?;

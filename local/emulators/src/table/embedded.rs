@@ -5,7 +5,8 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dynoxide::Database;
+use dynoxide::{Database, ImportOptions, Item};
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 
@@ -77,6 +78,18 @@ impl EmbeddedTable {
     /// when SQLite fails. A busy database is no error: what is left goes with the next call.
     pub fn trim_stream(&self, table: &str, up_to_sequence_number: &str) -> Result<u64, Error> {
         self.stream.trim(table, up_to_sequence_number)
+    }
+
+    /// Writes items, in DynamoDB's JSON, straight into the engine: all or none, without records in the stream, and many times as fast as through the server. For
+    /// a table that is filled before anybody uses it. Blocks for about a second per 10,000 items.
+    ///
+    /// # Errors
+    /// [`Error::Item`] for what is no item, [`Error::Engine`] when the engine refuses one.
+    pub fn import(&self, table: &str, items: Vec<Value>) -> Result<(), Error> {
+        let items =
+            items.into_iter().map(serde_json::from_value).collect::<Result<Vec<Item>, _>>().map_err(Error::Item)?;
+        self.engine.import_items(table, items, ImportOptions::default())?;
+        Ok(())
     }
 
     /// Deletes the expired items of every table with TTL and gives their number. The engine never

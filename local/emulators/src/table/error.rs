@@ -18,6 +18,9 @@ pub enum Error {
     /// The DynamoDB engine refused to open or to sweep.
     #[error("the embedded table failed: {0}")]
     Engine(#[from] dynoxide::DynoxideError),
+    /// What was to be imported is not in the form of DynamoDB's JSON.
+    #[error("no item of a table: {0}")]
+    Item(#[source] serde_json::Error),
     /// A connection beside the engine's own failed.
     #[error("the database of the embedded table failed: {0}")]
     Database(#[from] rusqlite::Error),

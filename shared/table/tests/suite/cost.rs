@@ -29,7 +29,7 @@ use key_schema::item::{Entity, FromItem, Item, Stored, index_entry_size, key_of,
 use key_schema::key::{Index, Key};
 use key_schema::mail::MailState;
 use key_schema::order::{self, OrderStatus, Placement, Step};
-use key_schema::pattern::Pattern;
+use key_schema::pattern::{Operation, Pattern};
 use key_schema::place::SalePlace;
 use key_schema::product::{CategoryPath, Product};
 use key_schema::registry;
@@ -265,7 +265,25 @@ fn render(costs: &[Cost]) -> String {
             .unwrap();
         }
     }
-    text
+    text + &several_requests(costs)
+}
+
+/// Which patterns take more than one request: lists in shards and nothing else.
+fn several_requests(costs: &[Cost]) -> String {
+    let several =
+        registry::all().filter(|pattern| costs.iter().any(|cost| cost.pattern.id == pattern.id && cost.requests > 1));
+    let several: Vec<&Pattern> = several.collect();
+    for pattern in &several {
+        assert_eq!(pattern.operation, Operation::ShardedQuery, "{} takes more than one request", pattern.id);
+    }
+    let names: Vec<String> = several.iter().map(|pattern| format!("`{}`", pattern.id)).collect();
+    format!(
+        "\n## More than one request\n\n\
+         Only lists in shards take more than one, a shard each, all at once: everybody writes to them, and one partition takes 1,000 write units a second.\n\
+         A list in shards costs half a unit a shard at least, and [architecture.md](architecture.md#requests-and-capacity) says what routes put together.\n\n\
+         {}\n",
+        names.join(", ")
+    )
 }
 
 fn compare(text: &str) {

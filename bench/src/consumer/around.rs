@@ -1,0 +1,97 @@
+//! What the consumer reaches, in a process of its own, so that its CPU time is not the consumer's: search engine, table, event bus, object store.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use emulators::events::EventBusServer;
+use emulators::objects::ObjectServer;
+use emulators::search::SearchServer;
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncReadExt as _;
+
+use crate::loaded::{self, LoadedTable};
+use crate::{BenchError, records};
+
+const BUS: &str = "bench";
+const ARCHIVE: &str = "bench-archive";
+
+/// Where everything is.
+#[derive(Debug, Serialize, Deserialize)]
+struct Urls {
+    search: String,
+    table: String,
+    events: String,
+    objects: String,
+}
+
+/// The process. Ends with this value.
+pub(super) struct Around {
+    process: Child,
+    urls: Urls,
+}
+
+impl Around {
+    /// Starts this program again, with a table of what so many records are about.
+    pub(super) fn start(records: u64) -> Result<Self, BenchError> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .args(["around", "--records", &records.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut urls = String::new();
+        if let Some(out) = process.stdout.take() {
+            BufReader::new(out).read_line(&mut urls)?;
+        }
+        let urls = serde_json::from_str(&urls).map_err(BenchError::wrong)?;
+        Ok(Self { process, urls })
+    }
+
+    /// The search engine.
+    pub(super) fn search(&self) -> &str {
+        &self.urls.search
+    }
+
+    /// What the stack would set for a consumer.
+    pub(super) fn environment(&self) -> [(&'static str, &str); 10] {
+        [
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", "bench"),
+            ("AWS_SECRET_ACCESS_KEY", "bench"),
+            ("AWS_ENDPOINT_URL_DYNAMODB", &self.urls.table),
+            ("AWS_ENDPOINT_URL_EVENTBRIDGE", &self.urls.events),
+            ("AWS_ENDPOINT_URL_S3", &self.urls.objects),
+            ("TABLE_NAME", loaded::NAME),
+            ("BUS_NAME", BUS),
+            ("ARCHIVE_BUCKET", ARCHIVE),
+            ("SEARCH_ENDPOINT", &self.urls.search),
+        ]
+    }
+}
+
+impl Drop for Around {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        // Gone already, which is as well.
+        let _ = self.process.wait();
+    }
+}
+
+/// Is the process: prints the addresses and serves until standard input ends.
+pub(crate) async fn serve(records: u64) -> Result<(), BenchError> {
+    let search = SearchServer::start(None).await?;
+    let table = LoadedTable::create().await?;
+    table.load(records::around(records)).await?;
+    let events = EventBusServer::start(&[BUS.to_owned()]).await?;
+    let objects = ObjectServer::start(None, &[ARCHIVE.to_owned()]).await.map_err(BenchError::wrong)?;
+    let urls = Urls {
+        search: search.url().to_owned(),
+        table: table.url().to_owned(),
+        events: events.url().to_owned(),
+        objects: objects.url().to_owned(),
+    };
+    let mut out = std::io::stdout();
+    writeln!(out, "{}", serde_json::to_string(&urls).map_err(BenchError::wrong)?)?;
+    out.flush()?;
+    tokio::io::stdin().read_to_end(&mut Vec::new()).await?;
+    Ok(())
+}

@@ -1,0 +1,295 @@
+//! The stream's consumer, batch by batch: alone with the search sink, in the two halves that are deployed, and with one search call a record.
+//!
+//! The consumer has a process of its own, and so has what it reaches, so that its CPU time is decoding, folding, deciding and the clients it calls by.
+//! Batches are JSON text in a file, as Lambda hands them over. Every variant begins with the same table and empty indices, and what went through the search sink
+//! must all be found. Allocations are counted by valgrind's DHAT in runs of their own: what a longer run has more than a shorter one, a record.
+
+mod around;
+mod taker;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use search_index::{Collection, SearchClient, SearchConfig};
+use serde::Serialize;
+
+use crate::{BenchError, performance, records};
+use around::Around;
+use taker::{Calls, Taken};
+
+pub(crate) use around::serve;
+pub(crate) use taker::{TakerArgs, run as take};
+
+/// Records of the run under DHAT that is the shorter one; the other has twice as many.
+const COUNTED: u64 = 1_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct StreamArgs {
+    /// So many records.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    records: u64,
+    /// Do not count allocations, which takes valgrind.
+    #[arg(long)]
+    no_allocations: bool,
+    /// Write the figures to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the table into docs/performance.md.
+    #[arg(long)]
+    write: bool,
+}
+
+/// A consumer, and how the records come to it.
+struct Variant {
+    name: &'static str,
+    sinks: &'static str,
+    batch: usize,
+    one_by_one: bool,
+    records: fn(u64) -> Result<Vec<String>, BenchError>,
+}
+
+/// The search sink in batches of some, and of the most that Lambda takes by the kilobyte for such records; the other half and both folded into one with what a
+/// shop's stream is mixed of; and the search sink as one would first write it.
+const VARIANTS: [Variant; 5] = [
+    Variant {
+        name: "search, batches of 100",
+        sinks: "search",
+        batch: 100,
+        one_by_one: false,
+        records: records::records,
+    },
+    Variant {
+        name: "search, batches of 1,000",
+        sinks: "search",
+        batch: 1_000,
+        one_by_one: false,
+        records: records::records,
+    },
+    Variant {
+        name: "bus, audit, derived, batches of 100",
+        sinks: "bus,audit,derived",
+        batch: 100,
+        one_by_one: false,
+        records: records::mixed,
+    },
+    Variant {
+        name: "all four, batches of 100",
+        sinks: "search,bus,audit,derived",
+        batch: 100,
+        one_by_one: false,
+        records: records::mixed,
+    },
+    Variant { name: ONE_BY_ONE, sinks: "search", batch: 100, one_by_one: true, records: records::records },
+];
+const ONE_BY_ONE: &str = "search, one call a record";
+
+/// What one variant took.
+#[derive(Debug, Serialize)]
+struct Figures {
+    variant: &'static str,
+    records: u64,
+    batches: u64,
+    records_per_second: f64,
+    records_per_second_and_core: f64,
+    cpu_us_per_record: f64,
+    /// `None` where they were not counted.
+    allocations_per_record: Option<f64>,
+    allocated_bytes_per_record: Option<f64>,
+    calls: Calls,
+}
+
+/// How many times less the batches take than one call a record.
+#[derive(Debug, Serialize)]
+struct Ratios {
+    variant: &'static str,
+    fewer_calls: f64,
+    less_cpu: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Measured {
+    figures: Vec<Figures>,
+    ratios: Vec<Ratios>,
+}
+
+/// Measures, prints the table, and writes the figures to a file.
+pub(crate) async fn run(args: StreamArgs) -> Result<(), BenchError> {
+    let folder = tempfile::tempdir()?;
+    let mut figures = Vec::new();
+    for variant in &VARIANTS {
+        figures.push(variant.measure(folder.path(), args.records, !args.no_allocations).await?);
+    }
+    let ratios = ratios(&figures);
+    let measured = Measured { figures, ratios };
+    print!("{}", measured.table());
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&measured).map_err(BenchError::wrong)?;
+        std::fs::write(path, text + "\n")?;
+    }
+    if args.write {
+        performance::write("consumer", &measured.table())?;
+    }
+    Ok(())
+}
+
+impl Variant {
+    async fn measure(&self, folder: &Path, number: u64, allocations: bool) -> Result<Figures, BenchError> {
+        let around = Around::start(number)?;
+        let batches = self.write(folder, number)?;
+        let taken = self.take(&around, &batches, None)?;
+        if self.sinks.contains("search") {
+            self.check(&around, number).await?;
+        }
+        // Under valgrind a consumer may be slower than its clients' timeouts allow; the other figures stand all the same.
+        let not_counted = |error: &BenchError| eprintln!("bench: allocations were not counted: {error}");
+        let counted = allocations.then(|| self.allocations(folder).inspect_err(not_counted).ok()).flatten();
+        let each = float(number).max(1.0);
+        let cpu = float(taken.cpu_us).max(1.0);
+        Ok(Figures {
+            variant: self.name,
+            records: number,
+            batches: number.div_ceil(u64::try_from(self.batch).unwrap_or(u64::MAX)),
+            records_per_second: each * 1e6 / float(taken.wall_us).max(1.0),
+            records_per_second_and_core: each * 1e6 / cpu,
+            cpu_us_per_record: cpu / each,
+            allocations_per_record: counted.map(|(blocks, _)| blocks),
+            allocated_bytes_per_record: counted.map(|(_, bytes)| bytes),
+            calls: taken.calls,
+        })
+    }
+
+    /// The batches in a file, a line each.
+    fn write(&self, folder: &Path, number: u64) -> Result<PathBuf, BenchError> {
+        let records = (self.records)(number)?;
+        let lines = records.chunks(self.batch).map(|records| format!("{{\"Records\":[{}]}}\n", records.join(",")));
+        let path = folder.join("batches");
+        std::fs::write(&path, lines.collect::<String>())?;
+        Ok(path)
+    }
+
+    /// Lets a consumer take them, under DHAT if its report is wanted.
+    fn take(&self, around: &Around, batches: &Path, dhat: Option<&Path>) -> Result<Taken, BenchError> {
+        let program = std::env::current_exe()?;
+        let mut command = match dhat {
+            None => Command::new(program),
+            Some(report) => {
+                let mut command = Command::new("valgrind");
+                command.args(["--tool=dhat", "--dhat-out-file=/dev/null"]);
+                command.arg(format!("--log-file={}", report.display())).arg(program);
+                command
+            }
+        };
+        command.arg("taker").arg("--batches").arg(batches).args(["--sinks", self.sinks]);
+        if self.one_by_one {
+            command.arg("--one-by-one");
+        }
+        let output = command.envs(around.environment()).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = output.map_err(|error| BenchError::Wrong(format!("{}: {error}", self.name)))?;
+        if !output.status.success() {
+            return Err(BenchError::Wrong(format!("{}: the consumer ended with {}", self.name, output.status)));
+        }
+        serde_json::from_slice(&output.stdout).map_err(BenchError::wrong)
+    }
+
+    /// Everything that was to be found is in the indices.
+    async fn check(&self, around: &Around, number: u64) -> Result<(), BenchError> {
+        let client = SearchClient::new(&SearchConfig::new(around.search(), "bench")?);
+        client.refresh().await?;
+        let mut documents = 0;
+        for collection in Collection::ALL {
+            documents += client.count(collection).await?;
+        }
+        let expected = records::documents(&(self.records)(number)?)?;
+        if documents == expected {
+            Ok(())
+        } else {
+            Err(BenchError::Wrong(format!("{}: {documents} documents of {expected}", self.name)))
+        }
+    }
+
+    /// Allocations a record, and their bytes.
+    fn allocations(&self, folder: &Path) -> Result<(f64, f64), BenchError> {
+        let count = |number: u64| {
+            let (around, report) = (Around::start(number)?, folder.join("dhat"));
+            self.take(&around, &self.write(folder, number)?, Some(&report))?;
+            total(&std::fs::read_to_string(&report)?)
+        };
+        let (shorter, longer) = (count(COUNTED)?, count(2 * COUNTED)?);
+        let each = |longer: u64, shorter: u64| float(longer.saturating_sub(shorter)) / float(COUNTED);
+        Ok((each(longer.1, shorter.1), each(longer.0, shorter.0)))
+    }
+}
+
+/// Bytes and blocks of DHAT's line `==1== Total:     1,024 bytes in 3 blocks`.
+fn total(report: &str) -> Result<(u64, u64), BenchError> {
+    let line = report.lines().find_map(|line| line.split_once("Total:").map(|(_, rest)| rest));
+    let numbers: Vec<u64> = line
+        .into_iter()
+        .flat_map(str::split_whitespace)
+        .filter_map(|word| word.replace(',', "").parse().ok())
+        .collect();
+    match numbers[..] {
+        [bytes, blocks] => Ok((bytes, blocks)),
+        _ => Err(BenchError::wrong("DHAT's report has no total")),
+    }
+}
+
+fn float(number: u64) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// The search sink's batches against one call a record.
+fn ratios(figures: &[Figures]) -> Vec<Ratios> {
+    let Some((alone, batched)) = figures.split_last() else { return Vec::new() };
+    let ratio = |figures: &Figures| Ratios {
+        variant: figures.variant,
+        fewer_calls: float(alone.calls.search) / float(figures.calls.search).max(1.0),
+        less_cpu: alone.cpu_us_per_record / figures.cpu_us_per_record.max(f64::EPSILON),
+    };
+    batched.iter().take(2).map(ratio).collect()
+}
+
+impl Measured {
+    /// In Markdown.
+    fn table(&self) -> String {
+        let heading = "| | records | records/s | a core | CPU µs a record | allocations a record | KB a record | calls a batch: table | search | bus | objects |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+        let rows = self.figures.iter().map(|figures| {
+            let Figures { variant, records, batches, calls, .. } = figures;
+            let a_batch = |calls: u64| format!("{:.1}", float(calls) / float(*batches).max(1.0));
+            let counted = |number: Option<f64>, unit: f64, digits: usize| {
+                number.map_or_else(|| "–".to_owned(), |number| format!("{:.digits$}", number / unit))
+            };
+            format!(
+                "| {variant} | {records} | {:.0} | {:.0} | {:.1} | {} | {} | {} | {} | {} | {} |\n",
+                figures.records_per_second,
+                figures.records_per_second_and_core,
+                figures.cpu_us_per_record,
+                counted(figures.allocations_per_record, 1.0, 0),
+                counted(figures.allocated_bytes_per_record, 1024.0, 1),
+                a_batch(calls.table),
+                a_batch(calls.search),
+                a_batch(calls.bus),
+                a_batch(calls.objects)
+            )
+        });
+        let ratios = self.ratios.iter().map(|Ratios { variant, fewer_calls, less_cpu }| {
+            format!("- {variant}: {fewer_calls:.0} times fewer calls (goal 20), {less_cpu:.1} times less CPU (goal 5) than one call a record\n")
+        });
+        rows.chain(["\n".to_owned()]).chain(ratios).fold(heading.to_owned(), |table, row| table + &row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::total;
+
+    #[test]
+    fn the_total_of_a_report_is_read() {
+        let report = "==7== DHAT, a dynamic heap analysis tool\n==7== \n==7== Total:     1,226,976 bytes in 1,102 blocks\n==7== At t-gmax: 1 bytes in 1 blocks\n";
+        assert_eq!(total(report).unwrap(), (1_226_976, 1_102));
+        assert!(total("==7== killed").is_err());
+    }
+}

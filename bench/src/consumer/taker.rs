@@ -1,0 +1,198 @@
+//! The consumer in a process of its own: takes the batches of a file, counts its calls, and says what that took.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bus::{EventBus, Outcome};
+use futures::future::BoxFuture;
+use objects::{Class, ObjectError, ObjectStore, Put};
+use search_index::{BulkOperation, BulkOutcome, Limits, SearchClient, SearchConfig, SearchError};
+use serde::{Deserialize, Serialize};
+use stream::audit::Audit;
+use stream::batch::{Event, Record};
+use stream::bus::Bus;
+use stream::derived::Derived;
+use stream::ledger::{Ledger, Reason};
+use stream::ports::{Index, Objects, Publisher};
+use stream::quarantine::{Entry, Quarantine};
+use stream::search::Search;
+use stream::sink::Sink;
+use stream::transitions::Rules;
+use stream::{Consumer, Settings};
+use table::Table;
+
+use crate::BenchError;
+
+/// Long enough for any batch, under valgrind too: how quick the engine is is not what is measured.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// What EventBridge takes in one request.
+const EVENTS_OF_A_REQUEST: usize = 10;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TakerArgs {
+    /// A batch a line.
+    #[arg(long)]
+    batches: PathBuf,
+    /// Through these sinks.
+    #[arg(long, value_delimiter = ',')]
+    sinks: Vec<String>,
+    /// Hand the sinks one record at a time.
+    #[arg(long)]
+    one_by_one: bool,
+}
+
+/// What all batches took.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Taken {
+    pub wall_us: u64,
+    /// Of all threads.
+    pub cpu_us: u64,
+    pub calls: Calls,
+}
+
+/// Requests, by where they went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Calls {
+    pub table: u64,
+    pub search: u64,
+    pub bus: u64,
+    pub objects: u64,
+}
+
+/// Takes the batches and prints what that took.
+pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
+    let batches = std::fs::read_to_string(&args.batches)?;
+    let table = Arc::new(Table::from_env().await.map_err(BenchError::wrong)?);
+    let [search, bus, objects] = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
+    let settings = Settings::default();
+    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    for name in &args.sinks {
+        let sink: Box<dyn Sink> = match name.as_str() {
+            "search" => {
+                let limits = Limits { attempt: PATIENCE, total: PATIENCE, ..Limits::default() };
+                let endpoint = std::env::var("SEARCH_ENDPOINT").map_err(BenchError::wrong)?;
+                let client = SearchClient::new(&SearchConfig::new(&endpoint, "bench")?.with_limits(limits));
+                client.ensure_indices().await?;
+                // Connections are there, as in a function that has run before.
+                client.refresh().await?;
+                Box::new(Search::open(Counted { port: client, calls: Arc::clone(&search) }).await)
+            }
+            "bus" => {
+                let port = EventBus::from_env().await.map_err(BenchError::wrong)?;
+                let rules = Rules { table: table.name().to_owned(), stock_low: settings.stock_low };
+                Box::new(Bus::new(Arc::clone(&table), Counted { port, calls: Arc::clone(&bus) }, rules))
+            }
+            "audit" => {
+                let port = ObjectStore::from_env("ARCHIVE_BUCKET").await.map_err(BenchError::wrong)?;
+                let archive = Arc::new(Counted { port, calls: Arc::clone(&objects) });
+                Box::new(Audit::new(Arc::clone(&table), archive, settings.concurrency))
+            }
+            "derived" => Box::new(Derived::new(Arc::clone(&table), settings.concurrency)),
+            other => return Err(BenchError::Wrong(format!("there is no sink {other}"))),
+        };
+        sinks.push(if args.one_by_one { Box::new(OneByOne(sink)) } else { sink });
+    }
+    let consumer = Consumer::new(sinks, Box::new(Nowhere), settings);
+    let _ = table.meter().take();
+
+    let (started, cpu) = (Instant::now(), cpu_time()?);
+    for batch in batches.lines() {
+        let event: Event = serde_json::from_str(batch).map_err(BenchError::wrong)?;
+        let taken = consumer.take(&event, tokio::time::Instant::now() + PATIENCE).await;
+        let taken = taken.map_err(BenchError::wrong)?;
+        if let Some(earliest) = taken.answer.earliest() {
+            return Err(BenchError::Wrong(format!("record {earliest} was not taken")));
+        }
+    }
+    let (wall, cpu) = (started.elapsed(), cpu_time()?.saturating_sub(cpu));
+
+    let [search, bus, objects] = [search, bus, objects].map(|calls| calls.load(Ordering::Relaxed));
+    let asked = table.meter().take().iter().map(|cost| u64::from(cost.requests)).sum();
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let calls = Calls { table: asked, search, bus, objects };
+    let taken = Taken { wall_us: micros(wall), cpu_us: micros(cpu), calls };
+    println!("{}", serde_json::to_string(&taken).map_err(BenchError::wrong)?);
+    Ok(())
+}
+
+/// What this process has computed so far, on all its threads. Read from files, because under valgrind there is no clock of the kernel to ask in between.
+fn cpu_time() -> Result<Duration, BenchError> {
+    let mut nanos = 0;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        // A thread may end between the two.
+        let Ok(text) = std::fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        nanos += text.split_whitespace().next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default();
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// A port whose calls are counted.
+struct Counted<P> {
+    port: P,
+    calls: Arc<AtomicU64>,
+}
+
+impl<P> Counted<P> {
+    fn count(&self, calls: usize) {
+        self.calls.fetch_add(u64::try_from(calls).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
+impl Index for Counted<SearchClient> {
+    fn ensure(&self) -> BoxFuture<'_, Result<(), SearchError>> {
+        Index::ensure(&self.port)
+    }
+
+    /// One request: no batch here has more operations than fit one.
+    fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>> {
+        self.count(1);
+        Index::bulk(&self.port, operations)
+    }
+}
+
+impl Publisher for Counted<EventBus> {
+    fn publish<'a>(&'a self, events: &'a [bus::Event]) -> BoxFuture<'a, Vec<Outcome>> {
+        self.count(events.len().div_ceil(EVENTS_OF_A_REQUEST));
+        Publisher::publish(&self.port, events)
+    }
+}
+
+impl Objects for Counted<ObjectStore> {
+    fn put_new<'a>(&'a self, name: &'a str, body: Vec<u8>, class: Class) -> BoxFuture<'a, Result<Put, ObjectError>> {
+        self.count(1);
+        Objects::put_new(&self.port, name, body, class)
+    }
+}
+
+/// A sink as one would first write it: the same one, given one record at a time.
+struct OneByOne(Box<dyn Sink>);
+
+impl Sink for OneByOne {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            for (position, record) in records.iter().enumerate() {
+                let alone = Ledger::new(1);
+                self.0.take(std::slice::from_ref(record), &alone).await;
+                if let Some(Some(verdict)) = alone.verdicts().into_iter().next() {
+                    ledger.settle(position, verdict);
+                }
+            }
+        })
+    }
+}
+
+/// Nothing is set aside in a measurement: what cannot be taken fails.
+struct Nowhere;
+
+impl Quarantine for Nowhere {
+    fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
+        let reason = entry.reason.clone();
+        Box::pin(async move { Err(reason) })
+    }
+}

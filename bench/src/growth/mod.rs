@@ -1,0 +1,393 @@
+//! The shop with a thousand, ten thousand, … items: what a route takes must not depend on how many there are.
+//!
+//! All lists of [`crate::lists`] lie in one table and have the same number of entries, and beside them lies what the routes of [`routes`] are about. Each route is
+//! then asked a number of times, one request after the other: a list for the pages that follow each other, a write for another thing each time. What is in the
+//! middle of these answers is the route's figure. Requests and capacity units must be the same with every number of items, or the run fails; latency is shown: it is
+//! that of the embedded table, whose B-trees are deeper with more items, and of the function without a Lambda around it.
+//!
+//! A collection that is very long is measured by itself: each list alone, with so many entries.
+
+mod plot;
+mod routes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use http_api::Measured as _;
+use http_api::sample::{Answered, Call};
+use key_schema::item::{Item, key_of};
+use key_schema::key::Key;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::lists::{self, Function, List};
+use crate::loaded::LoadedTable;
+use crate::{BenchError, performance};
+use routes::Route;
+
+/// Entries of a page.
+const PAGE: usize = 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct GrowthArgs {
+    /// So many items in the table.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000], value_parser = clap::value_parser!(u64).range(1_000..=5_000_000))]
+    items: Vec<u64>,
+    /// So many entries in one list, in a table of its own; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    collection: u64,
+    /// How often each route is asked.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    repeat: u64,
+    /// Only the routes that contain this text.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Write the figures to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the table into docs/performance.md, and the plot beside it.
+    #[arg(long)]
+    write: bool,
+}
+
+/// In which table a route was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Stage {
+    /// The shop's, with so many items in all.
+    Items(u64),
+    /// The list's own, with so many entries.
+    Collection(u64),
+}
+
+/// What an answer cost the table.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+struct Cost {
+    requests: u32,
+    read_units: f64,
+    write_units: f64,
+}
+
+/// What a route took at one stage: what is in the middle of its answers.
+#[derive(Debug, Clone, Serialize)]
+struct Figures {
+    stage: Stage,
+    #[serde(flatten)]
+    cost: Cost,
+    median_us: u64,
+    p95_us: u64,
+}
+
+/// A route at every stage.
+#[derive(Debug, Serialize)]
+struct Growth {
+    route: String,
+    figures: Vec<Figures>,
+}
+
+/// Measures, prints the table, and writes the figures to a file.
+///
+/// # Errors
+/// [`BenchError::Wrong`] when a route costs more or less with other numbers of items.
+pub(crate) async fn run(args: GrowthArgs) -> Result<(), BenchError> {
+    let growth = measure(&args.items, args.collection, args.repeat, &args.only).await?;
+    let table = table(&growth);
+    print!("{table}");
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&growth).map_err(BenchError::wrong)?;
+        std::fs::write(path, text + "\n")?;
+    }
+    same_cost(&growth)?;
+    if args.write {
+        performance::save("growth.svg", &plot::draw(&growth))?;
+        performance::write("growth", &format!("![each route with more and more items](growth.svg)\n\n{table}"))?;
+    }
+    Ok(())
+}
+
+async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Result<Vec<Growth>, BenchError> {
+    let lists = lists::all()?;
+    let mut growth: BTreeMap<String, Vec<Figures>> = BTreeMap::new();
+    let mut failed = BTreeSet::new();
+    let mut keep = |route: String, figures: Result<Figures, BenchError>| match figures {
+        Ok(figures) => growth.entry(route).or_default().push(figures),
+        Err(error) => {
+            failed.insert(error.to_string());
+        }
+    };
+    for items in items.iter().copied().collect::<BTreeSet<_>>() {
+        let table = shop(&lists, items, repeat).await?;
+        // First what is as it was loaded, then what is written to.
+        for list in lists.iter().filter(|list| list.name().contains(only)) {
+            keep(list.name(), read(&table, Stage::Items(items), list, repeat).await);
+        }
+        for route in routes::all()?.iter().filter(|route| route.name.contains(only)) {
+            keep(route.name.clone(), ask(&table, Stage::Items(items), route, repeat).await);
+        }
+    }
+    for list in lists.iter().filter(|list| collection > 0 && list.name().contains(only)) {
+        let table = LoadedTable::create().await?;
+        table.load(list.around.iter().cloned().map(Ok)).await?;
+        table.load((0..collection).map(&list.item)).await?;
+        keep(list.name(), read(&table, Stage::Collection(collection), list, repeat).await);
+    }
+    if !failed.is_empty() {
+        return Err(BenchError::Wrong(failed.into_iter().collect::<Vec<_>>().join("\n")));
+    }
+    Ok(growth.into_iter().map(|(route, figures)| Growth { route, figures }).collect())
+}
+
+/// A table of so many items. Lists of the same items have them in common.
+async fn shop(lists: &[List], items: u64, repeat: u64) -> Result<LoadedTable, BenchError> {
+    let mut kinds: BTreeMap<Key, &List> = BTreeMap::new();
+    for list in lists {
+        let key = key_of(&(list.item)(1)?).ok_or_else(|| BenchError::wrong("an item without a key"))?;
+        kinds.insert(key, list);
+    }
+    let around: Vec<Item> = lists.iter().flat_map(|list| list.around.clone()).chain(routes::around(repeat)?).collect();
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let each = items.saturating_sub(count(around.len())) / count(kinds.len()).max(1);
+    if each <= count(2 * PAGE) {
+        return Err(BenchError::Wrong(format!("with {repeat} repetitions {items} items leave {each} for each list")));
+    }
+    let table = LoadedTable::create().await?;
+    table.load(around.into_iter().map(Ok)).await?;
+    for list in kinds.into_values() {
+        table.load((0..each).map(&list.item)).await?;
+    }
+    for (function, call) in routes::before() {
+        let answer = function(table.store()?)?.send(call.clone()).await;
+        accepted(&call.name(), &answer)?;
+    }
+    Ok(table)
+}
+
+fn accepted(name: &str, answer: &Answered) -> Result<(), BenchError> {
+    match answer.status {
+        200..=299 => Ok(()),
+        status => Err(BenchError::Wrong(format!("{name}: {status} {}", answer.body))),
+    }
+}
+
+/// Asks a route for one thing after the other.
+async fn ask(table: &LoadedTable, stage: Stage, route: &Route, repeat: u64) -> Result<Figures, BenchError> {
+    let function = (route.function)(table.store()?)?;
+    let mut measured = Measurements::default();
+    for time in 0..repeat {
+        let call = (route.call)(time)?;
+        let answer = measured.send(function.as_ref(), call).await;
+        accepted(&route.name, &answer)?;
+        measured.keep();
+    }
+    measured.figures(stage, &route.name)
+}
+
+/// Reads one full page of a list after the other, and begins again at the end.
+async fn read(table: &LoadedTable, stage: Stage, list: &List, repeat: u64) -> Result<Figures, BenchError> {
+    let (name, function) = (list.name(), (list.function)(table.store()?)?);
+    let (mut measured, mut cursor) = (Measurements::default(), None::<String>);
+    // The last page of a round is not kept, for it may not be full.
+    for _ in 0..repeat * 2 {
+        let call = list.call.clone().query("limit", &PAGE.to_string());
+        let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
+        let answer = measured.send(function.as_ref(), call).await;
+        accepted(&name, &answer)?;
+        let length = answer.body.get("items").and_then(Value::as_array).map_or(0, Vec::len);
+        cursor = answer.body.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+        if length == PAGE && cursor.is_some() {
+            measured.keep();
+        }
+        if measured.kept() == repeat {
+            break;
+        }
+    }
+    measured.figures(stage, &name)
+}
+
+/// Of the answers of one route at one stage.
+#[derive(Default)]
+struct Measurements {
+    costs: Vec<Cost>,
+    times: Vec<Duration>,
+    last: Option<(Cost, Duration)>,
+}
+
+impl Measurements {
+    async fn send(&mut self, function: &dyn Function, call: Call) -> Answered {
+        let _ = function.store().take();
+        let began = Instant::now();
+        let answer = function.send(call).await;
+        let took = began.elapsed();
+        let cost = function.store().take().into_iter().fold(
+            Cost { requests: 0, read_units: 0.0, write_units: 0.0 },
+            |sum, cost| Cost {
+                requests: sum.requests + cost.requests,
+                read_units: sum.read_units + cost.read_units,
+                write_units: sum.write_units + cost.write_units,
+            },
+        );
+        self.last = Some((cost, took));
+        answer
+    }
+
+    /// The last answer counts.
+    fn keep(&mut self) {
+        if let Some((cost, took)) = self.last.take() {
+            self.costs.push(cost);
+            self.times.push(took);
+        }
+    }
+
+    fn kept(&self) -> u64 {
+        u64::try_from(self.costs.len()).unwrap_or(u64::MAX)
+    }
+
+    /// What is in the middle: one answer in some hundred has a shard asked again, and the first of all may find connections and months missing.
+    fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
+        self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        self.times.sort_unstable();
+        let at = |percent: usize| {
+            let place = (self.times.len() * percent / 100).min(self.times.len().saturating_sub(1));
+            self.times.get(place).map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+        };
+        let cost = self.costs.get(self.costs.len() / 2);
+        let cost = *cost.ok_or_else(|| BenchError::Wrong(format!("{name}: there is no full page")))?;
+        if cost.requests == 0 {
+            return Err(BenchError::Wrong(format!("{name}: the table was not asked")));
+        }
+        Ok(Figures { stage, cost, median_us: at(50), p95_us: at(95) })
+    }
+}
+
+/// Refuses a route that costs more or less with other numbers of items.
+fn same_cost(growth: &[Growth]) -> Result<(), BenchError> {
+    let grown = growth.iter().filter(|route| {
+        let mut costs = route.figures.iter().map(|figures| figures.cost);
+        let first = costs.next();
+        costs.any(|cost| Some(cost) != first)
+    });
+    let grown: Vec<String> = grown
+        .map(|Growth { route, figures }| {
+            format!("{route}: {:?}", figures.iter().map(|figures| (figures.stage, figures.cost)).collect::<Vec<_>>())
+        })
+        .collect();
+    if grown.is_empty() {
+        Ok(())
+    } else {
+        Err(BenchError::Wrong(format!("these depend on the number of items:\n{}", grown.join("\n"))))
+    }
+}
+
+impl Stage {
+    fn label(self) -> String {
+        match self {
+            Self::Items(items) => grouped(items),
+            Self::Collection(entries) => format!("{} in the list", grouped(entries)),
+        }
+    }
+}
+
+/// 100000 as 100,000.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A Markdown table: the cost, which is the same at each stage, and the latency at each.
+fn table(growth: &[Growth]) -> String {
+    let stages: BTreeSet<Stage> = growth.iter().flat_map(|route| &route.figures).map(|figures| figures.stage).collect();
+    let mut text = "| route | requests | read units | write units |".to_owned();
+    for stage in &stages {
+        // Writing to a string does not fail.
+        let _ = write!(text, " {} |", stage.label());
+    }
+    let _ = writeln!(text, "\n|---|---|---|---|{}", "---|".repeat(stages.len()));
+    for Growth { route, figures } in growth {
+        let Some(Figures { cost, .. }) = figures.first() else { continue };
+        let _ = write!(text, "| `{route}` | {} | {} | {} |", cost.requests, cost.read_units, cost.write_units);
+        for stage in &stages {
+            let at = figures.iter().find(|figures| figures.stage == *stage);
+            let _ = write!(
+                text,
+                " {} |",
+                at.map_or_else(String::new, |at| format!("{} ({})", millis(at.median_us), millis(at.p95_us)))
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn millis(micros: u64) -> String {
+    format!("{:.1}", Duration::from_micros(micros).as_secs_f64() * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// The operations of openapi.yaml that begin with this method, each at the place that its indentation says.
+    fn described(method: &str) -> BTreeSet<String> {
+        let (mut found, mut path) = (BTreeSet::new(), "");
+        for line in include_str!("../../../openapi.yaml").lines() {
+            match line.len() - line.trim_start().len() {
+                2 => path = line.trim().trim_end_matches(':'),
+                4 if line.trim() == method && path.starts_with('/') => {
+                    found.insert(format!("{} {path}", method.trim_end_matches(':').to_uppercase()));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Reads that do not come from the table, or from a fixed number of copies that the function keeps.
+    const ELSEWHERE: [&str; 4] =
+        ["GET /v1/search/products", "GET /v1/search/orders", "GET /v1/settings", "GET /v1/settings/private"];
+
+    #[tokio::test]
+    async fn with_twice_the_items_every_route_costs_the_same() {
+        let growth = measure(&[1_000, 2_000], 0, 3, "").await.unwrap();
+        same_cost(&growth).unwrap();
+        let asked: BTreeSet<&str> =
+            growth.iter().map(|route| route.route.split('?').next().unwrap_or_default()).collect();
+        let expected = described("get:");
+        let unasked: Vec<&str> = expected.iter().map(String::as_str).filter(|read| !asked.contains(read)).collect();
+        assert_eq!(unasked.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(ELSEWHERE));
+        assert!(growth.iter().all(|route| route.figures.len() == 2));
+        assert!(plot::draw(&growth).matches("<polyline").count() >= growth.len());
+    }
+
+    #[test]
+    fn a_route_that_costs_more_with_more_items_is_refused() {
+        let figures = |items, read_units| Figures {
+            stage: Stage::Items(items),
+            cost: Cost { requests: 1, read_units, write_units: 0.0 },
+            median_us: 1_000,
+            p95_us: 2_000,
+        };
+        let growth = |second| {
+            [Growth { route: "GET /v1/orders".to_owned(), figures: vec![figures(1_000, 0.5), figures(2_000, second)] }]
+        };
+        assert!(same_cost(&growth(0.5)).is_ok());
+        assert!(same_cost(&growth(1.0)).is_err());
+        assert!(table(&growth(0.5)).ends_with("| `GET /v1/orders` | 1 | 0.5 | 0 | 1.0 (2.0) | 1.0 (2.0) |\n"));
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!([999, 1_000, 100_000, 1_000_000].map(grouped), ["999", "1,000", "100,000", "1,000,000"]);
+    }
+}

@@ -1,0 +1,313 @@
+//! The reads that are no lists, and the main writes: what each is asked for, time after time.
+//!
+//! A write is about another thing each time, as it would be in a shop; its things are as many as they are however large the table is.
+
+use http_api::Store;
+use http_api::sample::Call;
+use key_schema::id::{CustomerId, OrganizationId, ProductId, StoreId, TeamId};
+use key_schema::instant::Instant;
+use key_schema::invoice::Invoice;
+use key_schema::item::Item;
+use key_schema::order::{CustomerOrder, Order, OrderStatusEvent};
+use key_schema::organization::{Organization, Team};
+use key_schema::place;
+use key_schema::product::Stock;
+use serde_json::{Value, json};
+
+use crate::BenchError;
+use crate::examples::{
+    OWNER, STAFF, at, customer, customer_id, item, numbered, order, order_id, order_line, owned_product, product,
+    product_id, question,
+};
+use crate::lists::{Function, catalog, community, served};
+
+type Open = fn(Store) -> Result<Box<dyn Function>, BenchError>;
+
+/// What is asked, and of whom.
+pub(super) struct Route {
+    /// As in the template, with what of the query tells it from others.
+    pub name: String,
+    pub function: Open,
+    /// The n-th request.
+    pub call: Box<dyn Fn(u64) -> Result<Call, BenchError>>,
+}
+
+/// The first of the things that are written about: behind every entry of a list.
+const FIRST: u64 = 9_000_000;
+/// An entry that every list has.
+const ENTRY: u64 = 7;
+
+fn customers(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    served(customers::routes(), store)
+}
+
+fn orders(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    served(orders::routes(), store)
+}
+
+fn wallet(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    served(wallet::routes(), store)
+}
+
+fn organizations(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    served(organizations::routes(), store)
+}
+
+fn documents(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    served(documents::routes(), store)
+}
+
+fn support(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    served(support::routes(), store)
+}
+
+fn insights(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    served(insights::routes(), store)
+}
+
+fn thing(n: u64) -> Result<(CustomerId, ProductId), BenchError> {
+    Ok((customer_id(FIRST + n)?, product_id(FIRST + n)?))
+}
+
+/// What the routes are about, as far as the lists do not have it: for so many requests to each.
+pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
+    let club = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
+    let team = TeamId::new("bishops").map_err(BenchError::wrong)?;
+    let store = place::Store {
+        id: StoreId::new("364").map_err(BenchError::wrong)?,
+        country: "DE".to_owned(),
+        city: "Ulm".to_owned(),
+        name: "By the river".to_owned(),
+    };
+    let stock = |product_id| Stock { product_id, available: 1_000_000, sellable: true, last_adjustment: None };
+    let billed = order(FIRST)?;
+    let invoice = Invoice {
+        number: 4_711,
+        order_id: billed.id,
+        customer_id: billed.customer_id,
+        total: billed.total,
+        issued_at: at(FIRST),
+    };
+    let mut items = vec![
+        item(stock(owned_product()?), 0)?,
+        item(invoice, 0)?,
+        item(store, 0)?,
+        item(Organization { id: club.clone(), teams: 1, admins: 1, name: "Chess club".to_owned() }, 0)?,
+        item(Team { organization_id: club, id: team, members: 0, name: "Bishops".to_owned() }, 0)?,
+    ];
+    for n in 0..repeat {
+        let (buyer, goods) = thing(n)?;
+        items.extend([
+            item(customer(buyer, FIRST + n)?, 0)?,
+            item(product(goods.clone())?, 0)?,
+            item(stock(goods), 0)?,
+        ]);
+        items.extend(placed(order(FIRST + n)?, FIRST + n)?);
+    }
+    Ok(items)
+}
+
+/// An order as it is when it was placed.
+fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
+    let step = OrderStatusEvent {
+        order_id: order.id.clone(),
+        status: order.status,
+        at: at(n),
+        by: OWNER.to_owned(),
+        note: None,
+        expires_at: None,
+    };
+    let copy = CustomerOrder {
+        id: order.id.clone(),
+        customer_id: order.customer_id.clone(),
+        placed_at: order.placed_at,
+        reference: order.reference.clone(),
+        total: order.total,
+        line_count: order.line_count,
+        shipped_at: None,
+        expires_at: None,
+        status: order.status,
+        carrier: None,
+        tracking: None,
+    };
+    Ok([item(order_line(&order.id)?, n)?, item(step, n)?, item(copy, n)?, item(order, n)?])
+}
+
+/// What is done once, before anything is measured.
+pub(super) fn before() -> Vec<(Open, Call)> {
+    let customer = json!({
+        "id": OWNER, "email": "star@example.com", "username": "star", "name": "Somebody", "place": {"country": "DE", "city": "Ulm"},
+    });
+    let goods = numbered("product", ENTRY);
+    let basket = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", OWNER).path("product", &goods);
+    let content = Call::new("PUT /v1/products/{id}/content").path("id", OWNER).header("if-none-match", "*");
+    let once = |function: Open, call: Call| (function, call);
+    vec![
+        once(customers, Call::new("POST /v1/customers").json(&customer).staff(STAFF)),
+        once(customers, basket.json(&json!({"quantity": 3})).customer(OWNER)),
+        once(catalog, content.json(&json!({"text": "Cold."})).staff(STAFF)),
+        once(wallet, deposit("first", 1_000_000)),
+        once(insights, add("before")),
+    ]
+}
+
+fn deposit(key: &str, amount: u64) -> Call {
+    let body = json!({"amount": {"amount": amount, "currency": "USD"}});
+    let call = Call::new("POST /v1/customers/{id}/wallet/deposits").path("id", OWNER).json(&body);
+    call.header("idempotency-key", key).staff(STAFF)
+}
+
+fn add(key: &str) -> Call {
+    Call::new("POST /v1/counters/{name}")
+        .path("name", "product:star")
+        .header("idempotency-key", key)
+        .json(&json!({"add": 1}))
+}
+
+/// Every route here.
+///
+/// # Errors
+/// When an example breaks the key schema's rules.
+pub(super) fn all() -> Result<Vec<Route>, BenchError> {
+    let mut routes = reads()?;
+    routes.extend(writes());
+    Ok(routes)
+}
+
+fn reads() -> Result<Vec<Route>, BenchError> {
+    let entry = numbered("product", ENTRY);
+    let (order, question) = (order_id(FIRST), question(ENTRY)?.id);
+    let reviewer = numbered("customer", ENTRY);
+    let of_owner = |route: &'static str| Call::new(route).path("id", OWNER).staff(STAFF);
+    // In a path every other byte than letters, digits and hyphens is written so.
+    let child = format!("GROCERY~{}", numbered("child", ENTRY).replace(' ', "_20"));
+    Ok(vec![
+        read(customers, of_owner("GET /v1/customers/{id}")),
+        read(customers, Call::new("GET /v1/customers").query("email", "star@example.com").staff(STAFF)),
+        read(customers, of_owner("GET /v1/customers/{id}/overview")),
+        read(customers, of_owner("GET /v1/customers/{id}/cart")),
+        read(customers, of_owner("GET /v1/customers/{id}/cart/items/{product}").path("product", &entry)),
+        read(catalog, of_owner("GET /v1/products/{id}")),
+        read(catalog, of_owner("GET /v1/products/{id}/content")),
+        read(catalog, of_owner("GET /v1/products/{id}/pictures")),
+        read(catalog, of_owner("GET /v1/products/{id}/reviews/{customer}").path("customer", &reviewer)),
+        read(catalog, Call::new("GET /v1/categories/{path}").path("path", "GROCERY")),
+        read(catalog, Call::new("GET /v1/categories/{path}/ancestors").path("path", &child)),
+        read(orders, Call::new("GET /v1/orders/{id}").path("id", order.as_str()).staff(STAFF)),
+        read(orders, Call::new("GET /v1/invoices/{number}").path("number", "4711").staff(STAFF)),
+        read(wallet, of_owner("GET /v1/customers/{id}/wallet")),
+        read(community, of_owner("GET /v1/customers/{id}/following/{other}").path("other", &reviewer)),
+        read(community, of_owner("GET /v1/customers/{id}/likes/{product}").path("product", &entry)),
+        read(community, of_owner("GET /v1/products/{id}/likes")),
+        read(organizations, Call::new("GET /v1/organizations/{id}").path("id", "chess-club").staff(STAFF)),
+        read(documents, Call::new("GET /v1/documents/{id}").path("id", "statutes").staff(STAFF)),
+        read(
+            documents,
+            Call::new("GET /v1/documents/{id}/versions/{n}").path("id", "statutes").path("n", "7").staff(STAFF),
+        ),
+        read(support, of_owner("GET /v1/customers/{id}/support")),
+        read(support, Call::new("GET /v1/questions/{id}").path("id", question.as_str()).staff(STAFF)),
+        read(insights, Call::new("GET /v1/stores/{id}").path("id", "364").staff(STAFF)),
+        read(insights, Call::new("GET /v1/counters/{name}").path("name", "product:star").staff(STAFF)),
+    ])
+}
+
+/// A read, the same each time.
+fn read(function: Open, call: Call) -> Route {
+    Route { name: call.name(), function, call: Box::new(move |_| Ok(call.clone())) }
+}
+
+/// A write, and how its n-th request differs from the others.
+fn write(route: &'static str, function: Open, fill: impl Fn(Call, u64) -> Result<Call, BenchError> + 'static) -> Route {
+    Route { name: route.to_owned(), function, call: Box::new(move |n| fill(Call::new(route), n)) }
+}
+
+fn writes() -> Vec<Route> {
+    // The same caller's keys are his on every route.
+    let once = |call: Call, what: &str, n: u64, body: &Value| {
+        call.header("idempotency-key", &format!("{what}-{n:04}")).json(body)
+    };
+    vec![
+        write("POST /v1/customers", customers, |call, n| {
+            let (id, email) = (format!("new-{n:04}"), format!("new-{n:04}@example.com"));
+            Ok(call.json(&json!({"id": id, "email": email, "username": id, "name": "Somebody"})).staff(STAFF))
+        }),
+        write("POST /v1/customers/{id}/sessions", customers, |call, _| {
+            Ok(call.path("id", OWNER).json(&json!({"device": "Phone", "ttl_seconds": 3_600})).customer(OWNER))
+        }),
+        write("PUT /v1/customers/{id}/cart/items/{product}", customers, |call, n| {
+            let (buyer, goods) = thing(n)?;
+            let call = call.path("id", buyer.as_str()).path("product", goods.as_str());
+            Ok(call.json(&json!({"quantity": 3})).customer(buyer.as_str()))
+        }),
+        write("PATCH /v1/products/{id}", catalog, |call, n| {
+            let call = call.path("id", thing(n)?.1.as_str()).header("if-match", "\"1\"");
+            Ok(call.json(&json!({"price": {"amount": 199, "currency": "USD"}})).staff(STAFF))
+        }),
+        write("PUT /v1/products/{id}/stock", catalog, |call, n| {
+            Ok(call.path("id", thing(n)?.1.as_str()).json(&json!({"set": 500_000})).staff(STAFF))
+        }),
+        write("POST /v1/products/{id}/stock/adjustments", catalog, move |call, n| {
+            let call = call.path("id", thing(n)?.1.as_str()).staff(STAFF);
+            Ok(once(call, "adjust", n, &json!({"adjust": -3, "reason": "broken"})))
+        }),
+        write("PUT /v1/products/{id}/reviews/{customer}", catalog, |call, n| {
+            let call = call.path("id", thing(n)?.1.as_str()).path("customer", OWNER).header("if-none-match", "*");
+            Ok(call.json(&json!({"rating": 4, "title": "Cold", "text": "As ice should be."})).customer(OWNER))
+        }),
+        write("POST /v1/orders", orders, move |call, n| {
+            let body = json!({"customer_id": OWNER, "lines": [{"product_id": thing(n)?.1, "quantity": 2}]});
+            Ok(once(call.customer(OWNER), "order", n, &body))
+        }),
+        write("POST /v1/orders/{id}/status", orders, |call, n| {
+            let call = call.path("id", order_id(FIRST + n).as_str()).header("if-match", "\"1\"");
+            Ok(call.json(&json!({"to": "paid"})).staff(STAFF))
+        }),
+        write("POST /v1/customers/{id}/wallet/deposits", wallet, |_, n| Ok(deposit(&format!("deposit-{n:04}"), 100))),
+        write("POST /v1/transfers", wallet, move |call, n| {
+            let amount = json!({"amount": 100, "currency": "USD"});
+            Ok(once(call.customer(OWNER), "transfer", n, &json!({"from": OWNER, "to": thing(n)?.0, "amount": amount})))
+        }),
+        write("PUT /v1/customers/{id}/following/{other}", community, |call, n| {
+            Ok(call.path("id", OWNER).path("other", thing(n)?.0.as_str()).customer(OWNER))
+        }),
+        write("PUT /v1/customers/{id}/likes/{product}", community, |call, n| {
+            Ok(call.path("id", OWNER).path("product", thing(n)?.1.as_str()).customer(OWNER))
+        }),
+        write("POST /v1/customers/{id}/questions", support, move |call, n| {
+            let call = call.path("id", OWNER).customer(OWNER);
+            Ok(once(call, "question", n, &json!({"subject": "Ice", "text": "Does it melt?"})))
+        }),
+        write("POST /v1/metrics", insights, |call, n| {
+            let point = json!({"name": "till", "value": 12.5, "at": Instant::now(), "id": format!("point-{n:04}")});
+            Ok(call.json(&json!({"points": [point]})).staff(STAFF))
+        }),
+        write("POST /v1/counters/{name}", insights, |_, n| Ok(add(&format!("add-{n:04}")))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeSet;
+
+    use key_schema::item::key_of;
+
+    use super::*;
+
+    #[test]
+    fn every_write_is_about_something_else_each_time_or_names_what_it_does_again() {
+        for route in writes() {
+            let (first, second) = ((route.call)(0).unwrap(), (route.call)(1).unwrap());
+            let again = ["POST /v1/customers/{id}/sessions"].contains(&route.name.as_str());
+            assert_eq!(first.event() == second.event(), again, "{}", route.name);
+        }
+    }
+
+    #[test]
+    fn each_repetition_has_things_of_its_own() {
+        let keys = |repeat| around(repeat).unwrap().iter().filter_map(key_of).collect::<BTreeSet<_>>().len();
+        assert_eq!([0, 1, 40].map(keys), [5, 5 + 7, 5 + 40 * 7]);
+    }
+}
