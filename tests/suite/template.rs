@@ -82,7 +82,7 @@ fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
     let reaches = !routes.is_empty() && function.environment.contains_key("TABLE_NAME");
     let name = function.crate_name().to_owned();
     registry::all().filter(move |pattern| {
-        let is_used = |by: &&str| match **by {
+        let is_used = |by: &&str| match *by {
             "start" => reaches,
             by => by == name || routes.iter().any(|route| route == by),
         };
