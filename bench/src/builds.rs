@@ -89,9 +89,12 @@ fn crates(root: &Path, source: &str) -> Result<usize, BenchError> {
     let arguments = ["metadata", "--locked", "--format-version", "1"];
     let output = Command::new(cargo).args(arguments).current_dir(root).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).map_err(BenchError::wrong)?;
-    let packages =
-        metadata["packages"].as_array().ok_or_else(|| BenchError::Wrong("cargo names no packages".to_owned()))?;
-    Ok(packages.iter().filter(|package| package["source"].as_str().unwrap_or_default().contains(source)).count())
+    let packages = metadata.get("packages").and_then(serde_json::Value::as_array);
+    let packages = packages.ok_or_else(|| BenchError::Wrong("cargo names no packages".to_owned()))?;
+    let is_from = |package: &serde_json::Value| {
+        package.get("source").and_then(serde_json::Value::as_str).unwrap_or_default().contains(source)
+    };
+    Ok(packages.iter().filter(|package| is_from(package)).count())
 }
 
 /// The CPU time of all processes that this one has waited for, and theirs.

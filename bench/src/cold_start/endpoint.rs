@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::serve::Listener;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
@@ -86,6 +86,8 @@ impl Drop for TableEndpoint {
 
 fn issuer() -> Result<CertifiedIssuer<'static, KeyPair>, BenchError> {
     let mut params = CertificateParams::default();
+    // A name of its own: OpenSSL takes a certificate for its own issuer that has the issuer's name.
+    params.distinguished_name.push(DnType::CommonName, "issuer of the table's endpoint");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().map_err(BenchError::wrong)?;
     CertifiedIssuer::self_signed(params, key).map_err(BenchError::wrong)

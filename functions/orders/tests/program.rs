@@ -5,7 +5,10 @@ use std::process::Command;
 
 #[test]
 fn without_its_settings_it_says_what_is_missing_and_ends() {
-    let output = Command::new(env!("CARGO_BIN_EXE_orders")).env_clear().output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("TABLE_NAME"), "{}: {said}", output.status);
+    for (set, missing) in [(&[][..], "TABLE_NAME"), (&[("TABLE_NAME", "shop")], "CURSOR_KEYS")] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_orders"));
+        let output = program.env_clear().envs(set.iter().copied()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(missing), "{}: {said}", output.status);
+    }
 }

@@ -22,10 +22,10 @@ pub struct Store {
 /// Why a function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no way to the table.
+    /// Something is not set, or there is no way to the table.
     #[error(transparent)]
-    Table(#[from] SetupError),
-    /// `CURSOR_KEYS` is missing or unusable.
+    Setup(#[from] SetupError),
+    /// `CURSOR_KEYS` is unusable.
     #[error("CURSOR_KEYS: {0}")]
     Cursors(#[from] CursorKeyError),
 }
@@ -36,8 +36,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn from_env() -> Result<Self, StoreError> {
-        let cursors = Cursors::new(&std::env::var("CURSOR_KEYS").unwrap_or_default())?;
         let table = Table::from_env().await?;
+        let keys = std::env::var("CURSOR_KEYS").map_err(|_| SetupError::NotSet("CURSOR_KEYS"))?;
+        let cursors = Cursors::new(&keys)?;
         if let Ok(nothing) = reach::nothing() {
             table.reach(&nothing).await;
         }

@@ -42,19 +42,17 @@ impl Free {
 
 impl Pool {
     /// A connection that can be used at once, as far as can be known.
-    pub fn take(&self, origin: &Origin) -> impl Future<Output = Option<Sender>> + Send {
-        async move {
-            while let Some((mut sender, rested)) = self.next(origin) {
-                if rested {
-                    tokio::task::yield_now().await;
-                }
-                // The task that drives it may not yet have seen the end of the last answer. It fails where the connection has ended.
-                if sender.ready().await.is_ok() {
-                    return Some(sender);
-                }
+    pub async fn take(&self, origin: &Origin) -> Option<Sender> {
+        while let Some((mut sender, rested)) = self.next(origin) {
+            if rested {
+                tokio::task::yield_now().await;
             }
-            None
+            // The task that drives it may not yet have seen the end of the last answer. It fails where the connection has ended.
+            if sender.ready().await.is_ok() {
+                return Some(sender);
+            }
         }
+        None
     }
 
     /// The connection to this origin that was used last, and whether it has rested since.
