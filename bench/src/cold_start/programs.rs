@@ -90,6 +90,8 @@ pub(super) fn environment(
         ("CURSOR_KEYS", CURSOR_KEYS.to_owned()),
         ("STAGE", "bench".to_owned()),
         ("AWS_REGION", "us-east-1".to_owned()),
+        // Lambda sets both, and boto3 looks at this one.
+        ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
         ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
         ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.url()),
