@@ -3,7 +3,7 @@
 //! Two shops begin alike. In the first each request of the API is sent once; in the second all clients send it at the same moment. Whatever the second has
 //! more or other than the first was done twice, lost or half done. How races between *different* requests end is tried where each feature is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use local::System;
@@ -73,9 +73,9 @@ fn what_50_clients_send_at_once_and_again_is_done_once() {
         phases
     });
     for ((method, alone), crowd) in PHASES.iter().zip(alone).zip(crowd) {
-        let differences: Vec<String> = alone
-            .keys()
-            .chain(crowd.keys())
+        let items: BTreeSet<&String> = alone.keys().chain(crowd.keys()).collect();
+        let differences: Vec<String> = items
+            .into_iter()
             .filter(|item| alone.get(*item) != crowd.get(*item))
             .map(|item| format!("{:?} of one, {:?} of the crowd: {item}", alone.get(item), crowd.get(item)))
             .collect();
