@@ -76,11 +76,7 @@ impl SigningKey {
     /// # Errors
     /// [`KeyError`].
     pub fn open(data: Option<&Path>) -> Result<Self, KeyError> {
-        let folder = match data {
-            Some(folder) => folder.to_owned(),
-            None => target_folder(),
-        };
-        let path = folder.join(FILE);
+        let (folder, path) = Self::place(data);
         let failed = |source| KeyError::File { path: path.clone(), source };
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -95,6 +91,21 @@ impl SigningKey {
             Err(error) => return Err(failed(error)),
         };
         Self::from_pkcs8(&bytes).ok_or(KeyError::Damaged(path))
+    }
+
+    /// The file that the key of [`SigningKey::open`] lies in, and its folder.
+    fn place(data: Option<&Path>) -> (PathBuf, PathBuf) {
+        let folder = match data {
+            Some(folder) => folder.to_owned(),
+            None => target_folder(&std::env::current_exe().unwrap_or_default()),
+        };
+        let file = folder.join(FILE);
+        (folder, file)
+    }
+
+    /// The file that the key of a system without a data folder lies in.
+    pub fn file() -> PathBuf {
+        Self::place(None).1
     }
 
     fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
@@ -204,12 +215,13 @@ fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
     linked
 }
 
-/// The build's target folder, which cargo marks, found from the executable's place; the folder of
-/// the executable when it lies elsewhere.
-fn target_folder() -> PathBuf {
-    let executable = std::env::current_exe().unwrap_or_default();
+/// The build's target folder, found from the executable's place; the folder of the executable when it lies elsewhere.
+fn target_folder(executable: &Path) -> PathBuf {
     let folder = executable.parent().unwrap_or(Path::new("."));
-    folder.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).unwrap_or(folder).to_owned()
+    // Cargo leaves the first in a folder that it makes itself, the second in every one that it builds into.
+    let is_target =
+        |folder: &&Path| ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|mark| folder.join(mark).is_file());
+    folder.ancestors().find(is_target).unwrap_or(folder).to_owned()
 }
 
 #[cfg(test)]
@@ -237,6 +249,20 @@ mod tests {
     fn scratch(name: &str) -> PathBuf {
         let unique = format!("bodega-key-{name}-{}", std::process::id());
         std::env::temp_dir().join(unique)
+    }
+
+    #[test]
+    fn programs_of_one_build_find_one_target_folder_whoever_made_it() {
+        for mark in ["CACHEDIR.TAG", ".rustc_info.json"] {
+            let target = scratch(mark);
+            fs::create_dir_all(&target).unwrap();
+            fs::write(target.join(mark), []).unwrap();
+            for program in ["debug/bodega", "debug/deps/suite-0", "aarch64-unknown-linux-gnu/release/bodega"] {
+                assert_eq!(target_folder(&target.join(program)), target);
+            }
+            fs::remove_dir_all(&target).unwrap();
+        }
+        assert_eq!(target_folder(Path::new("/nowhere/bin/bodega")), Path::new("/nowhere/bin"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use local::token::{AUDIENCE, ISSUER};
+use local::token::{AUDIENCE, ISSUER, SigningKey};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use ring::{digest, hmac};
@@ -11,8 +11,6 @@ use serde_json::{Value as Json, json};
 use super::access::{Bearer, Person};
 use super::people::{ANN, STRANGER};
 
-/// Where the system's key lies, in the build's target folder.
-const KEY_FILE: &str = "bodega-signing-key.p8";
 const HOUR: u64 = 60 * 60;
 /// One that a token holds for.
 const DAY: u64 = 24 * HOUR;
@@ -39,9 +37,7 @@ pub struct Forger {
 impl Forger {
     /// With the key of the system, which has been started.
     pub fn with_the_key() -> Self {
-        let program = std::env::current_exe().unwrap();
-        let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).unwrap();
-        Self::of(&std::fs::read(target.join(KEY_FILE)).unwrap())
+        Self::of(&std::fs::read(SigningKey::file()).unwrap())
     }
 
     /// With a key that nobody knows.
