@@ -76,6 +76,14 @@ impl<S> Routes<S> {
         self.serve(app, event.as_deref(), "", GATEWAY_TIMEOUT).await.reply.into()
     }
 
+    /// The same from text to text, as the runtime takes and gives it: the way in for what may be no event at all.
+    ///
+    /// # Errors
+    /// When the answer has no JSON form.
+    pub async fn answer_text(&self, app: &S, event: &str) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.serve(app, Some(event), "", GATEWAY_TIMEOUT).await.reply)
+    }
+
     /// Answers the text of an event; none when not even its text could be read. Whatever the text is, there is an
     /// answer.
     pub(crate) async fn serve(&self, app: &S, event: Option<&str>, runtime_id: &str, time: Duration) -> Served {

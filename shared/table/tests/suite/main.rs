@@ -5,6 +5,7 @@
 mod cost;
 mod data;
 mod executor;
+mod fuzzing;
 mod reach;
 mod security;
 mod techniques;

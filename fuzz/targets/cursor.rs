@@ -1,0 +1,79 @@
+//! Cursors: what nobody sealed opens to nothing, and what was sealed opens for its list, its parameters and its caller, for a day.
+#![no_main]
+
+use fuzz::CURSOR_KEYS;
+use key_schema::cursor::{Cursors, LIFETIME_SECONDS, MAX_CURSOR_BYTES, Scope};
+use key_schema::encoding::encode;
+use key_schema::instant::Instant;
+use libfuzzer_sys::fuzz_target;
+
+/// The same name with another key, and the key under another name.
+const OTHER_KEYS: [&str; 2] = ["k1:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "k2:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="];
+
+thread_local! {
+    static CURSORS: Cursors = Cursors::new(CURSOR_KEYS).expect("keys");
+    static OTHERS: [Cursors; 2] = OTHER_KEYS.map(|keys| Cursors::new(keys).expect("keys"));
+}
+
+fuzz_target!(|input: &[u8]| {
+    let text = String::from_utf8_lossy(input);
+    let now = Instant::EPOCH.plus_seconds(1_795_176_000);
+    let mut fields = text.split('\n');
+    let mut next = || fields.next().unwrap_or_default();
+    let (list, caller, name, value) = (next(), next(), next(), next());
+    let scope = Scope { list, parameters: &[(name, value)], caller };
+    CURSORS.with(|cursors| {
+        // Nobody sealed any of these.
+        for forged in text.split('\n').chain([&*text]) {
+            assert!(cursors.open(&scope, forged, now).is_err(), "{forged:?}");
+        }
+        let _ = Cursors::new(&text);
+        let parts: Vec<String> = std::iter::repeat_with(next).take_while(|part| !part.is_empty()).map(encode).collect();
+        let sort_key = parts.join("#");
+        let Ok(sealed) = cursors.seal(&scope, &sort_key, now) else {
+            assert!(sort_key.len() > 600 || sort_key.contains("%00"), "{sort_key:?} is not sealed");
+            return;
+        };
+        assert!(sealed.len() <= MAX_CURSOR_BYTES && sealed.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+        assert_eq!(cursors.open(&scope, &sealed, now.plus_seconds(LIFETIME_SECONDS - 1)), Ok(sort_key));
+        refuses(cursors, &scope, &sealed, now);
+        // Whatever the input says comes where in it.
+        let flipped = altered(&sealed, input);
+        assert!(flipped == sealed || cursors.open(&scope, &flipped, now).is_err(), "{flipped} passes for {sealed}");
+    });
+});
+
+/// For whom and what it was not made.
+fn refuses(cursors: &Cursors, scope: &Scope<'_>, sealed: &str, now: Instant) {
+    let Scope { list, parameters, caller } = *scope;
+    let (name, value) = parameters[0];
+    assert!(cursors.open(scope, sealed, now.plus_seconds(LIFETIME_SECONDS)).is_err(), "it has expired");
+    let moved = value.char_indices().nth(1).map_or((String::new(), value), |(at, _)| (format!("{name}{}", &value[..at]), &value[at..]));
+    let others: [(&str, &[(&str, &str)], &str); 6] = [
+        (caller, &[(name, value)], list),
+        (list, &[], caller),
+        (list, &[(name, value), ("", "")], caller),
+        (list, &[(value, name)], caller),
+        (list, &[(&moved.0, moved.1)], caller),
+        (list, &[("", name), (value, "")], caller),
+    ];
+    for (list, parameters, caller) in others {
+        let other = Scope { list, parameters, caller };
+        let same = (list, parameters, caller) == (scope.list, scope.parameters, scope.caller);
+        assert!(same || cursors.open(&other, sealed, now).is_err(), "{other:?} for {scope:?}");
+    }
+    OTHERS.with(|others| assert!(others.iter().all(|other| other.open(scope, sealed, now).is_err())));
+}
+
+/// The cursor with one byte of it replaced, or cut.
+fn altered(sealed: &str, input: &[u8]) -> String {
+    let byte = |at: usize| usize::from(input.get(at).copied().unwrap_or_default());
+    let place = (byte(0) * 256 + byte(1)) % sealed.len();
+    let mut bytes = sealed.as_bytes().to_vec();
+    match input.last() {
+        Some(b'!') => bytes.truncate(place),
+        Some(last) => bytes[place] = if last.is_ascii_alphanumeric() { *last } else { b'_' },
+        None => {}
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,57 @@
+//! The template: it is read whole or refused in one line that says where, and what was read hangs together.
+#![no_main]
+
+use fuzz::file::Scratch;
+use libfuzzer_sys::fuzz_target;
+use template::{Deployment, Template, TemplateError, parse_yaml};
+
+thread_local! {
+    static FILE: Scratch = Scratch::new("template");
+}
+
+fuzz_target!(|input: &[u8]| {
+    let deployment = Deployment::new("eu-central-1", "123456789012");
+    let read = FILE.with(|file| {
+        let path = file.holding(input);
+        let inspected = Template::read(path);
+        assert_eq!(Template::read(path), inspected);
+        (inspected, Template::read_for(path, &deployment))
+    });
+    let lines = input.iter().filter(|byte| **byte == b'\n' || **byte == b'\r').count() + 1;
+    for read in [&read.0, &read.1] {
+        match read {
+            Ok(template) => sound(template),
+            Err(error) => refused(error, lines),
+        }
+    }
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    match parse_yaml(text) {
+        // JSON is YAML.
+        Ok(value) => {
+            let json = value.to_string();
+            assert!(parse_yaml(&json).is_ok_and(|again| again == value) || json.contains(is_odd), "{json}");
+        }
+        Err(error) => refused(&error, lines),
+    }
+});
+
+/// What YAML has to be given in escapes and JSON has not.
+fn is_odd(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+fn refused(error: &TemplateError, lines: usize) {
+    assert!(error.line().is_none_or(|line| (1..=lines + 1).contains(&line)), "of {lines} lines: {error}");
+}
+
+fn sound(template: &Template) {
+    for route in &template.routes {
+        assert!(template.function(&route.function).is_some(), "{route:?}");
+    }
+    let queues: Vec<&str> = template.queues.iter().map(|queue| queue.arn.as_str()).collect();
+    let functions: Vec<&str> = template.functions.iter().map(|function| function.arn.as_str()).collect();
+    for rule in &template.rules {
+        assert!(template.buses.iter().any(|bus| bus.name == rule.bus), "{rule:?}");
+        assert!(rule.targets.iter().all(|target| queues.contains(&target.arn.as_str()) || functions.contains(&target.arn.as_str())), "{rule:?}");
+    }
+}

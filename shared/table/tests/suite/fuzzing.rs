@@ -1,0 +1,114 @@
+//! The fuzz targets (`fuzz/`): each is listed, has inputs to begin with, and is run before a change lands. What they hold is tried by `.ci/run fuzz`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use fixture::reliability;
+
+use crate::techniques::root;
+
+/// The kept inputs of all targets together stay below this many bytes.
+const MAX_KEPT_BYTES: u64 = 1024 * 1024;
+/// What the fuzzer is made of, and the workspace is not.
+const FUZZER: [&str; 3] = ["arbitrary", "fuzz", "libfuzzer-sys"];
+
+/// A line of `targets.txt`.
+struct Target {
+    name: String,
+    inputs: u64,
+    longest: u64,
+    holds: String,
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn targets() -> Vec<Target> {
+    let text = read("fuzz/targets.txt");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let target = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [name, inputs, longest, holds] = cells[..] else { panic!("{line}") };
+        Target { name: name.into(), inputs: inputs.parse().unwrap(), longest: longest.parse().unwrap(), holds: holds.into() }
+    };
+    lines.map(target).collect()
+}
+
+/// The files of a folder, none where there is no such folder.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(root().join("fuzz").join(folder)) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The names of the files and folders in a folder, without their endings.
+fn names(folder: &str) -> BTreeSet<String> {
+    files(folder).iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
+    let targets = targets();
+    let listed: BTreeSet<String> = targets.iter().map(|target| target.name.clone()).collect();
+    assert_eq!(names("targets"), listed);
+    assert_eq!(names("corpus"), listed);
+    for folder in ["seeds", "dictionaries", "regressions"] {
+        assert!(names(folder).is_subset(&listed), "{folder}: {:?}", names(folder));
+    }
+    let manifest = read("fuzz/Cargo.toml");
+    let (mut rows, mut all_kept, mut bytes, mut made) = (String::new(), 0, 0, 0);
+    for Target { name, inputs, longest, holds } in &targets {
+        assert!(manifest.contains(&format!("name = \"{name}\"\npath = \"targets/{name}.rs\"\n")), "{name}");
+        let kept: Vec<PathBuf> = ["corpus", "regressions"].into_iter().flat_map(|folder| files(&format!("{folder}/{name}"))).collect();
+        assert!(kept.len() >= 10 && *inputs >= 1000, "{name}: {} inputs kept, {inputs} made up", kept.len());
+        for path in &kept {
+            let size = path.metadata().unwrap().len();
+            assert!(size <= *longest, "{} is longer than the inputs of its target may be", path.display());
+            bytes += size;
+        }
+        writeln!(rows, "| `{name}` | {} | {inputs} | {holds} |", kept.len()).unwrap();
+        (all_kept, made) = (all_kept + kept.len(), made + inputs);
+    }
+    assert!(bytes < MAX_KEPT_BYTES, "{bytes} bytes of inputs are kept");
+
+    let run = read(".ci/run");
+    let default = run.lines().find(|line| line.trim().starts_with("steps=(")).unwrap();
+    assert!(default.contains(" fuzz "), "{default}");
+    let step = run.split_once("\nstep_fuzz() {\n").unwrap().1.split("\n}\n").next().unwrap();
+    assert_eq!(step.lines().last().unwrap().trim(), ".ci/fuzz", "all targets are run");
+
+    let section = format!(
+        "{} targets, {all_kept} inputs that are kept and {made} that are made up.\n\n| target | kept | made up | what holds of every one |\n| --- | --- | --- | --- |\n{}",
+        targets.len(),
+        rows.trim_end(),
+    );
+    reliability::section("fuzzing", &section);
+}
+
+/// Name, version, source and checksum of every package of a lock file; several versions of one name.
+fn locked(path: &str) -> BTreeMap<String, BTreeSet<[String; 3]>> {
+    let lock = read(path);
+    let mut packages: BTreeMap<String, BTreeSet<[String; 3]>> = BTreeMap::new();
+    for package in lock.split("[[package]]\n").skip(1) {
+        let field = |name: &str| {
+            let line = package.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+            line.unwrap_or_default().trim_matches('"').to_owned()
+        };
+        packages.entry(field("name")).or_default().insert([field("version"), field("source"), field("checksum")]);
+    }
+    packages
+}
+
+#[test]
+fn what_is_fuzzed_is_built_of_what_is_deployed() {
+    let (ours, fuzzed) = (locked("Cargo.lock"), locked("fuzz/Cargo.lock"));
+    assert!(fuzzed.len() > 100, "{}", fuzzed.len());
+    for (name, versions) in &fuzzed {
+        if FUZZER.contains(&name.as_str()) {
+            assert!(!ours.contains_key(name), "{name} is deployed");
+        } else {
+            assert!(ours.get(name).is_some_and(|known| known.is_superset(versions)), "{name}: {versions:?}, not {:?}", ours.get(name));
+        }
+    }
+}
