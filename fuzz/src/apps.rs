@@ -39,10 +39,21 @@ impl Shop {
             // Nothing listens there: what a function would ask the bucket itself is not the table's to answer.
             Media::new("bodega", "eu-central-1".to_owned(), Some("http://127.0.0.1:9"), credentials)
         };
-        let (catalog, settings) = (catalog::App { store: shop.store(), media: media() }, settings::App { store: shop.store(), settings: SettingsCache::default() });
+        let (catalog, settings) = (
+            catalog::App { store: shop.store(), media: media() },
+            settings::App { store: shop.store(), settings: SettingsCache::default() },
+        );
         shop.add(&runtime, catalog::routes(), catalog);
         shop.add(&runtime, settings::routes(), settings);
-        for routes in [customers::routes(), orders::routes(), wallet::routes(), organizations::routes(), documents::routes(), insights::routes(), support::routes()] {
+        for routes in [
+            customers::routes(),
+            orders::routes(),
+            wallet::routes(),
+            organizations::routes(),
+            documents::routes(),
+            insights::routes(),
+            support::routes(),
+        ] {
             let store = shop.store();
             shop.add(&runtime, routes, store);
         }
@@ -78,7 +89,8 @@ impl Shop {
 
     fn add<S: 'static>(&mut self, runtime: &Rc<Runtime>, routes: Routes<S>, app: S) {
         let (keys, runtime) = (routes.keys().collect(), Rc::clone(runtime));
-        let answer = move |event: &str| runtime.block_on(routes.answer_text(&app, event)).expect("an answer has a JSON form");
+        let answer =
+            move |event: &str| runtime.block_on(routes.answer_text(&app, event)).expect("an answer has a JSON form");
         self.functions.push(Function { keys, answer: Box::new(answer) });
     }
 }

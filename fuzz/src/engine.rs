@@ -65,7 +65,11 @@ impl Engine {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = serde_json::from_slice(&body).ok();
             let orders = path.is_some_and(|path| path.contains("orders"));
             let answer = found(orders).to_string();
-            write!(writer, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}", answer.len())?;
+            write!(
+                writer,
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
+                answer.len()
+            )?;
             writer.flush()?;
         }
     }

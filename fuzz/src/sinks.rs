@@ -88,7 +88,10 @@ impl Publisher for Outside {
             let detail = event.to_detail().expect("an event has a JSON form");
             assert!(detail.len() < MAX_EVENT_BYTES, "an event of {} bytes", detail.len());
             let told = Event::from_detail(&serde_json::from_str(&detail).expect("a detail is JSON"));
-            assert!(told.is_ok_and(|told| told.to_detail().is_ok_and(|again| again == detail)), "subscribers read something else: {detail}");
+            assert!(
+                told.is_ok_and(|told| told.to_detail().is_ok_and(|again| again == detail)),
+                "subscribers read something else: {detail}"
+            );
         }
         Box::pin(ready(vec![Outcome::Published; events.len()]))
     }
@@ -96,7 +99,10 @@ impl Publisher for Outside {
 
 impl Objects for Outside {
     fn put_new<'a>(&'a self, name: &'a str, body: Vec<u8>, _: Class) -> BoxFuture<'a, Result<Put, ObjectError>> {
-        assert!((1..=MAX_NAME_BYTES).contains(&name.len()) && !name.contains(char::is_control), "no name of an object: {name:?}");
+        assert!(
+            (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.contains(char::is_control),
+            "no name of an object: {name:?}"
+        );
         let mut kept = self.kept();
         let is_new = !kept.objects.contains_key(name);
         kept.objects.entry(name.to_owned()).or_insert(body);

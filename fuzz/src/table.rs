@@ -86,7 +86,11 @@ impl Sample {
             "BatchWriteItem" => {
                 let mut keys = BTreeSet::new();
                 for write in object(&body["RequestItems"]).values().flat_map(array) {
-                    let target = if write["PutRequest"].is_null() { key(&write["DeleteRequest"]["Key"]) } else { item(&write["PutRequest"]["Item"]) };
+                    let target = if write["PutRequest"].is_null() {
+                        key(&write["DeleteRequest"]["Key"])
+                    } else {
+                        item(&write["PutRequest"]["Item"])
+                    };
                     assert!(keys.insert(target), "a batch writes a key twice: {body}");
                 }
                 assert!((1..=MAX_BATCH_WRITES).contains(&keys.len()), "a batch of {} writes", keys.len());
@@ -98,7 +102,9 @@ impl Sample {
                 // What is updated comes back whole; where nothing is, the write is refused.
                 let refused = !self.holds.load(Ordering::Relaxed) || (wanted && there.is_none());
                 match there {
-                    _ if refused && !body["ConditionExpression"].is_null() => (400, refusal("ConditionalCheckFailedException", there)),
+                    _ if refused && !body["ConditionExpression"].is_null() => {
+                        (400, refusal("ConditionalCheckFailedException", there))
+                    }
                     Some(item) if wanted => (200, json!({"Attributes": item})),
                     _ => (200, json!({})),
                 }
@@ -111,7 +117,8 @@ impl Sample {
     fn transact(&self, body: &Value) -> (u16, Value) {
         let token = text(&body["ClientRequestToken"]);
         assert!((1..=36).contains(&token.len()), "a token of {} bytes", token.len());
-        let actions: Vec<&Value> = array(&body["TransactItems"]).iter().flat_map(|action| object(action).values()).collect();
+        let actions: Vec<&Value> =
+            array(&body["TransactItems"]).iter().flat_map(|action| object(action).values()).collect();
         assert!((1..=MAX_ACTIONS).contains(&actions.len()), "a transaction of {} actions", actions.len());
         let mut keys = BTreeSet::new();
         let targets: Vec<(String, String)> = actions.iter().map(|action| write(action)).collect();
@@ -138,7 +145,8 @@ impl Sample {
     /// The items of one partition, of the table or of an index, in order.
     fn query(&self, body: &Value) -> Vec<&Value> {
         let (partition, bounds) = query(body);
-        let index = body["IndexName"].as_str().and_then(|name| Index::ALL.into_iter().find(|index| index.name() == name));
+        let index =
+            body["IndexName"].as_str().and_then(|name| Index::ALL.into_iter().find(|index| index.name() == name));
         let (pk, sk) = index.map_or(("PK", "SK"), |index| (index.partition_attribute(), index.sort_attribute()));
         let sort = |item: &Value| item[sk]["S"].as_str().unwrap_or_default().to_owned();
         let mut found: Vec<&Value> = self.items.iter().filter(|item| item[pk]["S"] == partition).collect();
@@ -154,7 +162,8 @@ impl Sample {
 
 impl HttpConnector for Sample {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let operation = request.headers().get("x-amz-target").and_then(|target| target.rsplit('.').next()).unwrap_or_default();
+        let operation =
+            request.headers().get("x-amz-target").and_then(|target| target.rsplit('.').next()).unwrap_or_default();
         let body = request.body().bytes().unwrap_or_default();
         let body: Value = serde_json::from_slice(body).expect("the SDK writes JSON");
         let (status, answer) = self.answer(operation, &body);
@@ -171,7 +180,8 @@ impl HttpClient for Sample {
 }
 
 fn refusal(name: &str, item: Option<&Value>) -> Value {
-    let mut refusal = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{name}"), "message": "as this table was told"});
+    let mut refusal =
+        json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{name}"), "message": "as this table was told"});
     if let Some(item) = item {
         refusal["Item"] = item.clone();
     }
@@ -185,7 +195,11 @@ pub fn golden() -> Vec<Value> {
     let mut paths: Vec<_> = std::fs::read_dir(folder).expect(folder).map(|entry| entry.expect(folder).path()).collect();
     paths.sort();
     // Of several variants of an item the first, which has the entity's own name; what is no entity has another beginning.
-    let whole = paths.iter().filter(|path| path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| !name.contains('-') && name.starts_with(char::is_uppercase)));
+    let whole = paths.iter().filter(|path| {
+        path.file_stem()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| !name.contains('-') && name.starts_with(char::is_uppercase))
+    });
     let item = |path: &std::path::PathBuf| {
         let text = std::fs::read_to_string(path).expect("a file that is listed");
         let (_, json) = text.split_once("---\n{").expect("a snapshot of an item");
@@ -222,12 +236,16 @@ fn expressions(request: &Value, members: &[&str]) {
         assert!((1..=MAX_EXPRESSION_BYTES).contains(&expression.len()), "an expression of {} bytes", expression.len());
         let mut rest = expression;
         while let Some(at) = rest.find(['#', ':']) {
-            let end = rest[at + 1..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(rest.len(), |length| at + 1 + length);
+            let end = rest[at + 1..]
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .map_or(rest.len(), |length| at + 1 + length);
             used.insert(rest[at..end].to_owned());
             rest = &rest[end..];
         }
     }
-    let given = |member: &str| -> BTreeSet<String> { request[member].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect() };
+    let given = |member: &str| -> BTreeSet<String> {
+        request[member].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect()
+    };
     let (names, values) = (given("ExpressionAttributeNames"), given("ExpressionAttributeValues"));
     assert_eq!(used, names.union(&values).cloned().collect(), "{request}");
     for value in request["ExpressionAttributeValues"].as_object().into_iter().flat_map(|all| all.values()) {
@@ -244,7 +262,9 @@ pub fn item(value: &Value) -> (String, String) {
         value_is_sound(attribute, 0);
     }
     for index in Index::ALL {
-        for (attribute, limit) in [(index.partition_attribute(), MAX_PARTITION_KEY_BYTES), (index.sort_attribute(), MAX_SORT_KEY_BYTES)] {
+        for (attribute, limit) in
+            [(index.partition_attribute(), MAX_PARTITION_KEY_BYTES), (index.sort_attribute(), MAX_SORT_KEY_BYTES)]
+        {
             if !value[attribute].is_null() {
                 part(&value[attribute], limit);
             }
@@ -276,7 +296,10 @@ fn value_is_sound(value: &Value, depth: usize) {
         "M" => object(content).values().for_each(|value| value_is_sound(value, depth + 1)),
         "SS" | "NS" | "BS" => {
             let members: BTreeSet<&str> = array(content).iter().map(text).collect();
-            assert!(!members.is_empty() && members.len() == array(content).len(), "a set is empty, or has a member twice: {value}");
+            assert!(
+                !members.is_empty() && members.len() == array(content).len(),
+                "a set is empty, or has a member twice: {value}"
+            );
             if kind == "NS" {
                 members.into_iter().for_each(number_is_sound);
             }
@@ -291,7 +314,10 @@ fn number_is_sound(number: &str) {
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     let significant = digits.trim_start_matches('0').trim_end_matches('0').len();
     assert!(!digits.is_empty() && significant <= MAX_DIGITS, "DynamoDB takes no number {number}");
-    assert!(exponent.parse::<i32>().is_ok_and(|exponent| (-130..=125).contains(&exponent)), "DynamoDB takes no number {number}");
+    assert!(
+        exponent.parse::<i32>().is_ok_and(|exponent| (-130..=125).contains(&exponent)),
+        "DynamoDB takes no number {number}"
+    );
 }
 
 fn object(value: &Value) -> &serde_json::Map<String, Value> {
@@ -305,4 +331,3 @@ fn array(value: &Value) -> &Vec<Value> {
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
 }
-

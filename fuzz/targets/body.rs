@@ -3,8 +3,8 @@
 //! The first line of an input says who sends the body where: `staff old holds POST /v1/products`. A route that there is not stands for one that there is.
 #![no_main]
 
-use fuzz::apps::Shop;
 use fuzz::answer::Answer;
+use fuzz::apps::Shop;
 use http_api::json;
 use http_api::sample::Call;
 use libfuzzer_sys::fuzz_target;
@@ -45,7 +45,9 @@ fuzz_target!(|input: &[u8]| {
         }
         agree(body);
         // What is taken is taken for what it says: written in another way, it is taken as well.
-        if answer.status < 300 && let Ok(value) = serde_json::from_str::<Value>(body) {
+        if answer.status < 300
+            && let Ok(value) = serde_json::from_str::<Value>(body)
+        {
             let again = sent.answer(shop, &format!("\n{value:#}"));
             assert_eq!((again.status, again.code), (answer.status, answer.code), "{head}: {body}");
         }
@@ -64,9 +66,15 @@ impl Sent {
         let is = |word: &str| head.split(' ').any(|one| one == word);
         let named = shop.routes().find(|route| head.ends_with(route));
         let takes_a_body = |route: &&str| !route.starts_with("GET ") && !route.starts_with("DELETE ");
-        let number = head.bytes().fold(0, |number: usize, byte| number.wrapping_mul(31).wrapping_add(usize::from(byte)));
+        let number =
+            head.bytes().fold(0, |number: usize, byte| number.wrapping_mul(31).wrapping_add(usize::from(byte)));
         let all: Vec<&'static str> = shop.routes().filter(takes_a_body).collect();
-        Self { route: named.unwrap_or(all[number % all.len()]), is_staff: !is("customer"), is_new: is("new"), holds: !is("refused") }
+        Self {
+            route: named.unwrap_or(all[number % all.len()]),
+            is_staff: !is("customer"),
+            is_new: is("new"),
+            holds: !is("refused"),
+        }
     }
 
     fn is_import(&self) -> bool {
@@ -117,11 +125,16 @@ fn same(ours: &json::Value<'_>, usual: &Value) -> bool {
     match (ours, usual) {
         (json::Value::Null, Value::Null) | (json::Value::OtherNumber, Value::Number(_)) => true,
         (json::Value::Boolean(ours), Value::Bool(usual)) => ours == usual,
-        (json::Value::Integer(ours), Value::Number(usual)) => *ours == usual.as_i128().unwrap_or(i128::MAX),
+        (json::Value::Integer(ours), Value::Number(usual)) => {
+            Some(*ours) == usual.as_i64().map(i128::from).or_else(|| usual.as_u64().map(i128::from))
+        }
         (json::Value::Text(ours), Value::String(usual)) => ours == usual,
-        (json::Value::Array(ours), Value::Array(usual)) => ours.len() == usual.len() && ours.iter().zip(usual).all(|(ours, usual)| same(ours, usual)),
+        (json::Value::Array(ours), Value::Array(usual)) => {
+            ours.len() == usual.len() && ours.iter().zip(usual).all(|(ours, usual)| same(ours, usual))
+        }
         (json::Value::Object(ours), Value::Object(usual)) => {
-            ours.len() == usual.len() && ours.iter().all(|(name, ours)| usual.get(name.as_ref()).is_some_and(|usual| same(ours, usual)))
+            ours.len() == usual.len()
+                && ours.iter().all(|(name, ours)| usual.get(name.as_ref()).is_some_and(|usual| same(ours, usual)))
         }
         _ => false,
     }

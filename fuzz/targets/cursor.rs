@@ -8,7 +8,8 @@ use key_schema::instant::Instant;
 use libfuzzer_sys::fuzz_target;
 
 /// The same name with another key, and the key under another name.
-const OTHER_KEYS: [&str; 2] = ["k1:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "k2:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="];
+const OTHER_KEYS: [&str; 2] =
+    ["k1:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "k2:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="];
 
 thread_local! {
     static CURSORS: Cursors = Cursors::new(CURSOR_KEYS).expect("keys");
@@ -34,7 +35,10 @@ fuzz_target!(|input: &[u8]| {
             assert!(sort_key.len() > 600 || sort_key.contains("%00"), "{sort_key:?} is not sealed");
             return;
         };
-        assert!(sealed.len() <= MAX_CURSOR_BYTES && sealed.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+        assert!(
+            sealed.len() <= MAX_CURSOR_BYTES
+                && sealed.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        );
         assert_eq!(cursors.open(&scope, &sealed, now.plus_seconds(LIFETIME_SECONDS - 1)), Ok(sort_key));
         refuses(cursors, &scope, &sealed, now);
         // Whatever the input says comes where in it.
@@ -48,7 +52,10 @@ fn refuses(cursors: &Cursors, scope: &Scope<'_>, sealed: &str, now: Instant) {
     let Scope { list, parameters, caller } = *scope;
     let (name, value) = parameters[0];
     assert!(cursors.open(scope, sealed, now.plus_seconds(LIFETIME_SECONDS)).is_err(), "it has expired");
-    let moved = value.char_indices().nth(1).map_or((String::new(), value), |(at, _)| (format!("{name}{}", &value[..at]), &value[at..]));
+    let moved = value
+        .char_indices()
+        .nth(1)
+        .map_or((String::new(), value), |(at, _)| (format!("{name}{}", &value[..at]), &value[at..]));
     let others: [(&str, &[(&str, &str)], &str); 6] = [
         (caller, &[(name, value)], list),
         (list, &[], caller),

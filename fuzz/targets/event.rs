@@ -23,13 +23,20 @@ fuzz_target!(|input: &[u8]| {
         assert!(method.is_some() || answer.code.as_deref() == Some("malformed_request"), "{answer:?}");
         // Who has no token reads what is public, and does nothing.
         let claims = event.pointer("/requestContext/authorizer/jwt/claims/sub");
-        assert!(claims.is_some() || answer.status >= 400 || method == Some("GET") || is_public(&event), "nobody has done something: {answer:?}");
+        assert!(
+            claims.is_some() || answer.status >= 400 || method == Some("GET") || is_public(&event),
+            "nobody has done something: {answer:?}"
+        );
     });
 });
 
 /// An upload is looked at in the bucket, which is not there.
 fn asks_the_bucket(event: &Value) -> bool {
-    let has = |member: &str| event[member].as_str().is_some_and(|text| text.contains("uploads") || text.contains("pictures") || text.contains("content"));
+    let has = |member: &str| {
+        event[member]
+            .as_str()
+            .is_some_and(|text| text.contains("uploads") || text.contains("pictures") || text.contains("content"))
+    };
     has("routeKey") || has("rawPath")
 }
 

@@ -29,7 +29,10 @@ fuzz_target!(|input: &[u8]| FILE.with(|file| {
     assert_eq!(baskets.is_ok(), survey.is_ok());
     let (Ok(baskets), Ok(survey)) = (baskets, survey) else { return };
     assert_eq!(survey.baskets, u64::try_from(baskets.len()).expect("a count"));
-    assert!(baskets.iter().filter_map(|basket| basket.as_ref().err()).is_sorted_by(|a, b| a < b), "a line is told twice");
+    assert!(
+        baskets.iter().filter_map(|basket| basket.as_ref().err()).is_sorted_by(|a, b| a < b),
+        "a line is told twice"
+    );
     for basket in baskets.iter().flatten() {
         assert!(survey.households.contains(&basket.household_id));
         for line in &basket.lines {
@@ -45,7 +48,10 @@ fuzz_target!(|input: &[u8]| FILE.with(|file| {
 
 fn product(row: &ProductRow) {
     let path = row.category_path();
-    assert!((1..=3).contains(&path.len()) && path.iter().all(|name| !name.is_empty() && name.trim() == name), "{path:?}");
+    assert!(
+        (1..=3).contains(&path.len()) && path.iter().all(|name| !name.is_empty() && name.trim() == name),
+        "{path:?}"
+    );
     assert!(!row.name().is_empty());
 }
 

@@ -51,7 +51,9 @@ fn limits(key: &str, made: Result<(), KeyError>, limit: usize) {
 }
 
 fn numbers(input: &[u8]) {
-    let number = |at: usize| input.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes).unwrap_or_default();
+    let number = |at: usize| {
+        input.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes).unwrap_or_default()
+    };
     let (left, right) = (number(0), number(8));
     let text = |part: &dyn Part| join("", &[part]);
     assert_eq!(text(&left).cmp(&text(&right)), left.cmp(&right));
@@ -78,7 +80,9 @@ fn names(text: &str) {
     if let Ok(path) = CategoryPath::from_segment(text) {
         assert_eq!(path.to_segment(), text, "two addresses of one category");
         assert_eq!(path.lineage().last().as_ref(), Some(&path));
-        assert!(path.lineage().all(|above| path.is_within(&above) && path.rebased(&above, &above).as_ref() == Some(&path)));
+        assert!(
+            path.lineage().all(|above| path.is_within(&above) && path.rebased(&above, &above).as_ref() == Some(&path))
+        );
     }
     if let Ok(path) = CategoryPath::new(text.split('/').map(str::to_owned).collect()) {
         assert_eq!(CategoryPath::from_segment(&path.to_segment()).as_ref(), Ok(&path));

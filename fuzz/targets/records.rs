@@ -56,7 +56,7 @@ fuzz_target!(|input: &[u8]| {
     let between: Vec<&str> = records.iter().map(|record| record.get()).collect();
     STREAM.with(|stream| {
         let [first, last] = stream.neighbours.each_ref().map(String::as_str);
-        let all = [&[first], between.as_slice(), &[last]].concat();
+        let all = [&[first][..], &between, &[last]].concat();
         stream.take(&all);
     });
 });
@@ -65,8 +65,10 @@ impl Stream {
     fn take(&self, records: &[&str]) {
         let text = format!(r#"{{"Records":[{}]}}"#, records.join(","));
         let event: Event = serde_json::from_str(&text).expect("records are JSON");
-        let stop = async { Instant::now() + Duration::from_secs(60) };
-        let taken = self.runtime.block_on(async { self.consumer.take(&event, stop.await).await });
+        let taken = self.runtime.block_on(async {
+            let stop = Instant::now() + Duration::from_secs(60);
+            self.consumer.take(&event, stop).await
+        });
         let kept = self.outside.take();
         let taken = match taken {
             Ok(taken) => taken,
@@ -79,10 +81,16 @@ impl Stream {
         let batch = Batch::decode(&event).expect("it was decoded");
         assert_eq!(batch.records.len() + batch.malformed.len() + batch.foreign, records.len());
         let aside = taken.report.malformed();
-        assert!(aside.quarantined == batch.malformed.len() && aside.failed + aside.unfinished == 0, "{aside:?}: {text}");
+        assert!(
+            aside.quarantined == batch.malformed.len() && aside.failed + aside.unfinished == 0,
+            "{aside:?}: {text}"
+        );
         for sink in SINKS {
             let counts = taken.report.counts(sink).expect("a sink of the consumer");
-            assert!(counts.done + counts.quarantined == batch.records.len() && counts.done >= NEIGHBOURS.len(), "{sink}: {counts:?}: {text}");
+            assert!(
+                counts.done + counts.quarantined == batch.records.len() && counts.done >= NEIGHBOURS.len(),
+                "{sink}: {counts:?}: {text}"
+            );
         }
         for neighbour in NEIGHBOURS {
             assert!(kept.documents.contains(&document_id(&format!("PRODUCT#{neighbour}"), "PRODUCT")), "{text}");
@@ -98,7 +106,8 @@ impl Stream {
 fn nameless(record: &str) {
     let Ok(value) = serde_json::from_str::<Value>(record) else { return };
     let number = value.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str);
-    let named = number.is_some_and(|number| (1..=40).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit()));
+    let named = number
+        .is_some_and(|number| (1..=40).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit()));
     // A member that is there twice may be read in two ways; without it, in one.
     let event: Event = serde_json::from_value(json!({"Records": [value]})).expect("a record is JSON");
     assert!(!named || Batch::decode(&event).is_ok(), "{record}");

@@ -19,17 +19,16 @@ const MAX_CLAUSES: u64 = 1024;
 const MAX_QUESTION_BYTES: usize = 48 * 1024;
 
 /// Names of members that are ours.
-const NAMES: &[&str] = &[
-    "_score", "aggs", "and", "bool", "brand", "brand.words", "category", "category_path", "created_at", "customer_id.folded", "customer_id.words", "deleted", "encoder",
-    "field", "fields", "filter", "fuzziness", "gte", "highlight", "id", "id.folded", "id.words", "lte", "match_all", "max_expansions", "minimum_should_match", "multi_match",
-    "must", "must_not", "name", "name.folded", "number_of_fragments", "operator", "placed_at", "prefix", "price_amount", "query", "range", "reference.folded",
-    "reference.words", "search_after", "should", "size", "sort", "status.folded", "status.words", "summary", "term", "terms", "track_total_hits", "value", "zero_terms_query",
-];
+const NAMES: &str = "\
+    _score aggs and bool brand brand.words category category_path created_at customer_id.folded customer_id.words \
+    deleted encoder field fields filter fuzziness gte highlight id id.folded id.words lte match_all max_expansions \
+    minimum_should_match multi_match must must_not name name.folded number_of_fragments operator placed_at prefix \
+    price_amount query range reference.folded reference.words search_after should size sort status.folded \
+    status.words summary term terms track_total_hits value zero_terms_query";
 /// Texts that are ours.
-const WORDS: &[&str] = &[
-    "AUTO", "all", "and", "asc", "brand", "brand.words^2", "category", "category_path", "customer_id.words", "desc", "html", "id.words", "name^3", "reference.words",
-    "status.words", "summary",
-];
+const WORDS: &str = "\
+    AUTO all and asc brand brand.words^2 category category_path customer_id.words desc html id.words name^3 \
+    reference.words status.words summary";
 
 struct Searching {
     runtime: Runtime,
@@ -54,7 +53,9 @@ fuzz_target!(|input: &[u8]| {
     let route = if of == "orders" { "GET /v1/search/orders" } else { "GET /v1/search/products" };
     SEARCH.with(|search| {
         let answer = search.ask(route, query);
-        let Some((_, next)) = answer.link.as_deref().and_then(|link| link.split_once('>')?.0.split_once('?')) else { return };
+        let Some((_, next)) = answer.link.as_deref().and_then(|link| link.split_once('>')?.0.split_once('?')) else {
+            return;
+        };
         // Where a page says that the next one is, it is.
         let next = search.ask(route, next);
         assert_eq!(next.status, 200, "{text}: {next:?}");
@@ -65,7 +66,10 @@ impl Searching {
     fn ask(&self, route: &'static str, query: &str) -> Answer {
         let mut event = Call::new(route).staff("s1").event();
         event["rawQueryString"] = query.into();
-        let answer = self.runtime.block_on(self.routes.answer_text(&self.app, &event.to_string())).expect("an answer has a JSON form");
+        let answer = self
+            .runtime
+            .block_on(self.routes.answer_text(&self.app, &event.to_string()))
+            .expect("an answer has a JSON form");
         let answer = Answer::read(&answer);
         assert!(answer.status < 500, "{answer:?}");
         match self.engine.asked() {
@@ -90,7 +94,7 @@ fn sound(question: &Value) {
 fn ours(value: &Value, clients: bool) -> u64 {
     match value {
         Value::String(text) => {
-            assert!(clients || WORDS.contains(&text.as_str()), "{text:?} stands where none of the client's texts may");
+            assert!(clients || has(WORDS, text), "{text:?} stands where none of the client's texts may");
             0
         }
         Value::Array(values) => values.iter().map(|value| ours(value, clients)).sum(),
@@ -98,7 +102,7 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let fields = members.get("fields").and_then(Value::as_array).map_or(1, |fields| fields.len() as u64);
             let own = members.get("max_expansions").and_then(Value::as_u64).map_or(0, |expansions| expansions * fields);
             let below = members.iter().map(|(name, value)| {
-                assert!(NAMES.contains(&name.as_str()), "{name:?} is no name of ours");
+                assert!(has(NAMES, name), "{name:?} is no name of ours");
                 // The value of a term or prefix, the words of a multi_match, where the page before ended.
                 ours(value, value.is_string() && (name == "value" || name == "query") || name == "search_after")
             });
@@ -106,4 +110,8 @@ fn ours(value: &Value, clients: bool) -> u64 {
         }
         _ => 0,
     }
+}
+
+fn has(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
 }

@@ -53,8 +53,13 @@ impl fmt::Display for TemplateError {
             out.write_str(" ")?;
         }
         if !self.path.is_empty() {
-            write!(out, "{}: ", self.path)?;
+            write!(out, "{}: ", one_line(&self.path))?;
         }
-        out.write_str(&self.message)
+        out.write_str(&one_line(&self.message))
     }
+}
+
+/// What is quoted from a template may have several lines.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }

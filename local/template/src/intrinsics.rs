@@ -1,10 +1,13 @@
 //! CloudFormation's intrinsic functions, evaluated for one [`Deployment`].
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::yaml::{Node, Value};
 use crate::{Deployment, TemplateError};
+
+/// Conditions that need one another beyond this are none that somebody wrote; it bounds the recursion.
+const MOST_OPEN: usize = 64;
 
 /// Knows what parameters, conditions and resources stand for.
 pub(crate) struct Resolver<'a> {
@@ -12,8 +15,9 @@ pub(crate) struct Resolver<'a> {
     defaults: BTreeMap<&'a str, Option<String>>,
     conditions: Option<&'a Node>,
     resources: BTreeMap<&'a str, &'a str>,
-    /// Conditions under evaluation, to refuse one that needs itself.
-    open: RefCell<BTreeSet<String>>,
+    /// Conditions that were asked for, and whether they hold; those under evaluation do not say yet. Each is evaluated once, or a chain of them, each of which needs the next
+    /// one twice, would take for ever.
+    known: RefCell<BTreeMap<String, Option<bool>>>,
 }
 
 impl<'a> Resolver<'a> {
@@ -49,7 +53,7 @@ impl<'a> Resolver<'a> {
                 resources.insert(id.as_str(), text.as_str());
             }
         }
-        Ok(Self { deployment, defaults, conditions: document.child("Conditions"), resources, open: RefCell::default() })
+        Ok(Self { deployment, defaults, conditions: document.child("Conditions"), resources, known: RefCell::default() })
     }
 
     /// What `node` stands for, itself no intrinsic function; `None` for `AWS::NoValue`.
@@ -95,13 +99,23 @@ impl<'a> Resolver<'a> {
             let message = format!("there is no condition {name}");
             return Err(TemplateError::at(line, "", message));
         };
-        if !self.open.borrow_mut().insert(name.to_owned()) {
-            let message = format!("the condition {name} needs itself");
-            return Err(TemplateError::at(node.line, "Conditions", message));
+        let known = self.known.borrow().get(name).copied();
+        match known {
+            Some(Some(holds)) => return Ok(holds),
+            Some(None) => {
+                let message = format!("the condition {name} needs itself");
+                return Err(TemplateError::at(node.line, "Conditions", message));
+            }
+            None if self.known.borrow().values().filter(|holds| holds.is_none()).count() >= MOST_OPEN => {
+                let message = format!("the condition {name} is needed by too many that need one another");
+                return Err(TemplateError::at(node.line, "Conditions", message));
+            }
+            None => {}
         }
-        let holds = self.holds(node);
-        self.open.borrow_mut().remove(name);
-        holds
+        self.known.borrow_mut().insert(name.to_owned(), None);
+        let holds = self.holds(node)?;
+        self.known.borrow_mut().insert(name.to_owned(), Some(holds));
+        Ok(holds)
     }
 
     fn holds(&self, node: &Node) -> Result<bool, TemplateError> {

@@ -301,6 +301,7 @@ fn faults_are_named_with_their_place() {
         ("LEVEL: !If [Low, l, h]", "LEVEL: !Sub ['${Level}']", "Sub takes a text and a map of variables"),
         ("LEVEL: !If [Low, l, h]", "LEVEL: !GetAtt Api.Arn", "Api.Arn is not known here"),
         ("!Equals [!Ref Level, low]", "!Condition Low", "the condition Low needs itself"),
+        ("LEVEL: !If [Low, l, h]", "LEVEL: !Ref \"No\\nsuch\"", "there is no parameter or resource No such"),
         ("KeyType: RANGE", "KeyType: SORT", "HASH or RANGE belongs here, not SORT"),
         ("AttributeName: B, KeyType", "AttributeName: C, KeyType", "C is not among AttributeDefinitions"),
         ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "there is no AWS::DynamoDB::Table"),
@@ -344,4 +345,18 @@ fn plain_yaml_becomes_json() {
     let json = parse_yaml("a: 1\nb: [true, '1', ~, x y]\nc: [12.5, '12.5', 0.1.0, 2017-01-01]\n").unwrap();
     assert_eq!(json, json!({"a": 1, "b": [true, "1", null, "x y"], "c": [12.5, "12.5", "0.1.0", "2017-01-01"]}));
     assert!(parse_yaml("a: !Ref b").is_err());
+}
+
+/// So many conditions, each of which needs the next one twice.
+fn needing_one_another(conditions: usize) -> Result<Template, TemplateError> {
+    let chain = (0..conditions).map(|n| format!("C{n}: !And [!Condition C{0}, !Condition C{0}]\n  ", n + 1));
+    let rest = format!("C{conditions}: !Equals [1, 1]\n  Low: !Condition C0");
+    small("Low: !Equals [!Ref Level, low]", &(chain.collect::<String>() + &rest))
+}
+
+#[test]
+fn conditions_are_evaluated_once_however_often_they_are_needed() {
+    assert!(needing_one_another(50).is_ok());
+    let endless = needing_one_another(10_000).unwrap_err().to_string();
+    assert!(endless.contains("is needed by too many that need one another"), "{endless}");
 }

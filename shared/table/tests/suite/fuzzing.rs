@@ -11,7 +11,7 @@ use crate::techniques::root;
 /// The kept inputs of all targets together stay below this many bytes.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024;
 /// What the fuzzer is made of, and the workspace is not.
-const FUZZER: [&str; 3] = ["arbitrary", "fuzz", "libfuzzer-sys"];
+const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
 /// A line of `targets.txt`.
 struct Target {
