@@ -1,116 +1,145 @@
-//! Bodies: every route takes one or refuses it by name, and asks of the table only what DynamoDB takes.
-//!
-//! The first line of an input says who sends the body where: `staff old holds POST /v1/products`. A route that there is not stands for one that there is.
+//! Bodies: each is read as any reader of JSON reads it, and refused where readers differ; what is taken lies within its bounds, and is taken again however it is written.
 #![no_main]
 
-use fuzz::answer::Answer;
-use fuzz::apps::Shop;
-use http_api::json;
-use http_api::sample::Call;
+use http_api::read::{MAX_AMOUNT, array, boolean, instant, integer, long_text, map, money, one_of, parsed, text};
+use http_api::{Change, Invalid, Object, json};
+use key_schema::id::{AddressName, MAX_ID_BYTES, ProductId};
+use key_schema::instant::Instant;
+use key_schema::money::Money;
+use key_schema::product::CategoryPath;
+use key_schema::text::Email;
 use libfuzzer_sys::fuzz_target;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-/// Whose things the table has.
-const CUSTOMER: &str = "household-2375";
-/// Ids of what the table has, and others, by the names that routes give them.
-const PARAMETERS: &[(&str, &str)] = &[
-    ("path", "GROCERY~FRZN_20ICE"),
-    ("product", "1082185"),
-    ("customer", CUSTOMER),
-    ("other", "c2"),
-    ("name", "home"),
-    ("team", "t1"),
-    ("number", "4711"),
-    ("n", "1"),
-    ("upload", "u1"),
-    ("picture", "u1"),
-    ("country", "US"),
-];
-
-thread_local! {
-    static SHOP: Shop = Shop::open();
-}
+/// The most lines that the body here has.
+const MAX_LINES: usize = 3;
+/// The most names in its map.
+const MAX_NAMES: usize = 3;
+/// The most bytes of its texts.
+const MAX_BYTES: usize = 200;
 
 fuzz_target!(|input: &[u8]| {
     let Ok(text) = std::str::from_utf8(input) else { return };
-    let (head, body) = text.split_once('\n').unwrap_or(("", text));
-    SHOP.with(|shop| {
-        let sent = Sent::read(shop, head);
-        let answer = sent.answer(shop, body);
-        if sent.is_import() {
-            let results = answer.body["results"].as_array().map_or(0, Vec::len);
-            let lines = body.lines().filter(|line| !line.trim().is_empty()).count();
-            assert!(answer.status != 200 || results == lines, "{lines} lines, {results} results");
-            return;
+    agree(text);
+    let Ok(body) = Object::parse(text) else { return };
+    match Body::read(body) {
+        Ok(body) => {
+            body.within_bounds();
+            let again = body.written().to_string();
+            let read = Object::parse(&again).ok().and_then(|again| Body::read(again).ok());
+            assert_eq!(read.as_ref(), Some(&body), "{again}");
         }
-        agree(body);
-        // What is taken is taken for what it says: written in another way, it is taken as well.
-        if answer.status < 300
-            && let Ok(value) = serde_json::from_str::<Value>(body)
-        {
-            let again = sent.answer(shop, &format!("\n{value:#}"));
-            assert_eq!((again.status, again.code), (answer.status, answer.code), "{head}: {body}");
-        }
-    });
+        Err(invalid) => refused(&invalid, text),
+    }
+    for number in json::texts_of(text, "lines", "quantity").into_iter().flatten() {
+        assert!(serde_json::from_str::<Value>(number).is_ok(), "{number}");
+    }
 });
 
-struct Sent {
-    route: &'static str,
-    is_staff: bool,
-    is_new: bool,
-    holds: bool,
+/// A field of every kind that bodies have.
+#[derive(Debug, PartialEq)]
+struct Body {
+    id: Option<ProductId>,
+    email: Option<Email>,
+    name: String,
+    summary: Change<String>,
+    price: Option<Money>,
+    at: Option<Instant>,
+    tier: Option<u8>,
+    is_public: Option<bool>,
+    category_path: Option<CategoryPath>,
+    lines: Option<Vec<(ProductId, u64)>>,
+    names: Option<Vec<(AddressName, i64)>>,
 }
 
-impl Sent {
-    fn read(shop: &Shop, head: &str) -> Self {
-        let is = |word: &str| head.split(' ').any(|one| one == word);
-        let named = shop.routes().find(|route| head.ends_with(route));
-        let takes_a_body = |route: &&str| !route.starts_with("GET ") && !route.starts_with("DELETE ");
-        let number =
-            head.bytes().fold(0, |number: usize, byte| number.wrapping_mul(31).wrapping_add(usize::from(byte)));
-        let all: Vec<&'static str> = shop.routes().filter(takes_a_body).collect();
-        Self {
-            route: named.unwrap_or(all[number % all.len()]),
-            is_staff: !is("customer"),
-            is_new: is("new"),
-            holds: !is("refused"),
-        }
+impl Body {
+    fn read(mut body: Object<'_>) -> Result<Self, Invalid> {
+        let id = body.optional("id", parsed::<ProductId>);
+        let email = body.optional("email", parsed::<Email>);
+        let name = body.required("name", text(1..=MAX_BYTES));
+        let summary = body.changed("summary", long_text(1..=MAX_BYTES));
+        let price = body.optional("price", money(0..=MAX_AMOUNT));
+        let at = body.optional("at", instant);
+        let tier = body.optional("tier", one_of::<u8>(&["1", "2"]));
+        let is_public = body.replaced("public", boolean);
+        let path = body.optional("category_path", array(1..=8, text(1..=MAX_ID_BYTES)));
+        let lines = body.optional(
+            "lines",
+            array(1..=MAX_LINES, |line| {
+                let mut line = line.object()?;
+                let product = line.required("product_id", parsed::<ProductId>);
+                let quantity = line.required("quantity", integer(1..=1_000_000_u64));
+                line.finish((product, quantity))
+            }),
+        );
+        let names = body.optional("names", map::<AddressName, _>(MAX_NAMES, integer(i64::MIN..=i64::MAX)));
+        let fields = (id, email, name, summary, price, at, tier, is_public, path, lines, names);
+        let (id, email, name, summary, price, at, tier, is_public, path, lines, names) = body.finish(fields)?;
+        let category_path = path.map(CategoryPath::new).transpose().map_err(|error| Invalid::new(error.to_string()))?;
+        let names = names.map(|names| names.into_iter().collect());
+        Ok(Self { id, email, name, summary, price, at, tier, is_public, category_path, lines, names })
     }
 
-    fn is_import(&self) -> bool {
-        self.route.ends_with("/import")
+    fn within_bounds(&self) {
+        assert!((1..=MAX_BYTES).contains(&self.name.len()) && !self.name.contains(char::is_control));
+        if let Change::Set(summary) = &self.summary {
+            let odd = |c: char| c.is_control() && c != '\n' && c != '\t';
+            assert!((1..=MAX_BYTES).contains(&summary.len()) && !summary.contains(odd));
+        }
+        assert!(self.price.is_none_or(|price| (0..=MAX_AMOUNT).contains(&price.amount)));
+        assert!(self.at.is_none_or(|at| (Instant::MIN..=Instant::MAX).contains(&at)));
+        assert!(self.tier.is_none_or(|tier| tier == 1 || tier == 2));
+        let lines = self.lines.as_deref();
+        assert!(lines.is_none_or(|lines| (1..=MAX_LINES).contains(&lines.len())));
+        assert!(lines.into_iter().flatten().all(|(_, quantity)| (1..=1_000_000).contains(quantity)));
+        assert!(self.names.as_ref().is_none_or(|names| names.len() <= MAX_NAMES));
     }
 
-    fn answer(&self, shop: &Shop, body: &str) -> Answer {
-        let mut call = Call::new(self.route).header("idempotency-key", "k1").body(body);
-        call = call.header("content-type", if self.is_import() { "application/x-ndjson" } else { "application/json" });
-        call = if self.is_new { call.header("if-none-match", "*") } else { call.header("if-match", "\"3\"") };
-        call = if self.is_staff { call.staff("s1") } else { call.customer(CUSTOMER) };
-        for name in self.route.split(['{', '}']).skip(1).step_by(2) {
-            let known = PARAMETERS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-            call = call.path(name, known.unwrap_or_else(|| self.id()));
-        }
-        shop.hold(self.holds);
-        let answer = shop.answer(Some(self.route), 0, &call.event().to_string());
-        // Where others are said to be in the way, they may be so for longer than a request lasts.
-        assert!(answer.status < 500 || (!self.holds && answer.status == 503), "{}: {body}: {answer:?}", self.route);
-        answer
-    }
-
-    /// What `{id}` stands for.
-    fn id(&self) -> &'static str {
-        let of = |kind: &str| self.route.contains(&format!("/v1/{kind}/{{id}}"));
-        if of("products") {
-            "1082185"
-        } else if of("orders") {
-            "015959e0-8ef0-71a1-a1a1-a1a1a1a1a1a1"
-        } else {
-            CUSTOMER
-        }
+    /// The same body in one spelling.
+    fn written(&self) -> Value {
+        let mut body = Map::new();
+        body.insert("name".to_owned(), self.name.as_str().into());
+        match &self.summary {
+            Change::Keep => None,
+            Change::Clear => body.insert("summary".to_owned(), Value::Null),
+            Change::Set(summary) => body.insert("summary".to_owned(), summary.as_str().into()),
+        };
+        let fields = [
+            ("id", self.id.as_ref().map(|id| json!(id))),
+            ("email", self.email.as_ref().map(|email| json!(email))),
+            ("price", self.price.map(|price| json!(price))),
+            ("at", self.at.map(|at| json!(at))),
+            ("tier", self.tier.map(|tier| json!(tier.to_string()))),
+            ("public", self.is_public.map(Value::Bool)),
+            ("category_path", self.category_path.as_ref().map(|path| json!(path))),
+            (
+                "lines",
+                self.lines.as_ref().map(|lines| {
+                    lines.iter().map(|(id, pieces)| json!({"product_id": id, "quantity": pieces})).collect()
+                }),
+            ),
+            (
+                "names",
+                self.names
+                    .as_ref()
+                    .map(|names| names.iter().map(|(name, number)| (name.to_string(), json!(number))).collect()),
+            ),
+        ];
+        body.extend(fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        body.into()
     }
 }
 
-/// The functions' reader of JSON takes what any reader takes, with the same meaning, but for what is said of it: a name given twice, a number out of range.
+/// What is wrong is said of a place, and no more than a hundred times.
+fn refused(invalid: &Invalid, text: &str) {
+    assert!((1..=100).contains(&invalid.errors().len()), "{text}");
+    for error in invalid.errors() {
+        assert!(error.pointer.is_empty() || error.pointer.starts_with('/'), "{error:?}");
+        assert!(!error.detail.is_empty());
+    }
+}
+
+/// The functions' reader of JSON takes what any reader takes, with the same meaning, but for what readers differ in: a name given twice, a number out of range.
 fn agree(text: &str) {
     let (ours, usual) = (json::Value::parse(text), serde_json::from_str::<Value>(text));
     match (ours, usual) {
@@ -133,8 +162,10 @@ fn same(ours: &json::Value<'_>, usual: &Value) -> bool {
             ours.len() == usual.len() && ours.iter().zip(usual).all(|(ours, usual)| same(ours, usual))
         }
         (json::Value::Object(ours), Value::Object(usual)) => {
-            ours.len() == usual.len()
-                && ours.iter().all(|(name, ours)| usual.get(name.as_ref()).is_some_and(|usual| same(ours, usual)))
+            let has = |(name, ours): (&std::borrow::Cow<'_, str>, &json::Value<'_>)| {
+                usual.get(name.as_ref()).is_some_and(|usual| same(ours, usual))
+            };
+            ours.len() == usual.len() && ours.iter().all(has)
         }
         _ => false,
     }

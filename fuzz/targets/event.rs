@@ -1,47 +1,101 @@
 //! Events of API Gateway: whatever invokes a function, it answers in the form that the gateway takes, with a code if it refuses, and never blames itself.
+//!
+//! The function here asks a request for everything that any function asks.
 #![no_main]
 
-use fuzz::apps::Shop;
+use fuzz::CURSOR_KEYS;
+use fuzz::answer::Answer;
+use http_api::read::text;
+use http_api::{BODY_LIMIT, Object, Problem, Request, Response, Routes};
+use key_schema::cursor::Cursors;
+use key_schema::id::CustomerId;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+struct Function {
+    runtime: Runtime,
+    routes: Routes<Cursors>,
+    cursors: Cursors,
+}
 
 thread_local! {
-    static SHOP: Shop = Shop::open();
+    static FUNCTION: Function = Function {
+        runtime: Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime"),
+        routes: Routes::new()
+            .on("GET /v1/things", |cursors, request| Box::pin(list(cursors, request)))
+            .on("GET /v1/things/{id}", |_, request| Box::pin(look(request)))
+            .on("PUT /v1/things/{id}", |_, request| Box::pin(put(request)))
+            .on("POST /v1/things/import", |_, request| Box::pin(import(request))),
+        cursors: Cursors::new(CURSOR_KEYS).expect("keys"),
+    };
 }
 
 fuzz_target!(|input: &[u8]| {
     // What is no text is no event: the runtime hands on none.
     let Ok(text) = std::str::from_utf8(input) else { return };
     let event: Value = serde_json::from_str(text).unwrap_or_default();
-    let number = input.iter().fold(0, |number: usize, byte| number.wrapping_mul(31).wrapping_add(usize::from(*byte)));
-    SHOP.with(|shop| {
-        shop.hold(true);
-        let answer = shop.answer(event["routeKey"].as_str(), number, text);
-        let gone = Value::Null;
-        let method = event["requestContext"].get("http").unwrap_or(&gone)["method"].as_str();
-        assert!(answer.status < 500 || asks_the_bucket(&event), "{answer:?}");
+    FUNCTION.with(|function| {
+        let answer = function.answer(text);
+        let method = event["requestContext"]["http"]["method"].as_str();
         assert!(method.is_some() || answer.code.as_deref() == Some("malformed_request"), "{answer:?}");
         // Who has no token reads what is public, and does nothing.
-        let claims = event.pointer("/requestContext/authorizer/jwt/claims/sub");
-        assert!(
-            claims.is_some() || answer.status >= 400 || method == Some("GET") || is_public(&event),
-            "nobody has done something: {answer:?}"
-        );
+        let claims = event.pointer("/requestContext/authorizer/jwt/claims/sub").and_then(Value::as_str);
+        assert!(claims.is_some() || answer.status >= 400 || answer.body["items"].is_array(), "{answer:?}");
+        let Some((_, query)) = answer.link.as_deref().and_then(|link| link.split_once('>')?.0.split_once('?')) else {
+            return;
+        };
+        // Where a page says that the next one is, it is: for the same caller.
+        let mut next = event;
+        next["rawQueryString"] = query.into();
+        let next = function.answer(&next.to_string());
+        assert_eq!(next.status, 200, "{text}: {next:?}");
     });
 });
 
-/// An upload is looked at in the bucket, which is not there.
-fn asks_the_bucket(event: &Value) -> bool {
-    let has = |member: &str| {
-        event[member]
-            .as_str()
-            .is_some_and(|text| text.contains("uploads") || text.contains("pictures") || text.contains("content"))
-    };
-    has("routeKey") || has("rawPath")
+impl Function {
+    fn answer(&self, event: &str) -> Answer {
+        let answer = self.runtime.block_on(self.routes.answer_text(&self.cursors, event));
+        let answer = Answer::read(&answer.expect("an answer has a JSON form"));
+        assert!(answer.status < 500, "{answer:?}");
+        answer
+    }
 }
 
-/// A counter of views is anybody's to add to.
-fn is_public(event: &Value) -> bool {
-    let has = |member: &str| event[member].as_str().is_some_and(|text| text.contains("counters"));
-    has("routeKey") || has("rawPath")
+/// A public list of which every page has a next one.
+async fn list(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Problem> {
+    let (from, to) = request.query_range()?;
+    let of = request.query("of")?.unwrap_or_default();
+    let (from, to) =
+        (from.map(|at| at.to_string()).unwrap_or_default(), to.map(|at| at.to_string()).unwrap_or_default());
+    let parameters = [("from", from.as_str()), ("to", to.as_str()), ("of", of)];
+    let page = request.page(cursors, "things", &parameters)?;
+    assert!((1..=100).contains(&page.limit()));
+    let next = page.next_cursor(Some(page.after().as_deref().unwrap_or("A#%23")))?;
+    Ok(Response::page(&[1], next))
+}
+
+async fn look(request: &Request<'_>) -> Result<Response, Problem> {
+    let id: CustomerId = request.path("id")?;
+    request.owner(&id)?;
+    Ok(Response::ok(&id).etag(1))
+}
+
+async fn put(request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    request.precondition()?;
+    let (key, fingerprint) = (request.idempotency_key()?.to_owned(), request.fingerprint()?);
+    assert!((1..=255).contains(&key.len()) && !fingerprint.is_empty());
+    let mut body = request.object()?;
+    let name = body.required("name", text(1..=200));
+    let name = body.finish(name)?;
+    let location = http_api::url::location(&["things", &name]);
+    Ok(Response::created(location, &name).etag(1))
+}
+
+async fn import(request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let lines = request.lines(BODY_LIMIT)?.map(|(_, line)| Object::parse(line).is_ok());
+    let taken = lines.filter(|taken| *taken).count();
+    Ok(Response::accepted(&taken))
 }

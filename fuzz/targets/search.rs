@@ -1,17 +1,15 @@
 //! A search: what was typed is a value in what the engine is asked, never its syntax, and what is asked stays small.
 #![no_main]
 
-use fuzz::CURSOR_KEYS;
-use fuzz::answer::Answer;
-use fuzz::engine::Engine;
-use http_api::Routes;
-use http_api::sample::Call;
-use key_schema::cursor::Cursors;
 use libfuzzer_sys::fuzz_target;
-use search::App;
-use search_index::{SearchClient, SearchConfig};
 use serde_json::Value;
-use tokio::runtime::{Builder, Runtime};
+
+// The queries as they are, without the client, whose crates take minutes to build.
+#[allow(dead_code)]
+#[path = "../../shared/search-index/src/query.rs"]
+mod query;
+
+use query::{OrderQuery, ProductQuery, ProductSort, SearchAfter, SearchText, SearchTextError};
 
 /// The engine refuses a query of more clauses.
 const MAX_CLAUSES: u64 = 1024;
@@ -30,54 +28,44 @@ const WORDS: &str = "\
     AUTO all and asc brand brand.words^2 category category_path customer_id.words desc html id.words name^3 \
     reference.words status.words summary";
 
-struct Searching {
-    runtime: Runtime,
-    routes: Routes<App>,
-    app: App,
-    engine: Engine,
-}
-
-thread_local! {
-    static SEARCH: Searching = {
-        let (address, engine) = Engine::start();
-        let client = SearchClient::new(&SearchConfig::new(&address, "bodega").expect("an address"));
-        let app = App { client, cursors: Cursors::new(CURSOR_KEYS).expect("keys") };
-        Searching { runtime: Builder::new_current_thread().enable_all().build().expect("a runtime"), routes: search::routes(), app, engine }
-    };
-}
+const SORTS: [ProductSort; 5] = [
+    ProductSort::Relevance,
+    ProductSort::PriceAscending,
+    ProductSort::PriceDescending,
+    ProductSort::Newest,
+    ProductSort::Name,
+];
 
 fuzz_target!(|input: &[u8]| {
-    let Ok(text) = std::str::from_utf8(input) else { return };
-    // `orders?q=…`, or anything else for products.
-    let (of, query) = text.split_once('?').unwrap_or(("products", text));
-    let route = if of == "orders" { "GET /v1/search/orders" } else { "GET /v1/search/products" };
-    SEARCH.with(|search| {
-        let answer = search.ask(route, query);
-        let Some((_, next)) = answer.link.as_deref().and_then(|link| link.split_once('>')?.0.split_once('?')) else {
-            return;
-        };
-        // Where a page says that the next one is, it is.
-        let next = search.ask(route, next);
-        assert_eq!(next.status, 200, "{text}: {next:?}");
-    });
+    let Ok(input) = std::str::from_utf8(input) else { return };
+    // The text, a category, a brand, two prices, and where the page before ended.
+    let mut lines = input.split('\n');
+    let mut next = || lines.next().filter(|line| !line.is_empty());
+    let typed = next().unwrap_or_default();
+    let text = match SearchText::parse(typed) {
+        Ok(text) => text,
+        Err(error) => return refused(error, typed),
+    };
+    let (category, brand) = (next().map(str::to_owned), next().map(str::to_owned));
+    let mut price = || next().and_then(|line| line.parse().ok());
+    let (min_price, max_price) = (price(), price());
+    let after: Option<SearchAfter> = next().and_then(|line| serde_json::from_str(line).ok());
+    let size = u32::try_from(2 + input.len() % 100).unwrap_or(2);
+    for sort in SORTS {
+        let (text, category, brand, after) = (text.clone(), category.clone(), brand.clone(), after.clone());
+        sound(&ProductQuery { text, category, brand, min_price, max_price, sort, size, after }.body());
+    }
+    sound(&OrderQuery { text, size, after }.body());
 });
 
-impl Searching {
-    fn ask(&self, route: &'static str, query: &str) -> Answer {
-        let mut event = Call::new(route).staff("s1").event();
-        event["rawQueryString"] = query.into();
-        let answer = self
-            .runtime
-            .block_on(self.routes.answer_text(&self.app, &event.to_string()))
-            .expect("an answer has a JSON form");
-        let answer = Answer::read(&answer);
-        assert!(answer.status < 500, "{answer:?}");
-        match self.engine.asked() {
-            Some(question) => sound(&question),
-            None => assert_ne!(answer.status, 200, "answered by nobody"),
-        }
-        answer
-    }
+/// Only what is long, or many words, is refused.
+fn refused(error: SearchTextError, typed: &str) {
+    let words = typed.chars().filter(|c| c.is_alphanumeric() || *c >= '\u{2190}').count();
+    let is_much = match error {
+        SearchTextError::TooLong => typed.len() > SearchText::MAX_BYTES,
+        SearchTextError::TooManyWords => words > SearchText::MAX_WORDS,
+    };
+    assert!(is_much, "{typed:?}: {error}");
 }
 
 fn sound(question: &Value) {
