@@ -88,7 +88,8 @@ fn ours(value: &Value, clients: bool) -> u64 {
         Value::Array(values) => values.iter().map(|value| ours(value, clients)).sum(),
         Value::Object(members) => {
             let fields = members.get("fields").and_then(Value::as_array).map_or(1, |fields| fields.len() as u64);
-            let own = members.get("max_expansions").and_then(Value::as_u64).map_or(0, |expansions| expansions * fields);
+            let expansions = members.get("max_expansions").and_then(Value::as_u64).unwrap_or_default();
+            let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is no name of ours");
                 // The value of a term or prefix, the words of a multi_match, where the page before ended.
@@ -102,4 +103,11 @@ fn ours(value: &Value, clients: bool) -> u64 {
 
 fn has(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
+}
+
+/// How many terms a text is to the engine, at most: a run of letters and digits is one, and so is each ideograph. What is neither is nothing to it.
+fn terms(text: &str) -> u64 {
+    let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).count();
+    let alone = text.chars().filter(|c| *c >= '\u{2190}' && !('\u{ac00}'..='\u{d7a3}').contains(c)).count();
+    (runs + alone) as u64
 }

@@ -53,7 +53,13 @@ impl<'a> Resolver<'a> {
                 resources.insert(id.as_str(), text.as_str());
             }
         }
-        Ok(Self { deployment, defaults, conditions: document.child("Conditions"), resources, known: RefCell::default() })
+        Ok(Self {
+            deployment,
+            defaults,
+            conditions: document.child("Conditions"),
+            resources,
+            known: RefCell::default(),
+        })
     }
 
     /// What `node` stands for, itself no intrinsic function; `None` for `AWS::NoValue`.

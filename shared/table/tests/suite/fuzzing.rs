@@ -31,7 +31,12 @@ fn targets() -> Vec<Target> {
     let target = |line: &str| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [name, inputs, longest, holds] = cells[..] else { panic!("{line}") };
-        Target { name: name.into(), inputs: inputs.parse().unwrap(), longest: longest.parse().unwrap(), holds: holds.into() }
+        Target {
+            name: name.into(),
+            inputs: inputs.parse().unwrap(),
+            longest: longest.parse().unwrap(),
+            holds: holds.into(),
+        }
     };
     lines.map(target).collect()
 }
@@ -60,7 +65,8 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
     let (mut rows, mut all_kept, mut bytes, mut made) = (String::new(), 0, 0, 0);
     for Target { name, inputs, longest, holds } in &targets {
         assert!(manifest.contains(&format!("name = \"{name}\"\npath = \"targets/{name}.rs\"\n")), "{name}");
-        let kept: Vec<PathBuf> = ["corpus", "regressions"].into_iter().flat_map(|folder| files(&format!("{folder}/{name}"))).collect();
+        let kept: Vec<PathBuf> =
+            ["corpus", "regressions"].into_iter().flat_map(|folder| files(&format!("{folder}/{name}"))).collect();
         assert!(kept.len() >= 10 && *inputs >= 1000, "{name}: {} inputs kept, {inputs} made up", kept.len());
         for path in &kept {
             let size = path.metadata().unwrap().len();
@@ -108,7 +114,11 @@ fn what_is_fuzzed_is_built_of_what_is_deployed() {
         if FUZZER.contains(&name.as_str()) {
             assert!(!ours.contains_key(name), "{name} is deployed");
         } else {
-            assert!(ours.get(name).is_some_and(|known| known.is_superset(versions)), "{name}: {versions:?}, not {:?}", ours.get(name));
+            assert!(
+                ours.get(name).is_some_and(|known| known.is_superset(versions)),
+                "{name}: {versions:?}, not {:?}",
+                ours.get(name)
+            );
         }
     }
 }
