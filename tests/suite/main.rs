@@ -25,6 +25,7 @@ mod fulfilment;
 mod grants;
 mod hot_keys;
 mod import;
+mod injection;
 mod large_orders;
 mod manifests;
 mod notifications;

@@ -6,8 +6,12 @@
 //! it, and `/_local/faults` arms the points.
 
 #[cfg(feature = "crash-points")]
+mod clock;
+#[cfg(feature = "crash-points")]
 mod plan;
 
+#[cfg(feature = "crash-points")]
+pub use clock::{clock_step, step_clock};
 #[cfg(feature = "crash-points")]
 pub use plan::{FOLDER_VARIABLE, Plan, PlanError, arm, armed, disarm};
 
