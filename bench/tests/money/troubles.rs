@@ -251,6 +251,9 @@ impl World {
 
     /// Clients at random, and beside them something for whatever the trouble may strike.
     async fn work(&self, system: &System, trouble: Trouble, rng: &mut Rng) {
+        if matches!(trouble, Process("Fulfilment", _) | Point("Fulfilment", _) | Clock("Fulfilment", _)) {
+            self.free_the_stations().await;
+        }
         let is_of_orders = trouble.is_of_orders();
         let steps = if is_of_orders { STEPS } else { FEW_STEPS };
         let steps: Vec<(u64, u8)> = (0..steps).map(|_| (rng.u64(..), rng.u8(0..CALLS))).collect();
@@ -273,7 +276,7 @@ impl World {
         self.clean(1).await;
         if !is_of_orders {
             // It strikes those whom the stream comes to.
-            self.clients.local("POST", "/_local/drain?timeout_s=300", None).await;
+            self.clients.staff("POST", "/_local/drain?timeout_s=300", &[], None).await;
         }
     }
 
@@ -293,6 +296,17 @@ impl World {
         let Some(order) = self.place(&mut rng, body).await else { return };
         for to in ["paid", "picking", "shipped"] {
             self.go(&order, json!({"to": to})).await;
+        }
+    }
+
+    /// What is picked leaves, so that what waits can be admitted.
+    async fn free_the_stations(&self) {
+        let picking = self.clients.staff("GET", "/v1/picking", &[], None).await;
+        for job in picking.body["jobs"].as_array().into_iter().flatten() {
+            let order = job["order_id"].as_str().unwrap();
+            for to in ["picking", "shipped"] {
+                self.go(order, json!({"to": to})).await;
+            }
         }
     }
 
