@@ -32,5 +32,6 @@ mod order_life;
 mod paging;
 mod payments;
 mod pictures;
+mod privacy;
 mod support;
 mod template;
