@@ -38,7 +38,14 @@ struct Entry<'a> {
 impl<'a> From<&'a Expiration> for Entry<'a> {
     fn from(entry: &'a Expiration) -> Self {
         let Expiration { kind, item, removed_at, sequence_number, removed_by, archive } = entry;
-        Self { entity: kind, item, removed_at: *removed_at, removed_by: *removed_by, sequence_number, archive: archive.as_deref() }
+        Self {
+            entity: kind,
+            item,
+            removed_at: *removed_at,
+            removed_by: *removed_by,
+            sequence_number,
+            archive: archive.as_deref(),
+        }
     }
 }
 

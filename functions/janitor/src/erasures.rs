@@ -35,12 +35,7 @@ enum ErasureError {
 
 impl Janitor {
     /// Finishes the erasures up to `before`, until `stop`. What is left of one is found in the next round: what was deleted is not there any more.
-    pub(crate) async fn erase(
-        &self,
-        before: Instant,
-        stop: time::Instant,
-        round: &mut Round,
-    ) -> Result<(), ListError> {
+    pub(crate) async fn erase(&self, before: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
         // Half of the time at most: somebody of whom there is much would leave none for the rest.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;

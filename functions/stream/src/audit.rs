@@ -100,7 +100,12 @@ impl<I: Items, O: Objects> Audit<I, O> {
         Ok(name)
     }
 
-    async fn record(&self, record: &Record<'_>, expired: &Expired<'_>, archive: Option<String>) -> Result<(), KeepError> {
+    async fn record(
+        &self,
+        record: &Record<'_>,
+        expired: &Expired<'_>,
+        archive: Option<String>,
+    ) -> Result<(), KeepError> {
         let entry = Expiration {
             kind: expired.item.name().to_owned(),
             item: archive::hash(&record.key),

@@ -29,7 +29,8 @@ impl Act {
         }
         let of_somebody = request.path.iter().any(|(name, _)| name == "id");
         let shown = request.path.iter().filter(|(name, _)| !(of_somebody && name == "name"));
-        let target = shown.map(|(name, id)| (name.to_string(), Value::from(id.chars().take(LONGEST).collect::<String>())));
+        let target =
+            shown.map(|(name, id)| (name.to_string(), Value::from(id.chars().take(LONGEST).collect::<String>())));
         Some(Self { actor: request.caller().key().to_owned(), target: target.collect() })
     }
 

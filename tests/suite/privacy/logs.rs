@@ -26,7 +26,8 @@ pub async fn tell_nothing(system: &System, least: usize) {
     let token = system.token(SUBJECT, &[]);
     let token = token.split('.').next().unwrap();
     let words = [GOES, STAYS, SUBJECT, token, UNSIGNED, "bearer ", "x-amz-signature"];
-    let private: Vec<String> = words.map(str::to_lowercase).into_iter().chain(secrets.map(|key| key.to_lowercase())).collect();
+    let private: Vec<String> =
+        words.map(str::to_lowercase).into_iter().chain(secrets.map(|key| key.to_lowercase())).collect();
     assert!(private.len() > words.len(), "the keys of cursors are no secret: {keys}");
     let lines = system.functions().lines(None, "", usize::MAX);
     assert!(lines.len() >= least, "{} lines", lines.len());
@@ -60,7 +61,9 @@ fn bad(operation: Operation<'_>) -> Vec<Call> {
     let mark = |name: &str| person::goes(name);
     let with = |to: &str| Call::new(operation.method, &addressed(operation, to)).customer(SUBJECT);
     let tagged = |call: Call| {
-        call.header("if-match", &format!("\"{}\"", mark("tag"))).header("idempotency-key", &mark("key")).header("x-odd", &mark("header"))
+        call.header("if-match", &format!("\"{}\"", mark("tag")))
+            .header("idempotency-key", &mark("key"))
+            .header("x-odd", &mark("header"))
     };
     let path = addressed(operation, &mark("id"));
     let asking = |query: String| Call::new(operation.method, &format!("{path}?{query}")).customer(SUBJECT);
@@ -112,7 +115,9 @@ fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
             // A good customer's requests: who reads, changes and is erased.
             let body = json!({ "email": person::goes("email"), "device": person::goes("device"), "text": person::goes("text") });
             let calls = api().operations().map(|operation| {
-                let call = Call::new(operation.method, &addressed(operation, SUBJECT)).customer(SUBJECT).header("if-match", "\"1\"");
+                let call = Call::new(operation.method, &addressed(operation, SUBJECT))
+                    .customer(SUBJECT)
+                    .header("if-match", "\"1\"");
                 call.header("idempotency-key", &person::goes(kind)).json(&body)
             });
             count(shop::all(system, calls.collect::<Vec<_>>()).await.iter().map(|answer| answer.status).collect());

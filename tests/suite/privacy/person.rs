@@ -23,8 +23,27 @@ pub const STAYS: &str = "xq7stays";
 
 /// What the subject is asked for, or may say, of what goes; each has a mark of its own.
 pub const FIELDS: [&str; 21] = [
-    "address", "answer", "city", "country", "device", "document", "email", "first-email", "first-username", "name", "note",
-    "place-city", "place-country", "postal-code", "question", "region", "section", "street", "subject", "text", "username",
+    "address",
+    "answer",
+    "city",
+    "country",
+    "device",
+    "document",
+    "email",
+    "first-email",
+    "first-username",
+    "name",
+    "note",
+    "place-city",
+    "place-country",
+    "postal-code",
+    "question",
+    "region",
+    "section",
+    "street",
+    "subject",
+    "text",
+    "username",
 ];
 
 /// The mark in a field of what goes.
@@ -111,7 +130,8 @@ async fn shopping(system: &System) {
         changed(system, &order, asks("POST", &format!("{order}/status"), &step)).await;
         if to == "paid" {
             done(system, Call::new("POST", &format!("{order}/invoice")).staff()).await;
-            let log = Call::new("POST", &format!("{order}/log")).staff().json(&json!({ "text": "The customer called." }));
+            let log =
+                Call::new("POST", &format!("{order}/log")).staff().json(&json!({ "text": "The customer called." }));
             done(system, log).await;
         }
     }
@@ -167,12 +187,8 @@ async fn papers(system: &System) {
 pub async fn lapse(system: &System, session: &str, with_cart: bool) {
     let (now, customer_id) = (Instant::now(), CustomerId::new(SUBJECT).unwrap());
     let expires_at = now.plus_seconds(-60);
-    let data = Session {
-        id: session.parse().unwrap(),
-        customer_id: customer_id.clone(),
-        expires_at,
-        device: goes("device"),
-    };
+    let data =
+        Session { id: session.parse().unwrap(), customer_id: customer_id.clone(), expires_at, device: goes("device") };
     put(system, data, now).await;
     if with_cart {
         put(system, Cart { customer_id, expires_at, lines: [].into() }, now).await;

@@ -28,7 +28,8 @@ async fn line(system: &System, answer: &Answer) -> Json {
     loop {
         let lines = system.functions().lines(None, id, 10);
         let lines = lines.iter().filter_map(|line| serde_json::from_str::<Json>(&line.text).ok());
-        if let Some(line) = lines.into_iter().find(|line| line["request_id"] == id.as_str() && line["status"].is_u64()) {
+        if let Some(line) = lines.into_iter().find(|line| line["request_id"] == id.as_str() && line["status"].is_u64())
+        {
             return line;
         }
         assert!(Instant::now() < until, "request {id} has no line");
@@ -67,7 +68,10 @@ fn every_write_by_staff_leaves_who_what_and_when_and_a_customers_leaves_nothing_
             }
             assert_eq!(line["target"].as_object().map(|target| target.is_empty()), Some(good.parameters.is_empty()));
             if answer.status == 201 {
-                assert_eq!(line.get("created"), answer.headers.get("location").map(|location| json!(location)).as_ref());
+                assert_eq!(
+                    line.get("created"),
+                    answer.headers.get("location").map(|location| json!(location)).as_ref()
+                );
                 created += 1;
             }
             acts += usize::from(answer.is_success());

@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::types::{
 };
 use emulators::faults::{Fault, FaultKind};
 use fixture::TestTable;
+use key_schema::archive::{belongings, collection, objects};
 use key_schema::cart::{Cart, CartLine};
 use key_schema::customer::{self, Customer, Tier};
 use key_schema::entity::AnyEntity;
@@ -20,7 +21,6 @@ use key_schema::order::{CustomerOrder, OrderStatus, OrderStatusEvent};
 use key_schema::session::Session;
 use serde_json::{Value, json};
 use stream::Consumer;
-use key_schema::archive::{belongings, collection, objects};
 use stream::archive::{self, Archived};
 use stream::audit::Audit;
 use stream::sink::Sink;
@@ -328,7 +328,8 @@ async fn what_goes_with_an_erased_customer_is_found_by_the_customer_alone() {
     shop.sign_up("c2", meta(1).created_at).await;
     let mut strangers = session("s3");
     strangers.data.customer_id = "c2".parse().unwrap();
-    let batch = [expire("1", &session("s1")), expire("2", &session("s2")), expire("3", &cart()), expire("4", &strangers)];
+    let batch =
+        [expire("1", &session("s1")), expire("2", &session("s2")), expire("3", &cart()), expire("4", &strangers)];
     assert_eq!(shop.take(&batch).await, None);
     let names = shop.bucket.names();
     let under = |customer: &str| {

@@ -17,9 +17,9 @@ use key_schema::question::QuestionStatus;
 use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, counter, customer, document, erasure, expiration, follow, graph, idempotency, invoice, like, mail,
-    mark, media, membership, metric, order, organization, picking, picture, place, product, question, reach, residence,
-    review, sales, session, settings, wallet,
+    archive, cart, category, counter, customer, document, erasure, expiration, follow, graph, idempotency, invoice,
+    like, mail, mark, media, membership, metric, order, organization, picking, picture, place, product, question,
+    reach, residence, review, sales, session, settings, wallet,
 };
 
 use crate::categories::path;

@@ -36,8 +36,8 @@ use key_schema::registry;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, erasure, expiration, idempotency, mail, mark, membership, picking, place, product, reach, review,
-    sales, session,
+    archive, cart, category, erasure, expiration, idempotency, mail, mark, membership, picking, place, product, reach,
+    review, sales, session,
 };
 use table::Table;
 use telemetry::correlation;
