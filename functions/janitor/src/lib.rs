@@ -22,10 +22,10 @@ pub mod round;
 
 use std::time::Duration;
 
+use ::objects::ObjectStore;
 use key_schema::instant;
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use media::Media;
-use objects::ObjectStore;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use table::{Measured, SetupError, Table};

@@ -44,6 +44,7 @@ fn beside_the_trail(line: &str) -> String {
     match serde_json::from_str(line) {
         Ok(Json::Object(mut members)) if members.contains_key("actor") => {
             members.remove("target");
+            members.remove("created");
             Json::Object(members).to_string()
         }
         _ => line.to_owned(),
