@@ -33,5 +33,6 @@ mod order_life;
 mod paging;
 mod payments;
 mod pictures;
+mod privacy;
 mod support;
 mod template;
