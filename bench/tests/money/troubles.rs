@@ -86,6 +86,7 @@ const TROUBLES: &[Trouble] = &[
     Process("Orders", "throttle"),
     Process("Wallet", "crash"),
     Process("Catalog", "crash"),
+    Process("Customers", "crash"),
     Process("Janitor", "crash"),
     Process("StreamSearch", "crash"),
     Process("StreamSearch", "error"),
@@ -103,6 +104,9 @@ const TROUBLES: &[Trouble] = &[
     Point("Catalog", "catalog.move.copied"),
     Point("Catalog", "catalog.move.placed"),
     Point("Catalog", "catalog.move.transferred"),
+    Point("Customers", "customers.belongings.erased"),
+    Point("Customers", "customers.profile.erased"),
+    Point("Janitor", "janitor.archive.emptied"),
     Point("Fulfilment", "fulfilment.admitted"),
     Point("Fulfilment", "fulfilment.waiting"),
     Point("Notifier", "notifier.claimed"),
@@ -125,6 +129,7 @@ const TROUBLES: &[Trouble] = &[
     Clock("Orders", -HOUR),
     Clock("Wallet", -HOUR),
     Clock("Catalog", 2 * HOUR),
+    Clock("Customers", -HOUR),
     Clock("Janitor", 2 * HOUR),
     Clock("Janitor", -2 * HOUR),
     Clock("StreamSearch", -HOUR),
@@ -143,6 +148,11 @@ impl Trouble {
                 ["Orders", "Wallet", "Janitor"].contains(&function)
             }
         }
+    }
+
+    /// Whether the erasure of a customer does.
+    fn is_of_erasures(self) -> bool {
+        matches!(self, Process("Customers", _) | Point("Customers" | "Janitor", _) | Clock("Customers" | "Janitor", _))
     }
 
     /// Whether the move of a category does.
@@ -273,6 +283,9 @@ impl World {
         if trouble.is_of_categories() {
             self.move_a_category(&format!("{moved:x}")).await;
         }
+        if trouble.is_of_erasures() {
+            self.erase_somebody(&format!("{moved:x}")).await;
+        }
         self.clean(1).await;
         if !is_of_orders {
             // It strikes those whom the stream comes to.
@@ -308,6 +321,25 @@ impl World {
                 self.go(order, json!({"to": to})).await;
             }
         }
+    }
+
+    /// Somebody comes, and goes for ever.
+    async fn erase_somebody(&self, id: &str) {
+        let body = json!({"id": id, "email": format!("{id}@example.com"), "username": id, "name": "C"});
+        let (path, version) = (format!("/v1/customers/{id}"), [("if-match", "\"1\"".to_owned())]);
+        for _ in 0..ROUNDS {
+            if matches!(self.clients.staff("POST", "/v1/customers", &[], Some(&body)).await.status, 201 | 409) {
+                break;
+            }
+        }
+        let mut last = Answer::default();
+        for _ in 0..ROUNDS {
+            last = self.clients.staff("DELETE", &path, &version, None).await;
+            if matches!(last.status, 204 | 404) {
+                return;
+            }
+        }
+        panic!("{id} is not erased: {last:?}");
     }
 
     /// A category with products of its own, and one of elsewhere, to another place.
