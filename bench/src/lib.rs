@@ -13,6 +13,7 @@ mod growth;
 pub mod import;
 pub mod latency;
 mod lists;
+mod load;
 mod loaded;
 mod performance;
 pub mod records;
@@ -67,6 +68,8 @@ enum Command {
     ColdStart(cold_start::ColdStartArgs),
     /// What clients wait for an answer through the local gateway, next to the same routes in Node.js and Python.
     Latency(latency::LatencyArgs),
+    /// Many clients for minutes on all that a shop does: errors, memory, and how soon what was written is found.
+    Load(load::LoadArgs),
     /// Every list with 100,000 items, to its end: what a page of it costs, from the first to the last.
     Lists(lists::ListsArgs),
     /// What it costs to build the workspace, from nothing and after a change.
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
         Command::ColdStart(args) => many_threads().and_then(|runtime| runtime.block_on(cold_start::run(args))),
         Command::Latency(args) => many_threads().and_then(|runtime| runtime.block_on(latency::run(args))),
+        Command::Load(args) => many_threads().and_then(|runtime| runtime.block_on(load::run(args))),
         Command::Lists(args) => many_threads().and_then(|runtime| runtime.block_on(lists::run(args))),
         Command::Builds(args) => builds::run(&args),
         Command::Growth(args) => many_threads().and_then(|runtime| runtime.block_on(growth::run(args))),

@@ -1,7 +1,8 @@
 //! Stream records as a shop makes them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use key_schema::customer::{Customer, Tier};
 use key_schema::id::{Born, CustomerId, OrderId, ProductId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Item, Meta, Stored};
@@ -15,6 +16,8 @@ use crate::BenchError;
 
 /// Every so many records of a kind a further item begins; the others change it.
 const REVS: u64 = 2;
+/// So many customers have sessions.
+const CUSTOMERS: u64 = 2_469;
 
 /// So many records of products and orders, each item created and then changed once, as a stream has them: the change some hundred records
 /// behind the creation.
@@ -52,17 +55,19 @@ pub fn mixed(number: u64) -> Result<Vec<String>, BenchError> {
     (0..number).map(record).collect()
 }
 
-/// What lies in the table when [`mixed`] records come: the orders with their lines, and the products.
+/// What lies in the table when [`mixed`] records come: the orders with their lines, the products, and the customers whose sessions expire.
 pub fn around(number: u64) -> impl Iterator<Item = Result<Item, BenchError>> {
     let items = number.div_ceil(1_000) * 500;
-    (0..items).flat_map(|item| match item % 10 {
+    let customers = (0..number.min(CUSTOMERS)).map(|customer| stored_item(self::customer(customer)));
+    let shop = (0..items).flat_map(|item| match item % 10 {
         0..=3 => [stored_item(order(item, REVS)), stored_item(line(item, 1)), stored_item(line(item, 2))]
             .into_iter()
             .collect::<Vec<_>>(),
         // A stock's product is there, too.
         4..=8 => vec![stored_item(product(item, REVS))],
         _ => Vec::new(),
-    })
+    });
+    customers.chain(shop)
 }
 
 /// How many documents the search index has when it took these records: of distinct products and orders.
@@ -112,8 +117,21 @@ fn line(number: u64, line: u64) -> Result<Stored<OrderLine>, BenchError> {
     stored(data, 1)
 }
 
+fn customer(number: u64) -> Result<Stored<Customer>, BenchError> {
+    let data = Customer {
+        id: CustomerId::new(format!("{number}")).map_err(BenchError::wrong)?,
+        email: format!("household-{number}@example.com").parse().map_err(BenchError::wrong)?,
+        username: format!("household-{number}").parse().map_err(BenchError::wrong)?,
+        tier: Tier::Bronze,
+        place: None,
+        name: "Household".to_owned(),
+        addresses: BTreeMap::new(),
+    };
+    stored(data, 1)
+}
+
 fn session(number: u64) -> Result<Stored<Session>, BenchError> {
-    let customer_id = CustomerId::new(format!("{}", number % 2_469)).map_err(BenchError::wrong)?;
+    let customer_id = CustomerId::new(format!("{}", number % CUSTOMERS)).map_err(BenchError::wrong)?;
     let id = SessionId::generate(at()?, number.to_be_bytes().repeat(2).first_chunk().copied().unwrap_or_default());
     stored(Session { id, customer_id, expires_at: at()?, device: "Laptop".into() }, 1)
 }
@@ -145,7 +163,7 @@ fn product(number: u64, rev: u64) -> Result<Stored<Product>, BenchError> {
 fn order(number: u64, rev: u64) -> Result<Stored<Order>, BenchError> {
     let data = Order {
         id: order_id(number)?,
-        customer_id: CustomerId::new(format!("{}", number % 2_469)).map_err(BenchError::wrong)?,
+        customer_id: CustomerId::new(format!("{}", number % CUSTOMERS)).map_err(BenchError::wrong)?,
         status: if rev == 1 { OrderStatus::Pending } else { OrderStatus::Paid },
         placed_at: at()?,
         reference: None,

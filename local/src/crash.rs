@@ -1,4 +1,4 @@
-//! The folders by which `/_local/faults` tells the functions' processes where to crash.
+//! The folders by which `/_local/faults` tells the functions' processes where to crash, and that their clocks are wrong.
 
 use std::io;
 use std::path::PathBuf;
@@ -46,8 +46,18 @@ impl CrashPoints {
         crash::armed(&self.folder.join(function))
     }
 
+    /// Disarms all points of a function, and sets its clock right.
     pub(crate) fn disarm(&self, function: &str) -> io::Result<()> {
-        crash::disarm(&self.folder.join(function))
+        crash::disarm(&self.folder.join(function))?;
+        self.step_clock(function, 0)
+    }
+
+    /// Makes the clock of a function wrong.
+    pub(crate) fn step_clock(&self, function: &str, seconds: i64) -> io::Result<()> {
+        if seconds != 0 {
+            self.make()?;
+        }
+        crash::step_clock(&self.folder.join(function), seconds)
     }
 
     /// Removes the folder, if there is one. A connection that lingers may keep this value for longer than the system lives.

@@ -7,6 +7,7 @@ use std::fmt;
 /// # Errors
 /// [`FunctionExit`] when there is no such function, or it fails as a whole.
 pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
+    key_schema::instant::Instant::step_clock(telemetry::crash::clock_step);
     let ended = match logical_id {
         "Customers" => customers::run().await,
         "Catalog" => catalog::run().await,

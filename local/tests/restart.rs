@@ -1,4 +1,4 @@
-//! A system that is killed and started again on the same data: what its subscribers had not done is done.
+//! A system that is killed and started again on the same data: what its subscribers had not done is done, and what a full disk did not take was acknowledged to nobody.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -36,7 +36,21 @@ struct Running {
 
 impl Running {
     fn start(data: &Path) -> Self {
-        let mut command = Command::new(BODEGA);
+        Self::start_as(Command::new(BODEGA), data)
+    }
+
+    /// On a disk on which no file can grow beyond so many blocks.
+    fn start_on_small_disk(data: &Path, blocks: u32) -> Self {
+        let mut shell = Command::new("sh");
+        // The signal would end whoever writes on; without it a write fails, as on a disk that is full.
+        shell
+            .args(["-c", r#"trap '' XFSZ; ulimit -f "$1"; shift; exec "$@""#, "sh"])
+            .arg(blocks.to_string())
+            .arg(BODEGA);
+        Self::start_as(shell, data)
+    }
+
+    fn start_as(mut command: Command, data: &Path) -> Self {
         command.args(["--port", "0", "--quiet", "--log", "off", "--data"]).arg(data);
         command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -222,4 +236,55 @@ async fn a_stream_of_large_records_that_nobody_has_read_is_read_at_the_next_star
     let indexed = second.items("/_local/index/products").await;
     assert_eq!(indexed.len(), ITEMS);
     assert!(second.items("/_local/quarantine").await.is_empty());
+}
+
+/// Blocks of 512 bytes, or 1,024, by the shell: some hundred products.
+#[cfg(unix)]
+const SMALL: u32 = 4_096;
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_full_disk_takes_no_write_that_it_does_not_keep_and_with_room_everything_goes_on() {
+    const LINES: usize = 50;
+    let product = |number: usize| {
+        json!({
+            "id": format!("thing-{number:05}"), "name": "x".repeat(200), "brand": "Private", "category_path": ["GROCERY"],
+            "price": {"amount": 129, "currency": "USD"}, "stock": 1,
+        })
+    };
+    let folder = Folder::new();
+    let full = Running::start_on_small_disk(&folder.0, SMALL);
+    let (mut kept, mut asked, mut refused) = (Vec::new(), 0, 0);
+    // Until it is full, and for some time after that.
+    while refused < 2 && asked < 20_000 {
+        let lines: String = (asked..asked + LINES).map(|number| format!("{}\n", product(number))).collect();
+        let call = full.http.post(format!("{}/v1/products/import", full.url)).bearer_auth(&full.staff);
+        let answer = call.header("content-type", "application/x-ndjson").body(lines).send().await.unwrap();
+        let (status, answer): (u16, Value) = (answer.status().as_u16(), answer.json().await.unwrap_or_default());
+        assert!(status == 200 || status >= 500, "{status} {answer}");
+        let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let created = |result: &&Value| result["status"] == "created";
+        kept.extend(results.iter().filter(created).map(|result| result["id"].as_str().unwrap().to_owned()));
+        refused += usize::from(results.len() < LINES || !results.iter().all(|result| created(&result)));
+        asked += LINES;
+    }
+    assert!(refused == 2 && !kept.is_empty(), "{} of {asked} are kept", kept.len());
+    // What is there can be read.
+    let first = format!("/v1/products/{}", kept[0]);
+    assert_eq!(full.call(Method::GET, &first, ("x-none", ""), &Value::Null).await.0, 200);
+    drop(full);
+
+    let roomy = Running::start(&folder.0);
+    for id in &kept {
+        let (status, found) =
+            roomy.call(Method::GET, &format!("/v1/products/{id}"), ("x-none", ""), &Value::Null).await;
+        assert_eq!((status, &found["stock"]), (200, &json!(1)), "{id}: {found}");
+    }
+    let more = roomy.post("/v1/products", product(asked)).await;
+    assert_eq!(more.0, 201, "{}", more.1);
+    let drained = roomy.drained().await;
+    // Of what was refused something may be there, as of any request without an answer; but whole, and found.
+    let indexed = drained["index"]["products"].as_u64().unwrap();
+    assert!(indexed > kept.len().try_into().unwrap() && indexed <= (asked + 1).try_into().unwrap(), "{drained}");
+    assert_eq!(drained["quarantined"], 0, "{drained}");
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use key_schema::archive::belongings;
 use key_schema::instant::Instant;
 use local::System;
 use serde_json::{Value as Json, json};
@@ -104,12 +105,23 @@ pub async fn what_no_sample_does(system: &System) {
     // A customer who is erased with her sessions.
     shop::customer(system, "grants-ann").await;
     let sessions = Call::new("POST", &shop::path(&["customers", "grants-ann", "sessions"])).customer("grants-ann");
-    sessions.json(&json!({ "device": "Phone" })).send(system).await.expect(201);
+    sessions.clone().json(&json!({ "device": "Phone" })).send(system).await.expect(201);
     let follows = Call::new("PUT", &shop::path(&["customers", "grants-ann", "following", "grants-bob"]));
     shop::customer(system, "grants-bob").await;
     follows.staff().send(system).await.expect(201);
     let erase = Call::new("DELETE", &shop::path(&["customers", "grants-ann"])).staff().header("if-match", "\"1\"");
     erase.send(system).await.expect(204);
+    // What the archive has of her, and a session that begins as long as her token holds.
+    let expired = belongings(&"grants-ann".parse().unwrap()).unwrap().map(|under| format!("{under}a.json"));
+    for name in &expired {
+        archived(system, "PUT", name).await;
+    }
+    sessions.json(&json!({ "device": "Phone" })).send(system).await.expect(201);
+    let janitor = Call::new("POST", "/_local/invoke/Janitor").json(&json!({ "grace_seconds": 0 }));
+    assert_eq!(janitor.send(system).await.expect(200).body["erased"], 1);
+    for name in &expired {
+        assert_eq!(archived(system, "GET", name).await, 404);
+    }
     // What clients do by URLs, and the janitor after them.
     pictures::come_and_go(system, "grants-tea").await;
     // Points of now: those of a sample are over.
@@ -128,6 +140,14 @@ pub async fn what_no_sample_does(system: &System) {
     let removed = http().post(format!("{}/_aliases", system.search_url())).json(&remove).send().await.unwrap();
     assert!(removed.status().is_success(), "{}", removed.text().await.unwrap());
     shop::products(system, &["grants-coffee"], 1).await;
+}
+
+/// Puts an object into the archive or reads one, as nobody whom the template knows.
+async fn archived(system: &System, method: &str, name: &str) -> u16 {
+    let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
+    let part = |name: &str| environment[name].as_str().unwrap();
+    let url = format!("{}/{}/{name}", part("AWS_ENDPOINT_URL_S3"), part("ARCHIVE_BUCKET"));
+    as_function("Nobody", method, &url, "", &json!({})).await.0
 }
 
 /// What the janitor does for categories that move: it ends one that has settled, and takes over one that its request has left.

@@ -128,6 +128,16 @@ fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
     assert!(grace > function("Orders").timeout.as_secs(), "{grace} s");
 }
 
+/// Whoever saw a profile before it went may archive something until the consumer's time is up.
+#[test]
+fn the_janitor_leaves_the_archive_of_the_erased_alone_for_longer_than_the_consumer_may_take() {
+    let template = template();
+    let function = |id: &str| template.functions.iter().find(|function| function.logical_id == id).unwrap();
+    let grace: u64 = function("Janitor").environment["JANITOR_GRACE_SECONDS"].parse().unwrap();
+    let consumer = function("StreamEvents").timeout.as_secs();
+    assert!(2 * grace > consumer + 30, "twice {grace} s after {consumer} s");
+}
+
 #[test]
 fn the_filters_of_the_stream_name_entities_that_there_are() {
     for stream in template().streams {
@@ -180,7 +190,6 @@ fn every_function_can_reach_what_its_settings_name() {
     for function in &template.functions {
         let needs = [
             ("BUS_NAME", "events:PutEvents", "event-bus/Bus"),
-            ("ARCHIVE_BUCKET", "s3:PutObject", "Archive/expired/*"),
             ("FAILED_RECORDS_BUCKET", "s3:PutObject", "FailedRecords/quarantine/*"),
             ("MAIL_FROM", "ses:SendEmail", "identity/${MailIdentity}"),
         ];
@@ -188,6 +197,12 @@ fn every_function_can_reach_what_its_settings_name() {
             let has = function.environment.contains_key(variable);
             assert_eq!(function.may(action, resource), has, "{}: {action}", function.logical_id);
         }
+        // Of the archive one may put, and another may delete what is an erased customer's.
+        let has = function.environment.contains_key("ARCHIVE_BUCKET");
+        let may = |action: &str| function.may(action, "Archive/expired/*");
+        let (puts, deletes) = (may("s3:PutObject"), may("s3:DeleteObject"));
+        assert!(has == (puts || deletes) && !(puts && deletes), "{}", function.logical_id);
+        assert_eq!(function.may("s3:ListBucket", "Archive"), deletes, "{}", function.logical_id);
     }
 }
 

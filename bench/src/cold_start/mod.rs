@@ -25,7 +25,7 @@ use endpoint::TableEndpoint;
 use functions::Subject;
 use process::Until;
 use programs::Measured;
-use report::{Figures, Report};
+use report::{Figures, Instructions, Report};
 use share::Share;
 
 /// The least memory that a function can have.
@@ -101,22 +101,31 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Instructions until the process asks for its first invocation, and from there to its first answer.
-async fn count(measured: &Measured, folder: &Path) -> Result<(u64, u64), BenchError> {
-    let mut counts = Vec::new();
-    for until in [Until::Ready, Until::Answers(1)] {
-        let file = folder.join("callgrind.out");
-        let mut program = measured.program.clone();
-        let out = format!("--callgrind-out-file={}", file.display());
-        let valgrind = ["valgrind", "--tool=callgrind", "-q", &out].map(str::to_owned);
-        program.command.splice(0..0, valgrind);
-        program.run(until, None).await?;
-        counts.push(process::instructions(&file)?);
+/// So often instructions are counted. Valgrind translates every piece of a program before it runs, so a start may not get its connection within the second that it
+/// waits for one: then the handshake is begun twice. Of the counts those are taken in which it was not.
+const COUNTS: usize = 3;
+/// Over so many requests the instructions of a warm one are spread.
+const COUNTED_WARM: u8 = 40;
+
+async fn count(measured: &Measured, folder: &Path) -> Result<Instructions, BenchError> {
+    let (mut ready, mut answered) = (0, u64::MAX);
+    for _ in 0..COUNTS {
+        ready = ready.max(counted(measured, folder, Until::Ready).await?);
+        answered = answered.min(counted(measured, folder, Until::Answers(1)).await?);
     }
-    match counts[..] {
-        [ready, answered] => Ok((ready, answered.saturating_sub(ready))),
-        _ => Err(BenchError::wrong("two runs have two counts")),
-    }
+    let many = counted(measured, folder, Until::Answers(1 + usize::from(COUNTED_WARM))).await?;
+    let warm = many.saturating_sub(answered) / u64::from(COUNTED_WARM);
+    Ok(Instructions { init: ready, first: answered.saturating_sub(ready), warm })
+}
+
+async fn counted(measured: &Measured, folder: &Path, until: Until) -> Result<u64, BenchError> {
+    let file = folder.join("callgrind.out");
+    let mut program = measured.program.clone();
+    let out = format!("--callgrind-out-file={}", file.display());
+    let valgrind = ["valgrind", "--tool=callgrind", "-q", &out].map(str::to_owned);
+    program.command.splice(0..0, valgrind);
+    program.run(until, None).await?;
+    process::instructions(&file)
 }
 
 /// The size of a program in a zip, without the few bytes of the zip's own.

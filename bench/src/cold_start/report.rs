@@ -10,6 +10,17 @@ use super::peers::USUAL;
 use super::process::Run;
 use super::programs::Measured;
 
+/// What callgrind has counted of one function.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Instructions {
+    /// Until it asks for its first invocation.
+    pub init: u64,
+    /// From there to its first answer.
+    pub first: u64,
+    /// Of one of the requests that follow.
+    pub warm: u64,
+}
+
 /// Medians of one function's runs.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
@@ -22,8 +33,7 @@ pub(super) struct Figures {
     first_quartiles_ms: (f64, f64),
     first_128mb_ms: Option<f64>,
     cold_cpu_ms: f64,
-    init_instructions: Option<u64>,
-    first_instructions: Option<u64>,
+    instructions: Option<Instructions>,
     warm_p50_us: f64,
     warm_p99_us: f64,
     warm_cpu_us: f64,
@@ -39,7 +49,7 @@ pub(super) struct Report {
 }
 
 impl Figures {
-    pub fn new(measured: &Measured, (binary_bytes, zip_bytes): (u64, u64), instructions: Option<(u64, u64)>) -> Self {
+    pub fn new(measured: &Measured, (binary_bytes, zip_bytes): (u64, u64), instructions: Option<Instructions>) -> Self {
         let runs = &measured.runs;
         let of = |each: fn(&Run) -> Duration| runs.iter().map(each).collect::<Vec<_>>();
         let first = of(|run| run.first);
@@ -59,8 +69,7 @@ impl Figures {
             first_quartiles_ms: (millis(quantile(&first, 0.25)), millis(quantile(&first, 0.75))),
             first_128mb_ms: (!measured.shared.is_empty()).then(|| millis(quantile(&measured.shared, 0.5))),
             cold_cpu_ms: millis(quantile(&of(|run| run.cpu_cold), 0.5)),
-            init_instructions: instructions.map(|(init, _)| init),
-            first_instructions: instructions.map(|(_, first)| first),
+            instructions,
             warm_p50_us: millis(quantile(&warm, 0.5)) * 1e3,
             warm_p99_us: millis(quantile(&warm, 0.99)) * 1e3,
             warm_cpu_us: millis(quantile(&warm_cpu, 0.5)) * 1e3,
@@ -68,8 +77,12 @@ impl Figures {
         }
     }
 
-    fn instructions(&self) -> Option<f64> {
-        Some((self.init_instructions? + self.first_instructions?) as f64)
+    fn cold_instructions(&self) -> Option<f64> {
+        self.instructions.map(|counted| (counted.init + counted.first) as f64)
+    }
+
+    fn warm_instructions(&self) -> Option<f64> {
+        self.instructions.map(|counted| counted.warm as f64)
     }
 }
 
@@ -95,15 +108,17 @@ impl Report {
             self.runs, self.warm
         );
         text.push_str(
-            "| function | binary MB | zip MB | init ms | first answer ms (quartiles) | the same, 128 MB share | CPU to first answer ms | M instructions, init + first | warm p50 µs | p99 | CPU µs | peak MB |\n",
+            "| function | binary MB | zip MB | init ms | first answer ms (quartiles) | the same, 128 MB share | CPU to first answer ms | M instructions, init + first | warm p50 µs | p99 | CPU µs | M instructions | peak MB |\n",
         );
-        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
         for figures in &self.figures {
-            let millions = |count: Option<u64>| or_dash(count.map(|count| count as f64 / 1e6), 2);
+            let millions = |part: fn(Instructions) -> u64| {
+                or_dash(figures.instructions.map(|counted| part(counted) as f64 / 1e6), 2)
+            };
             // Writing to a string does not fail.
             let _ = writeln!(
                 text,
-                "| {} | {:.2} | {:.2} | {:.2} | {:.2} ({:.2}–{:.2}) | {} | {:.2} | {} + {} | {:.0} | {:.0} | {:.0} | {:.1} |",
+                "| {} | {:.2} | {:.2} | {:.2} | {:.2} ({:.2}–{:.2}) | {} | {:.2} | {} + {} | {:.0} | {:.0} | {:.0} | {} | {:.1} |",
                 figures.name,
                 figures.binary_bytes as f64 / 1e6,
                 figures.zip_bytes as f64 / 1e6,
@@ -113,11 +128,12 @@ impl Report {
                 figures.first_quartiles_ms.1,
                 or_dash(figures.first_128mb_ms, 2),
                 figures.cold_cpu_ms,
-                millions(figures.init_instructions),
-                millions(figures.first_instructions),
+                millions(|counted| counted.init),
+                millions(|counted| counted.first),
                 figures.warm_p50_us,
                 figures.warm_p99_us,
                 figures.warm_cpu_us,
+                millions(|counted| counted.warm),
                 figures.peak_kb as f64 / 1024.0,
             );
         }
@@ -129,19 +145,20 @@ impl Report {
     /// How many times less each takes than the usual function.
     fn ratios(&self) -> String {
         let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
-        let mut text = "\nHow many times less than (b):\n\n| function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU |\n|---|---|---|---|---|---|\n".to_owned();
+        let mut text = "\nHow many times less than (b):\n\n| function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm instructions |\n|---|---|---|---|---|---|---|\n".to_owned();
         for figures in self.figures.iter().filter(|figures| figures.name != USUAL) {
             let ratio =
                 |usual: Option<f64>, this: Option<f64>| or_dash(usual.zip(this).map(|(usual, this)| usual / this), 1);
             let _ = writeln!(
                 text,
-                "| {} | {} | {} | {} | {} | {} |",
+                "| {} | {} | {} | {} | {} | {} | {} |",
                 figures.name,
-                ratio(usual.instructions(), figures.instructions()),
+                ratio(usual.cold_instructions(), figures.cold_instructions()),
                 ratio(Some(usual.cold_cpu_ms), Some(figures.cold_cpu_ms)),
                 ratio(Some(usual.first_ms), Some(figures.first_ms)),
                 ratio(usual.first_128mb_ms, figures.first_128mb_ms),
                 ratio(Some(usual.warm_cpu_us), Some(figures.warm_cpu_us)),
+                ratio(usual.warm_instructions(), figures.warm_instructions()),
             );
         }
         text

@@ -1,4 +1,4 @@
-//! What the processes of a function have computed: those that this process has started as the function's environments.
+//! What the processes of a function have computed, and what memory they have: those that this process has started as the function's environments.
 
 use std::fs;
 use std::path::Path;
@@ -14,9 +14,11 @@ const GLANCES: usize = 400;
 
 /// What a function's processes have computed so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Spent {
+pub(crate) struct Spent {
     /// All threads together, to the nanosecond.
     pub cpu: Duration,
+    /// What they have in memory, in bytes.
+    pub memory: u64,
     pub processes: usize,
 }
 
@@ -24,7 +26,7 @@ pub(super) struct Spent {
 ///
 /// # Errors
 /// When there is no /proc, or no process of the function.
-pub(super) fn of(function: &str) -> Result<Spent, BenchError> {
+pub(crate) fn of(function: &str) -> Result<Spent, BenchError> {
     let variable = format!("AWS_LAMBDA_FUNCTION_NAME={function}");
     let mut spent = Spent::default();
     for entry in fs::read_dir("/proc")? {
@@ -37,6 +39,7 @@ pub(super) fn of(function: &str) -> Result<Spent, BenchError> {
         let Ok(environment) = fs::read(folder.join("environ")) else { continue };
         if environment.split(|byte| *byte == 0).any(|pair| pair == variable.as_bytes()) {
             spent.cpu += cpu(&folder)?;
+            spent.memory += memory(&folder);
             spent.processes += 1;
         }
     }
@@ -50,7 +53,7 @@ pub(super) fn of(function: &str) -> Result<Spent, BenchError> {
 ///
 /// # Errors
 /// As [`of`]; when it takes too long.
-pub(super) async fn at_rest(function: &str) -> Result<(), BenchError> {
+pub(crate) async fn at_rest(function: &str) -> Result<(), BenchError> {
     let mut before = of(function)?;
     for _ in 0..GLANCES {
         tokio::time::sleep(GLANCE).await;
@@ -68,6 +71,15 @@ fn parent(process: &Path) -> Option<u32> {
     // The name before may contain anything but ends with the last parenthesis; the state follows.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// What a process has for itself. A process that has just ended has nothing.
+fn memory(process: &Path) -> u64 {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let own = status.lines().filter_map(|line| line.strip_prefix("RssAnon:"));
+    own.filter_map(|size| size.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
+        .map(|kilobytes| kilobytes * 1024)
+        .sum()
 }
 
 fn cpu(process: &Path) -> Result<Duration, BenchError> {

@@ -7,11 +7,11 @@
 
 mod check;
 mod clients;
-mod cpu;
+pub(crate) mod cpu;
 pub mod peers;
 mod report;
-mod routes;
-mod shop;
+pub(crate) mod routes;
+pub(crate) mod shop;
 
 use std::path::PathBuf;
 use std::sync::Arc;

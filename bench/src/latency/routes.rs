@@ -8,9 +8,9 @@ use serde_json::json;
 use super::shop::{Shop, WORDS};
 
 /// Lines of an order.
-pub(super) const LINES: usize = 5;
+pub(crate) const LINES: usize = 5;
 /// Entries of a page of orders.
-pub(super) const PAGE: usize = 20;
+pub(crate) const PAGE: usize = 20;
 
 /// A measured route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,7 +40,7 @@ pub enum Server {
 
 impl Server {
     /// What the paths of its routes begin with.
-    pub(super) const fn prefix(self) -> &'static str {
+    pub(crate) const fn prefix(self) -> &'static str {
         match self {
             Self::Bodega => "/v1",
             Self::Node => "/peers/node",
@@ -72,7 +72,7 @@ impl Route {
     }
 
     /// The function that answers, by its name in the template.
-    pub(super) const fn function(self, server: Server) -> &'static str {
+    pub(crate) const fn function(self, server: Server) -> &'static str {
         match (server, self) {
             (Server::Node, _) => "NodePeer",
             (Server::Python, _) => "PythonPeer",
@@ -84,7 +84,7 @@ impl Route {
     }
 
     /// What every answer must be.
-    pub(super) const fn expected(self) -> StatusCode {
+    pub(crate) const fn expected(self) -> StatusCode {
         match self {
             Self::Place => StatusCode::CREATED,
             _ => StatusCode::OK,
@@ -92,7 +92,7 @@ impl Route {
     }
 
     /// A client's next request. `number` is no other request's.
-    pub(super) fn request(
+    pub(crate) fn request(
         self,
         shop: &Shop,
         server: Server,

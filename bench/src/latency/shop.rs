@@ -11,22 +11,22 @@ use super::routes::{LINES, Server};
 use crate::BenchError;
 
 /// Each product has one of them in its name.
-pub(super) const WORDS: [&str; 8] = ["ice", "milk", "bread", "apples", "coffee", "rice", "soap", "candles"];
+pub(crate) const WORDS: [&str; 8] = ["ice", "milk", "bread", "apples", "coffee", "rice", "soap", "candles"];
 /// Pieces of each product: more than are ever ordered.
 const STOCK: u64 = 1_000_000_000;
 /// A product of which there is one piece, and which nobody orders but [`super::check`].
-pub(super) const SCARCE: &str = "scarce";
+pub(crate) const SCARCE: &str = "scarce";
 /// Longest that the consumer of the stream is waited for.
 const DRAIN_SECONDS: u64 = 300;
 
 /// Who orders.
-pub(super) struct Customer {
+pub(crate) struct Customer {
     pub id: String,
     pub token: String,
 }
 
 /// The API of a running system, and what was done to it.
-pub(super) struct Shop {
+pub(crate) struct Shop {
     base: String,
     http: Client,
     staff: String,
@@ -42,7 +42,7 @@ pub(super) struct Shop {
 
 /// What the consumer has done.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Drained {
+pub(crate) struct Drained {
     orders: u64,
     quarantined: u64,
 }
@@ -148,6 +148,30 @@ impl Shop {
     pub fn placed(&self, pieces: u64) {
         self.placed.fetch_add(1, Ordering::Relaxed);
         self.pieces.fetch_add(pieces, Ordering::Relaxed);
+    }
+
+    /// Counts back the pieces of an order that was cancelled.
+    pub fn returned(&self, pieces: u64) {
+        self.pieces.fetch_sub(pieces, Ordering::Relaxed);
+    }
+
+    pub fn put(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.http.put(format!("{}{}{path}", self.base, Server::Bodega.prefix())).json(body)
+    }
+
+    /// Creates a product that has this word for its name.
+    pub async fn create_named(&self, word: &str) -> Result<(), BenchError> {
+        let price = json!({"amount": 100, "currency": "USD"});
+        let body = json!({"id": word, "name": word, "brand": "Private", "category_path": ["PROBES"], "price": price, "stock": 1});
+        self.create(self.post(Server::Bodega, "/products", &body).bearer_auth(&self.staff)).await
+    }
+
+    /// Whether a search for its name finds it.
+    pub async fn finds(&self, word: &str) -> Result<bool, BenchError> {
+        let found = self.get(Server::Bodega, &format!("/search/products?q={word}"));
+        let found = self.json(found, StatusCode::OK).await?;
+        let items = found.get("items").and_then(Value::as_array);
+        Ok(items.into_iter().flatten().any(|item| item.get("id").and_then(Value::as_str) == Some(word)))
     }
 
     /// Waits until everything written has passed the consumer and its subscribers.

@@ -227,7 +227,7 @@ fn insights() -> Result<Vec<List>, BenchError> {
                     removed_at: at(0).plus_millis(i64::try_from(n).unwrap_or(i64::MAX)),
                     sequence_number: format!("{:021}", 100_000_000_000 + u128::from(n)),
                     removed_by: RemovedBy::Ttl,
-                    archive: format!("expired/{n:032x}.json"),
+                    archive: Some(format!("expired/{n:032x}.json")),
                 };
                 removed.stored().map_err(BenchError::wrong)?.to_item().map_err(BenchError::wrong)
             }),

@@ -17,13 +17,14 @@ mod steps;
 #[path = "../support/mod.rs"]
 mod support;
 mod tampered;
+mod troubles;
 mod world;
 
 use bench::replay::Shop;
 use fastrand::Rng;
 use futures::StreamExt as _;
 
-use books::Books;
+use books::{Books, Report};
 use support::{start_embedded, stop};
 use world::World;
 

@@ -121,7 +121,7 @@ impl World {
         }
     }
 
-    fn moved(&self, order: &str, asked: &Value, by: &str, answer: &Answer) {
+    pub fn moved(&self, order: &str, asked: &Value, by: &str, answer: &Answer) {
         let step = answer.body["history"].as_array().unwrap().last().unwrap();
         let seen = (&answer.body["id"], &answer.body["status"], &step["status"], &step["by"]);
         assert_eq!(seen, (&json!(order), &asked["to"], &asked["to"], &json!(by)), "another step: {answer:?}");
@@ -209,7 +209,21 @@ fn lines(rng: &mut Rng) -> Vec<Value> {
         3..=10 => (0, PRODUCTS, rng.usize(40..=MOST_LINES)),
         _ => (0, PRODUCTS, rng.usize(1..6)),
     };
-    let begin = rng.usize(0..products);
+    lines_of(first, rng.usize(0..products), products, lines)
+}
+
+/// So many lines of products of which some are short.
+pub fn scarce(rng: &mut Rng, lines: usize) -> Vec<Value> {
+    lines_of(0, rng.usize(0..PRODUCTS), PRODUCTS, lines)
+}
+
+/// So many lines of products of which there is always enough.
+pub fn plenty(rng: &mut Rng, lines: usize) -> Vec<Value> {
+    let products = ALL_PRODUCTS - PRODUCTS;
+    lines_of(PRODUCTS, rng.usize(0..products), products, lines)
+}
+
+fn lines_of(first: usize, begin: usize, products: usize, lines: usize) -> Vec<Value> {
     let line = |n: usize| json!({"product_id": product(first + (begin + n) % products), "quantity": n % 3 + 1});
     (0..lines).map(line).collect()
 }

@@ -237,6 +237,19 @@ impl World {
         }
     }
 
+    /// Sends a request until it is done or refused, some times; gives what it created.
+    pub async fn insist(&self, rng: &mut Rng, path: String, body: Value) -> Option<Value> {
+        let request = Request { by: None, key: format!("k{:016x}", rng.u64(..)), path, body };
+        for _ in 0..RESENDS {
+            match self.send(&request).await {
+                Fate::Done(answer) => return Some(answer.body),
+                Fate::Refused => return None,
+                Fate::Unknown => {}
+            }
+        }
+        None
+    }
+
     /// The janitor comes, also upon those who are still at work.
     pub async fn clean(&self, grace: u8) -> Answer {
         let body = json!({"grace_seconds": grace});

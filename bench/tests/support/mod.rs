@@ -180,8 +180,8 @@ pub async fn ended_session(system: &System, id: &str) {
         expires_at: now.plus_seconds(-60),
         device: "Laptop".into(),
     };
-    let session =
-        Stored { meta: Meta::new(format!("born-{id}").parse().unwrap(), now.plus_seconds(-3_600)), data: session };
+    // Not before the customer was: what began earlier is not archived.
+    let session = Stored { meta: Meta::new(format!("born-{id}").parse().unwrap(), now), data: session };
     let item = serde_json::to_value(session.to_item().unwrap()).unwrap();
     let credential = format!("{}/20260101/us-east-1/dynamodb/aws4_request", system.access_key());
     // While the table throttles it is not written, which is as good.

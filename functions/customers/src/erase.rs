@@ -15,7 +15,7 @@ use crate::{documents, edges, memberships, owner};
 
 /// Sessions that are ended with one page of the list.
 const PAGE: usize = 100;
-/// Pages of sessions that one request ends. Who has more than 5,000 is asked to try again, which goes on where this stopped.
+/// Pages of sessions that one request ends. Who has more than 5,000 is asked to try again, which goes on with what is left.
 const MAX_PAGES: usize = 50;
 /// Questions that are erased with one page of the list.
 const QUESTIONS: usize = 25;
@@ -30,8 +30,8 @@ const BUDGET: Duration = Duration::from_secs(5);
 ///
 /// The profile goes last: while there is one, a request that broke off can be repeated, and each step done twice does no harm. Profile and claims go
 /// together, so that both names are free as soon as the profile is gone. What was written between a step and the profile goes after the profile, without
-/// which nothing of it can be written; a request that broke off there is repeated, too, though the answer is 404 then. Orders stay, because the books
-/// need them, and so do reviews.
+/// which nothing of it can be written; a request that broke off there is repeated, too, though the answer is 404 then. What the archive has of the customer
+/// goes after that, whether or not anybody repeats anything ([`key_schema::erasure`]). Orders stay, because the books need them, and so do reviews.
 pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
@@ -43,14 +43,10 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     if customer.meta.version != version {
         return Err(Problem::version_mismatch());
     }
-    end_sessions(store, owner.customer()).await?;
-    store.table.write(&cart::discard(owner.customer())?).await.map_err(|error| match error {
-        WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
-        WriteError::Table(error) => error.into(),
-    })?;
     belongings(store, owner.customer(), budget).await?;
-    match store.table.transact(&customer::delete(&customer)?).await {
-        Ok(()) => {}
+    telemetry::crash_point("customers.belongings.erased");
+    match store.table.transact(&customer::delete(&customer, Instant::now())?).await {
+        Ok(()) => telemetry::crash_point("customers.profile.erased"),
         Err(TransactError::Refused(refusals)) => return Err(refused(&refusals)),
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
@@ -80,22 +76,24 @@ impl Budget {
 
 /// What the customer, or somebody who deals with the customer, may add to as long as there is a profile.
 async fn belongings(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
+    end_sessions(store, customer).await?;
+    store.table.write(&cart::discard(customer)?).await.map_err(|error| match error {
+        WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
+        WriteError::Table(error) => error.into(),
+    })?;
     erase_questions(store, customer).await?;
     edges::erase(store, customer, budget).await?;
     memberships::erase(store, customer, budget).await?;
     documents::erase(store, customer, budget).await
 }
 
-/// Ends the sessions that have not expired; the others are hidden already and go by their time to live.
+/// Ends all sessions, also those that have expired and are not removed yet: what the time to live removes is archived.
 async fn end_sessions(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
-    let now = Instant::now();
     let mut after = None;
     for _ in 0..MAX_PAGES {
-        let page = store.table.query(&session::active(customer, now)?.limit(PAGE).after(after)).await?;
-        let left = store.table.batch_write(&session::end_all(page.items.iter().map(|session| &session.id))?).await?;
-        if !left.is_empty() {
-            return Err(Problem::throttled(format!("{} sessions could not be ended", left.len())));
-        }
+        // Page by page: the index may still show what has ended.
+        let page = store.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
+        remove(store, &session::end_all(page.items.iter().map(|session| &session.id))?).await?;
         after = page.next;
         if after.is_none() {
             return Ok(());

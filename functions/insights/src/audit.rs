@@ -32,13 +32,20 @@ struct Entry<'a> {
     removed_at: Instant,
     removed_by: RemovedBy,
     sequence_number: &'a str,
-    archive: &'a str,
+    archive: Option<&'a str>,
 }
 
 impl<'a> From<&'a Expiration> for Entry<'a> {
     fn from(entry: &'a Expiration) -> Self {
         let Expiration { kind, item, removed_at, sequence_number, removed_by, archive } = entry;
-        Self { entity: kind, item, removed_at: *removed_at, removed_by: *removed_by, sequence_number, archive }
+        Self {
+            entity: kind,
+            item,
+            removed_at: *removed_at,
+            removed_by: *removed_by,
+            sequence_number,
+            archive: archive.as_deref(),
+        }
     }
 }
 

@@ -39,6 +39,12 @@ impl Grace {
     pub(crate) fn before(self, now: Instant) -> Instant {
         now.plus_seconds(-i64::from(self.0))
     }
+
+    /// An erasure that is later than this is left alone: the consumer of the stream may have seen the profile and be archiving still. It may take as long as
+    /// the grace is at least, which a test compares.
+    pub(crate) fn twice_before(self, now: Instant) -> Instant {
+        self.before(self.before(now))
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +68,7 @@ mod tests {
         let now: Instant = "2026-11-20T12:00:00.000Z".parse().unwrap();
         assert_eq!(Grace::seconds(0).before(now), now);
         assert_eq!(Grace::seconds(90).before(now).to_string(), "2026-11-20T11:58:30.000Z");
+        assert_eq!(Grace::seconds(90).twice_before(now).to_string(), "2026-11-20T11:57:00.000Z");
         assert_eq!(Grace::seconds(u32::MAX).before(Instant::MIN), Instant::MIN);
     }
 }

@@ -1,9 +1,11 @@
-//! Finishes or undoes work on orders that broke off, goes on with the move of a category, and deletes objects that nothing references.
+//! Finishes or undoes work on orders that broke off, finishes erasures, goes on with the move of a category, and deletes objects that nothing references.
 //!
 //! An order of many lines is placed, and its stock given back, in several transactions ([`key_schema::order::staged`]). Whoever is at it may crash, lose
 //! its table or run out of time between two of them; what is left is in a sparse index, and this function comes by every minute. An order that was not
 //! placed is undone, stock, lines, claims and all; of one that was cancelled or returned the rest of the stock is given back. What it leaves, because
 //! a table fails or time runs out, it finds again the next minute.
+//!
+//! What an erased customer has in the archive is deleted here as well, as soon as nobody can be archiving any more ([`key_schema::erasure`]).
 //!
 //! A category that moves with all below it takes many transactions too ([`key_schema::category::relocation`]). The request that began it does what it has
 //! time for; the rest, and the end, which waits for other requests, is done here, when the orders are seen to.
@@ -13,12 +15,14 @@
 //! somebody has begun would come after its deletion, so the grace must be longer than a function of pictures may take, too ([`key_schema::media`]).
 
 mod category;
+mod erasures;
 mod grace;
 mod objects;
 pub mod round;
 
 use std::time::Duration;
 
+use ::objects::ObjectStore;
 use key_schema::instant;
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use media::Media;
@@ -57,7 +61,7 @@ pub enum StartError {
 
 /// Comes by whenever it is invoked, for as long as the runtime lives.
 ///
-/// Environment: `TABLE_NAME`, `MEDIA_BUCKET`, the SDK's own variables, and optionally `JANITOR_GRACE_SECONDS` ([`Grace`]).
+/// Environment: `TABLE_NAME`, `MEDIA_BUCKET`, `ARCHIVE_BUCKET`, the SDK's own variables, and optionally `JANITOR_GRACE_SECONDS` ([`Grace`]).
 ///
 /// # Errors
 /// [`StartError`], and when the Runtime API breaks.
@@ -65,7 +69,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("janitor");
     let grace = Grace::from_variable(std::env::var("JANITOR_GRACE_SECONDS").ok().as_deref())?;
     let media = Media::from_env("MEDIA_BUCKET").map_err(StartError::from)?;
-    let janitor = &Janitor::new(Table::from_env().await.map_err(StartError::from)?, media);
+    let archive = ObjectStore::from_env("ARCHIVE_BUCKET").await.map_err(StartError::from)?;
+    let janitor = &Janitor::new(Table::from_env().await.map_err(StartError::from)?, media, archive);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
         let stop = started + left.saturating_sub(MARGIN);
@@ -92,6 +97,7 @@ fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]
         .metric("Unfinished", Unit::Count, f64::from(round.found))
         .metric("Undone", Unit::Count, f64::from(round.undone))
         .metric("Finished", Unit::Count, f64::from(round.finished))
+        .metric("Erased", Unit::Count, f64::from(round.erased))
         .metric("Deleted", Unit::Count, f64::from(round.deleted))
         .metric("Failed", Unit::Count, f64::from(round.failed))
         .metric("OldestAge", Unit::Milliseconds, round.oldest.as_secs_f64() * 1000.0)

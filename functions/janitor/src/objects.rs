@@ -70,7 +70,7 @@ impl Janitor {
         let (mut found, mut after) = (Vec::new(), None);
         while found.len() < MOST {
             let query = media::unsettled_since(before)?.limit(PAGE).after(after);
-            // Orders come first; what nobody sees can wait for the next round.
+            // Orders and erasures come first; what nobody sees can wait for the next round.
             let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
                 tracing::warn!("no time was left for objects that may not be referenced");
                 return Ok(());

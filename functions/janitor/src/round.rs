@@ -9,6 +9,7 @@ use key_schema::key::KeyError;
 use key_schema::order::staged::{self, Work};
 use key_schema::order::{self, OrderStatus};
 use media::Media;
+use objects::ObjectStore;
 use serde::Serialize;
 use staging::{StagingError, Undone};
 use table::{Measured, Table, TableError};
@@ -34,7 +35,9 @@ pub struct Round {
     pub finished: u32,
     /// Objects of the bucket that nothing references, and that are deleted now.
     pub deleted: u32,
-    /// Orders and objects that nothing could be done with, and the category if nothing could be done with it; each is logged.
+    /// Erased customers of whom the archive holds nothing any more.
+    pub erased: u32,
+    /// Orders, objects and erasures that nothing could be done with, and the category if nothing could be done with it; each is logged.
     pub failed: u32,
     /// Those for which no time was left.
     pub left: u32,
@@ -46,7 +49,7 @@ pub struct Round {
     pub oldest: Duration,
 }
 
-/// The list of unfinished orders, or of objects that may not be referenced, cannot be read.
+/// The list of unfinished orders, of objects that may not be referenced, or of erasures cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The table does not give it.
@@ -75,15 +78,16 @@ enum Outcome {
 pub struct Janitor {
     pub(crate) table: Table,
     pub(crate) media: Media,
+    pub(crate) archive: ObjectStore,
     /// Another time for a move to settle than the usual one.
     pub(crate) settling: Option<i64>,
 }
 
 impl Janitor {
-    /// Of the orders in this table, and the objects in this bucket.
+    /// Of the orders in this table, the objects in this bucket, and what expired in this archive.
     #[must_use]
-    pub const fn new(table: Table, media: Media) -> Self {
-        Self { table, media, settling: None }
+    pub const fn new(table: Table, media: Media, archive: ObjectStore) -> Self {
+        Self { table, media, archive, settling: None }
     }
 
     /// Another time than the usual one for the move of a category to settle: [`relocation::Mover::settling`].
@@ -99,7 +103,7 @@ impl Janitor {
         self.table.meter().take()
     }
 
-    /// Looks after all orders that have been unfinished for longer than the grace, until `stop`, and then after objects. When the list breaks off, what was
+    /// Looks after all orders that have been unfinished for longer than the grace, until `stop`, then after erasures and objects. When the list breaks off, what was
     /// read of it is looked after all the same.
     pub async fn come_by(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
@@ -125,8 +129,9 @@ impl Janitor {
             }
         }
         drop(outcomes);
+        let erased = self.erase(grace.twice_before(now), stop, &mut round).await;
         let cleared = self.clear(now, grace.before(now), stop, &mut round).await;
-        (round, listed.and(cleared))
+        (round, listed.and(erased).and(cleared))
     }
 
     /// The whole list first: its length is the backlog, and an order that fails does not stand in the way of those behind it.

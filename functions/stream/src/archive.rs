@@ -1,17 +1,10 @@
-//! What the archive of expired items holds, and how it is named.
-//!
-//! ```text
-//! expired/<hash of PK>/<hash of PK and SK>-<sequence number>.json
-//! ```
-//!
-//! The first part finds an item collection (an order's head, lines and history), the second an item, the last tells the removals of one key apart.
-//! Hashes, because a key is longer than a name may be, and may hold what an operator's list of names should not show.
+//! What the archive of expired items holds. How its objects are named says [`key_schema::archive`].
 
+use key_schema::entity::AnyEntity;
 use key_schema::expiration::RemovedBy;
 use key_schema::instant::Instant;
 use key_schema::item::Item;
-use key_schema::key::{Key, PartitionKey};
-use search_index::document_id;
+use key_schema::key::{self, Key, KeyError};
 use serde::{Deserialize, Serialize};
 
 use crate::sequence::SequenceNumber;
@@ -50,26 +43,16 @@ impl From<&Key> for Place {
     }
 }
 
-/// What the names of all objects of an item collection begin with.
-#[must_use]
-pub fn collection(partition: &PartitionKey) -> String {
-    format!("expired/{}/", document_id(partition.as_str(), ""))
-}
-
-/// What the names of all objects of a key begin with: one for each time that it expired.
-#[must_use]
-pub fn item(key: &Key) -> String {
-    format!("{}{}-", collection(&key.pk), hash(key))
-}
-
 /// The object of one removal.
-#[must_use]
-pub fn name(key: &Key, removal: &SequenceNumber) -> String {
-    format!("{}{}.json", item(key), removal.as_str())
+///
+/// # Errors
+/// [`KeyError`] of [`key_schema::archive::objects`].
+pub fn name(item: &AnyEntity, key: &Key, removal: &SequenceNumber) -> Result<String, KeyError> {
+    Ok(format!("{}{}.json", key_schema::archive::objects(item, key)?, removal.as_str()))
 }
 
 /// The hash of a key, by which the audit names an item.
 #[must_use]
 pub fn hash(key: &Key) -> String {
-    document_id(key.pk.as_str(), key.sk.as_str())
+    key::hash(key.pk.as_str(), key.sk.as_str())
 }

@@ -9,6 +9,12 @@
 //! is in them is a function of the record. So a record that is delivered again finds its object and its entry, and completes what a
 //! crash has left out: the entry is written behind the object, and never names one that is not there.
 //!
+//! # Whose it was
+//!
+//! Of who is no customer (any more) nothing is archived, because nobody could take it out again: a session or a cart is archived only if it began under a profile
+//! that is there now, read strongly. What is archived before an erasure the janitor finds ([`key_schema::erasure`]). That something expired is recorded all the same,
+//! for an entry names nobody. Orders are the books, and are archived whosever they were.
+//!
 //! # What is archived
 //!
 //! Sessions, carts and retired orders, nothing of what the consumer itself writes. An order expires item by item: its head has the
@@ -22,9 +28,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use key_schema::entity::AnyEntity;
 use key_schema::expiration::{self, Expiration, RemovedBy};
-use key_schema::id::IdError;
+use key_schema::id::{CustomerId, IdError};
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
+use key_schema::key::KeyError;
 use key_schema::session::Session;
 use objects::{Class, ObjectError};
 use table::{TableError, WriteError};
@@ -57,7 +64,27 @@ impl<I: Items, O: Objects> Audit<I, O> {
     }
 
     async fn keep(&self, record: &Record<'_>, expired: &Expired<'_>) -> Result<(), KeepError> {
-        let name = archive::name(&record.key, &record.origin.sequence);
+        let archive = match self.is_somebodys(expired).await? {
+            true => Some(self.archive(record, expired).await?),
+            false => None,
+        };
+        if expired.is_recorded {
+            self.record(record, expired, archive).await?;
+            telemetry::crash_point("stream.audit.recorded");
+        }
+        Ok(())
+    }
+
+    /// Whether the customer is there whose it was, and was when it began.
+    async fn is_somebodys(&self, expired: &Expired<'_>) -> Result<bool, KeepError> {
+        let Some(customer) = expired.owner else { return Ok(true) };
+        let owner = self.table.get(&key_schema::archive::owner(customer)?).await?;
+        Ok(owner.is_some_and(|owner| owner.created_at <= expired.began_at))
+    }
+
+    /// The name of the object that the item lies in from now on.
+    async fn archive(&self, record: &Record<'_>, expired: &Expired<'_>) -> Result<String, KeepError> {
+        let name = archive::name(expired.item, &record.key, &record.origin.sequence)?;
         let object = Archived {
             entity: expired.item.name().to_owned(),
             key: Place::from(&record.key),
@@ -70,14 +97,15 @@ impl<I: Items, O: Objects> Audit<I, O> {
         let body = serde_json::to_value(&object).and_then(|value| serde_json::to_vec(&value))?;
         self.archive.put_new(&name, body, expired.class).await?;
         telemetry::crash_point("stream.audit.archived");
-        if expired.is_recorded {
-            self.record(record, expired, name).await?;
-            telemetry::crash_point("stream.audit.recorded");
-        }
-        Ok(())
+        Ok(name)
     }
 
-    async fn record(&self, record: &Record<'_>, expired: &Expired<'_>, archive: String) -> Result<(), KeepError> {
+    async fn record(
+        &self,
+        record: &Record<'_>,
+        expired: &Expired<'_>,
+        archive: Option<String>,
+    ) -> Result<(), KeepError> {
         let entry = Expiration {
             kind: expired.item.name().to_owned(),
             item: archive::hash(&record.key),
@@ -110,6 +138,9 @@ impl<I: Items, O: Objects> Sink for Audit<I, O> {
 /// An item that expired.
 struct Expired<'r> {
     item: &'r AnyEntity,
+    /// Who takes it along when erased; nobody where the books need it.
+    owner: Option<&'r CustomerId>,
+    began_at: Instant,
     removed_at: Instant,
     by: RemovedBy,
     class: Class,
@@ -126,22 +157,24 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
     };
     // An order is kept for years and hardly ever looked at: the cold class. Sessions and carts are not: they are small and many, and that class
     // charges an object as if it had 128 KB, for 90 days at least.
-    let (created_at, expires_at, class, is_recorded) = match item {
+    let (owner, began_at, expires_at, class, is_recorded) = match item {
         AnyEntity::Session(session) => {
             // Every attribute of a session is named here: one that is added does not compile until it is judged. None of these is a
             // secret, the id included: it names the session in URLs and opens nothing.
-            let Session { id: _, customer_id: _, expires_at, device: _ } = &session.data;
-            (session.meta.created_at, *expires_at, Class::Standard, true)
+            let Session { id: _, customer_id, expires_at, device: _ } = &session.data;
+            (Some(customer_id), session.meta.created_at, *expires_at, Class::Standard, true)
         }
-        AnyEntity::Cart(cart) => (cart.meta.created_at, cart.expires_at, Class::Standard, true),
-        AnyEntity::Order(order) => (order.meta.created_at, order.expires_at?, Class::Cold, true),
-        AnyEntity::OrderLine(line) => (line.meta.created_at, line.expires_at?, Class::Cold, false),
-        AnyEntity::OrderStatusEvent(event) => (event.meta.created_at, event.expires_at?, Class::Cold, false),
-        AnyEntity::CustomerOrder(copy) => (copy.meta.created_at, copy.expires_at?, Class::Cold, false),
+        AnyEntity::Cart(cart) => {
+            (Some(&cart.customer_id), cart.meta.created_at, cart.expires_at, Class::Standard, true)
+        }
+        AnyEntity::Order(order) => (None, order.meta.created_at, order.expires_at?, Class::Cold, true),
+        AnyEntity::OrderLine(line) => (None, line.meta.created_at, line.expires_at?, Class::Cold, false),
+        AnyEntity::OrderStatusEvent(event) => (None, event.meta.created_at, event.expires_at?, Class::Cold, false),
+        AnyEntity::CustomerOrder(copy) => (None, copy.meta.created_at, copy.expires_at?, Class::Cold, false),
         _ => return None,
     };
-    let removed_at = removed_at(record.origin.written_at, created_at, expires_at);
-    Some(Expired { item, removed_at, by, class, is_recorded })
+    let removed_at = removed_at(record.origin.written_at, began_at, expires_at);
+    Some(Expired { item, owner, began_at, removed_at, by, class, is_recorded })
 }
 
 /// When an item was removed. It is part of the entry's key, so that the record alone decides: a stream's time that cannot be right, or is missing,
@@ -161,6 +194,8 @@ enum KeepError {
     #[error(transparent)]
     Encode(#[from] EncodeError),
     #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Sequence(#[from] IdError),
@@ -170,6 +205,8 @@ impl From<KeepError> for Verdict {
     fn from(error: KeepError) -> Self {
         match error {
             KeepError::Archive(error) => Self::Failed(Reason::new("archive", error)),
+            // The profile is unreadable: no retry changes that.
+            KeepError::Table(TableError::Decode(error)) => Self::Refused(Reason::new("malformed_owner", error)),
             KeepError::Table(error) => Self::Failed(Reason::new("table", error)),
             // No retry changes what the item is.
             error => Self::Refused(Reason::new("unarchivable_item", error)),

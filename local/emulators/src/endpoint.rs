@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::access::{self, Access, Denied, Guard, Need};
+use crate::cut::{Cut, cut};
 use crate::faults::{FaultKind, Faults};
 
 /// More than any request that a service behind an endpoint takes.
@@ -55,6 +56,10 @@ pub(crate) trait Service: Send + Sync + 'static {
 /// Asks for the connection to be closed in place of the answer that carries it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HangUp;
+
+/// Asks for the connection to be closed behind the head of the answer that carries it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BrokenOff;
 
 /// A port that is closed, with its connections, when the value is dropped.
 pub(crate) struct Endpoint {
@@ -117,18 +122,19 @@ async fn answer<S: Service>(
     service: &S,
     faults: &Faults,
     guard: &Guard,
-) -> io::Result<Answer> {
+) -> io::Result<Response<Either<Full<Bytes>, Cut>>> {
+    let whole = |answer: Answer| Ok(answer.map(Either::Left));
     let (head, body) = request.into_parts();
     let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
-        return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE));
+        return whole(plain(StatusCode::PAYLOAD_TOO_LARGE));
     };
     let request = Request::from_parts(head, body.to_bytes());
     if let Err(denied) = guard.check(service.caller(&request).as_deref(), |access| service.needs(&request, access)) {
-        return Ok(service.forbidden(&denied));
+        return whole(service.forbidden(&denied));
     }
     // A partial failure is the service's own: it strikes entries, not requests.
     let possible = |kind| match kind {
-        FaultKind::Reset | FaultKind::Timeout | FaultKind::Slow => true,
+        FaultKind::Reset | FaultKind::Timeout | FaultKind::Slow | FaultKind::Truncate => true,
         FaultKind::Throttle | FaultKind::Error | FaultKind::Conflict => service.refusal(kind, &request).is_some(),
         FaultKind::Partial => false,
     };
@@ -137,7 +143,7 @@ async fn answer<S: Service>(
         return Err(io::ErrorKind::ConnectionReset.into());
     }
     if let Some(refusal) = strike.and_then(|kind| service.refusal(kind, &request)) {
-        return Ok(refusal);
+        return whole(refusal);
     }
     let answer = service.answer(request).await;
     if answer.extensions().get::<HangUp>().is_some() {
@@ -150,10 +156,22 @@ async fn answer<S: Service>(
         }
         Some(FaultKind::Slow) => {
             sleep(SLOW).await;
-            Ok(answer)
+            whole(answer)
         }
-        _ => Ok(answer),
+        Some(FaultKind::Truncate) => truncated(answer).await,
+        _ if answer.extensions().get::<BrokenOff>().is_some() => {
+            Ok(answer.map(|_| Either::Right(Cut::after(Bytes::new()))))
+        }
+        _ => whole(answer),
     }
+}
+
+/// Half of an answer; none of one that has no halves.
+async fn truncated(answer: Answer) -> io::Result<Response<Either<Full<Bytes>, Cut>>> {
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let half = cut(Response::from_parts(head, ()), &body).ok_or(io::ErrorKind::ConnectionReset)?;
+    Ok(half.map(Either::Right))
 }
 
 /// An answer without a body.

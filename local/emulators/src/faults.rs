@@ -18,6 +18,8 @@ pub enum FaultKind {
     Slow,
     /// The connection is closed without an answer; nothing is done.
     Reset,
+    /// Done, but the connection is closed in the middle of the answer.
+    Truncate,
     /// A part of a batch is done, the rest is returned as undone.
     Partial,
     /// Refused because somebody else is writing the same; nothing is done.

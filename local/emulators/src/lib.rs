@@ -10,6 +10,7 @@ pub mod objects;
 pub mod search;
 pub mod table;
 
+mod cut;
 mod endpoint;
 mod log;
 

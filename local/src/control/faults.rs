@@ -20,6 +20,7 @@ const FUNCTION: &str = "function:";
 ///
 /// `rate` is the share of the requests, invocations or passes of a crash point that are hit, `count` how many at
 /// most, and the same `seed` picks the same ones of a sequence. `key` aims a fault of the table: `COUNTER#product:1#`.
+/// The `kind` `clock` sets the clock of a function's processes `seconds` forward or back.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -34,6 +35,8 @@ pub(super) struct Request {
     key: Option<String>,
     /// Where a function crashes; without it as soon as it has its event.
     point: Option<String>,
+    /// How far a clock is stepped.
+    seconds: Option<i64>,
 }
 
 fn always() -> f64 {
@@ -117,6 +120,9 @@ fn add_to_backend(control: &Control, request: &Request) -> Result<(), Problem> {
     if request.point.is_some() {
         return Err(Problem::bad_request("only a function has crash points"));
     }
+    if request.seconds.is_some() {
+        return Err(Problem::bad_request("only a function has a clock"));
+    }
     if request.key.is_some() && request.target != "table" {
         return Err(Problem::bad_request("only the table has keys"));
     }
@@ -142,6 +148,14 @@ fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(
         return Err(Problem::bad_request("only the table has keys"));
     }
     let (rate, count, seed) = (request.rate, request.count, request.seed);
+    match (request.kind == CLOCK, request.seconds) {
+        (true, Some(seconds)) => {
+            return control.crash_points.step_clock(name, seconds).map_err(|error| Problem::failed(&error));
+        }
+        (true, None) => return Err(Problem::bad_request("a clock is stepped by so many seconds")),
+        (false, Some(_)) => return Err(Problem::bad_request("only a clock is stepped by seconds")),
+        (false, None) => {}
+    }
     if let Some(point) = &request.point {
         if request.kind != "crash" {
             return Err(Problem::bad_request("only a crash has a point"));
@@ -154,13 +168,17 @@ fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(
     }
     let Some((_, kind)) = KINDS.into_iter().find(|(name, _)| *name == request.kind) else {
         let kinds = KINDS.map(|(name, _)| name).join(", ");
-        return Err(Problem::bad_request(format!("{} cannot happen to a function: {kinds} can", request.kind)));
+        let message = format!("{} cannot happen to a function: {kinds}, {CLOCK} can", request.kind);
+        return Err(Problem::bad_request(message));
     };
     let added = faults.add(runtime_api::Fault { kind, rate, count, seed });
     added.map_err(|error| Problem::bad_request(error.to_string()))
 }
 
-/// What can happen to a function.
+/// The kind that makes a function's clock wrong.
+const CLOCK: &str = "clock";
+
+/// What else can happen to a function.
 const KINDS: [(&str, runtime_api::FaultKind); 5] = [
     ("crash", runtime_api::FaultKind::Crash),
     ("error", runtime_api::FaultKind::Error),

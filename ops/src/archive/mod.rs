@@ -109,6 +109,7 @@ impl fmt::Display for Listed {
                 RemovedBy::Ttl => "expired",
                 RemovedBy::Unknown => "unknown",
             };
+            let archive = archive.as_deref().unwrap_or("not archived: whose it was is no customer");
             writeln!(f, "{removed_at}  {kind:<8}  {removed_by:<7}  {archive}")?;
         }
         write!(f, "{} expired", self.expirations.len())

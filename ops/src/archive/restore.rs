@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use key_schema::archive::{restore, restored};
+use key_schema::archive::{self as names, restore, restored};
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
@@ -111,7 +111,7 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
 /// [`OpsError`].
 pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> Result<Restored, OpsError> {
     let head_key = order::head(id)?.key().clone();
-    let mut items = newest(store, &archive::collection(&head_key.pk)).await?;
+    let mut items = newest(store, &names::collection(&head_key.pk)).await?;
     let mut result = Restored::default();
     let Some(head) = items.remove(&archive::hash(&head_key)) else {
         return Ok(Restored::failed(format_args!("order {id}: its head is not in the archive")));
@@ -122,7 +122,8 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     let AnyEntity::Order(head) = entity(head)? else {
         return Ok(Restored::failed(format_args!("order {id}: what was archived as its head is none")));
     };
-    let copy = newest(store, &archive::item(&copy_of(&head).key()?)).await?;
+    let copy_key = copy_of(&head).key()?;
+    let copy = newest(store, &names::under(&copy_key.pk, &copy_key)).await?;
     if copy.is_empty() {
         return Ok(Restored::failed(format_args!("order {id}: its copy is not in the archive")));
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use key_schema::archive::under;
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
@@ -11,7 +12,6 @@ use ops::archive::{list, restore_object, restore_order};
 use ops::orders::{RetireOptions, retire};
 use search_index::Collection;
 use serde_json::Value;
-use stream::archive;
 use stream::audit::Audit;
 use stream::consumer::Consumer;
 use table::Table;
@@ -144,8 +144,9 @@ async fn the_audit_of_a_day_names_the_object_by_which_an_order_is_restored() {
     let [entry] = &listed.expirations[..] else { panic!("{listed}") };
     assert_eq!(entry.kind, "Order");
     let key = order::head(&ID.parse().unwrap()).unwrap().key().clone();
-    assert!(entry.archive.starts_with(&archive::item(&key)));
-    let restored = restore_object(&table, &bucket.store, &entry.archive, Instant::now()).await.unwrap();
+    let name = entry.archive.as_deref().unwrap();
+    assert!(name.starts_with(&under(&key.pk, &key)));
+    let restored = restore_object(&table, &bucket.store, name, Instant::now()).await.unwrap();
     assert_eq!(restored.restored, 5, "{restored}");
     assert!(list(&table, "yesterday").await.is_err());
 }
@@ -179,7 +180,8 @@ async fn a_part_of_an_order_does_not_come_back_without_the_head() {
     delivered(&shop).await;
     retire(&table, &options(false)).await.unwrap();
     expire(&shop, &bucket).await;
-    let head = archive::item(order::head(&ID.parse().unwrap()).unwrap().key());
+    let head = order::head(&ID.parse().unwrap()).unwrap().key().clone();
+    let head = under(&head.pk, &head);
     let (heads, parts): (Vec<_>, Vec<_>) = bucket.names().await.into_iter().partition(|name| name.starts_with(&head));
     assert_eq!((heads.len(), parts.len()), (1, 4));
     for part in &parts {

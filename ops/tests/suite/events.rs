@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bus::{Event, Outcome};
 use futures::future::BoxFuture;
+use key_schema::customer::{Customer, Tier};
 use key_schema::item::{Item, Stored};
 use key_schema::order::{Order, OrderLine, OrderStatus};
 use key_schema::session::Session;
@@ -113,6 +114,18 @@ fn moved(sequence: u64, old: &Stored<Order>, new: &Stored<Order>) -> Value {
     record
 }
 
+fn customer(id: &str) -> Customer {
+    Customer {
+        id: id.parse().unwrap(),
+        email: format!("{id}@example.com").parse().unwrap(),
+        username: id.parse().unwrap(),
+        tier: Tier::Bronze,
+        place: None,
+        name: "Ann".into(),
+        addresses: BTreeMap::new(),
+    }
+}
+
 fn expired() -> Value {
     let session = Session {
         id: "s1".parse().unwrap(),
@@ -144,6 +157,8 @@ async fn case_36_a_redrive_of_bus_audit_and_derived_data_after_a_newer_update_le
         };
         shop.put(&with_meta(line, 1)).await;
     }
+    // Of nobody the session would not be archived.
+    shop.put(&with_meta(customer("c1"), 1)).await;
     // That it was placed was set aside; that it was cancelled was taken.
     shop.put(&cancelled).await;
     deliver_to(&sinks.consumer().await, &[moved(2, &pending, &cancelled)]).await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use key_schema::archive::under;
 use key_schema::entity::AnyEntity;
 use key_schema::order::{self, OrderStatus};
 use ops::archive::restore_order;
@@ -9,7 +10,6 @@ use ops::orders::retire;
 use ops::search::{RebuildOptions, Rebuilt, ReconcileOptions, Start, abandon, rebuild, reconcile};
 use search_index::Collection;
 use serde_json::{Value, json};
-use stream::archive;
 
 use crate::archive::{ID, delivered, expire, options, read};
 use crate::bucket::Bucket;
@@ -91,7 +91,7 @@ async fn a_product_that_was_removed_by_hand_and_created_again_is_found_after_suc
 async fn archived_head(bucket: &Bucket) -> (String, Value) {
     let key = order::head(&ID.parse().unwrap()).unwrap().key().clone();
     let names = bucket.names().await;
-    let name = names.into_iter().find(|name| name.starts_with(&archive::item(&key))).unwrap();
+    let name = names.into_iter().find(|name| name.starts_with(&under(&key.pk, &key))).unwrap();
     let body = bucket.store.get(&name).await.unwrap().unwrap();
     (name, serde_json::from_slice(&body).unwrap())
 }
@@ -112,7 +112,7 @@ async fn of_an_order_that_expired_twice_the_last_is_restored_though_the_stream_c
         earlier["item"]["status"] = json!({"S": "cancelled"});
         earlier["removed_at"] = removed_at.into();
         let key = order::head(&ID.parse().unwrap()).unwrap().key().clone();
-        bucket.put(&archive::name(&key, &"9".repeat(30).parse().unwrap()), &earlier.to_string());
+        bucket.put(&format!("{}{}.json", under(&key.pk, &key), "9".repeat(30)), &earlier.to_string());
 
         let restored = restore_order(&table, &bucket.store, &ID.parse().unwrap()).await.unwrap();
         assert!(restored.is_complete(), "{restored}");
@@ -137,7 +137,7 @@ async fn an_order_is_not_restored_before_all_its_lines_are_in_the_archive() {
     expire(&shop, &bucket).await;
     let key = key_schema::item::Entity::key(&line.data).unwrap();
     let names = bucket.names().await;
-    let name = names.iter().find(|name| name.starts_with(&archive::item(&key))).unwrap();
+    let name = names.iter().find(|name| name.starts_with(&under(&key.pk, &key))).unwrap();
     let body = bucket.store.get(name).await.unwrap().unwrap();
     bucket.store.delete(name).await.unwrap();
     let id = ID.parse().unwrap();

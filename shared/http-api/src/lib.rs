@@ -48,6 +48,7 @@ pub mod sample;
 mod settings;
 #[cfg(feature = "table")]
 mod store;
+mod trail;
 pub mod url;
 pub mod view;
 

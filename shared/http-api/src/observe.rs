@@ -6,6 +6,7 @@ use serde::Serialize;
 use telemetry::emf::{Line, Unit};
 
 use crate::routes::Served;
+use crate::trail::Act;
 
 /// What one access pattern cost during a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,7 +30,7 @@ pub trait Measured {
     }
 }
 
-/// The line of one request. No body, no query value, no path parameter, nothing of the caller.
+/// The line of one request. No body, no query value, no path parameter, nothing of the caller; but of a write by staff who asked for it, and on what ([`Act`]).
 pub(crate) fn line(
     served: &Served,
     took: Duration,
@@ -41,7 +42,7 @@ pub(crate) fn line(
     // From a positive zero, which `sum` does not start with.
     let sum = |units: fn(&PatternCost) -> f64| costs.iter().map(units).fold(0.0, |sum, units| sum + units);
     let millis = took.as_micros() as f64 / 1000.0;
-    Line::new()
+    let line = Line::new()
         .dimension("Route", served.route)
         .metric("Latency", Unit::Milliseconds, millis)
         .metric("ReadCapacity", Unit::Count, sum(|cost| cost.read_units))
@@ -54,7 +55,13 @@ pub(crate) fn line(
         .property("code", served.code.map(crate::problem::Code::name))
         .property("duration_ms", millis)
         .property("patterns", serde_json::to_value(costs).unwrap_or_default())
-        .trace(trace)
+        .trace(trace);
+    let Some(Act { actor, target }) = &served.act else { return line };
+    let line = line.property("actor", actor.as_str()).property("target", target.clone());
+    match Act::created(&served.reply) {
+        Some(location) => line.property("created", location),
+        None => line,
+    }
 }
 
 #[cfg(test)]

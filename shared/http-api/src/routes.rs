@@ -18,6 +18,7 @@ use crate::event::{Event, Pairs};
 use crate::problem::{Code, Problem};
 use crate::request::{Request, request_id};
 use crate::response::{Reply, Response};
+use crate::trail::Act;
 use crate::url;
 
 /// How long API Gateway waits for an answer.
@@ -49,6 +50,8 @@ pub(crate) struct Served {
     pub route: &'static str,
     pub request_id: String,
     pub code: Option<Code>,
+    /// The write that it was, if staff asked for it.
+    pub act: Option<Act>,
 }
 
 impl<S> Routes<S> {
@@ -98,6 +101,7 @@ impl<S> Routes<S> {
             Err(problem) => return Served::problem(&problem, "unknown", id),
         };
         let request = Request::new(event, route.key, path, id);
+        let act = Act::of(&request);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
             // Only reads take query parameters, and only their handlers know which. So a read, which has no effect, is asked afterwards what it has not looked at; anything
@@ -119,8 +123,8 @@ impl<S> Routes<S> {
                 Err(late) => Err(Problem::unavailable(late)),
             };
             match answer {
-                Ok(reply) => Served { reply, route: route.key, request_id: request.id().to_owned(), code: None },
-                Err(problem) => Served::problem(&problem, route.key, request.id().to_owned()),
+                Ok(reply) => Served { reply, route: route.key, request_id: request.id().to_owned(), code: None, act },
+                Err(problem) => Served { act, ..Served::problem(&problem, route.key, request.id().to_owned()) },
             }
         }
         .instrument(span)
@@ -166,7 +170,7 @@ impl Served {
         } else if cause.is_some() {
             warn!(code, cause, "the request was refused");
         }
-        Self { reply: Reply::problem(problem, &request_id), route, request_id, code: Some(problem.code()) }
+        Self { reply: Reply::problem(problem, &request_id), route, request_id, code: Some(problem.code()), act: None }
     }
 }
 

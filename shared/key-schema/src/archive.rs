@@ -1,11 +1,26 @@
-//! Items brought back after they expired, from what the stream archived of them.
+//! The archive of expired items: how its objects are named, whose they are, and how items are brought back.
+//!
+//! ```text
+//! expired/<hash of a partition>/<hash of PK and SK>-<sequence number>.json
+//! ```
+//!
+//! The first part finds what belongs together: an order's head, lines and history by their own partition, and so a customer's carts; a customer's sessions, whose
+//! partitions are their own, by that of the index that lists them. The second part finds an item, the last tells the removals of one key apart.
+//! Hashes, because a key is longer than a name may be, and may hold what an operator's list of names should not show.
 
+use serde::Deserialize;
+
+use crate::cart;
+use crate::customer::{self, Customer};
 use crate::entity::AnyEntity;
 use crate::expression::Condition;
+use crate::id::CustomerId;
 use crate::instant::Instant;
 use crate::item::{DecodeError, EncodeError, FromItem as _, Item, Stored};
+use crate::key::{Key, KeyError, PartitionKey, hash};
 use crate::pattern::{Consistency, patterns};
-use crate::request::{Guarded, Single, Write};
+use crate::request::{Get, Guarded, Single, Write};
+use crate::session;
 
 /// An archived item that cannot be brought back.
 #[derive(Debug, thiserror::Error)]
@@ -18,8 +33,57 @@ pub enum RestoreError {
     NotArchived,
 }
 
+/// What the names of all objects begin with that are archived under a partition.
+#[must_use]
+pub fn collection(partition: &PartitionKey) -> String {
+    format!("expired/{}/", hash(partition.as_str(), ""))
+}
+
+/// What the names of all objects of an expired item begin with: one for each time that its key expired.
+///
+/// # Errors
+/// [`KeyError`] when it is a session whose customer's id is too long for a key.
+pub fn objects(item: &AnyEntity, key: &Key) -> Result<String, KeyError> {
+    match item {
+        AnyEntity::Session(session) => Ok(under(&session::partition(&session.customer_id)?, key)),
+        _ => Ok(under(&key.pk, key)),
+    }
+}
+
+/// The same of a key that is archived under this partition: its own, but for a session's.
+#[must_use]
+pub fn under(partition: &PartitionKey, key: &Key) -> String {
+    format!("{}{}-", collection(partition), hash(key.pk.as_str(), key.sk.as_str()))
+}
+
+/// What the names of all objects begin with that go with a customer who is erased: those of sessions, then of carts. Orders are the books.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
+    Ok([collection(&session::partition(customer)?), collection(&cart::key(customer)?.pk)])
+}
+
+/// Since when there is a customer: what is archived must have begun under the profile that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Since {
+    /// When the profile was created.
+    pub created_at: Instant,
+}
+
+crate::item::view!(Since of Customer);
+
 patterns! {
+    OWNER = "archive.owner": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("of who was erased nothing more is archived"), "system", "See whether somebody's expired session or cart may be archived", ["stream"];
     RESTORE = "archive.restore": PutItem, "PK = SESSION#<id>, CART#<customer>, ORDER#<id> or CUSTOMER#<id>, SK as it was" => "does not exist", Consistency::Write, "system", "Bring an expired item back", ["ops"];
+}
+
+/// Reads since when there is a customer, strongly: whoever is erased has no profile from then on.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn owner(customer: &CustomerId) -> Result<Get<Since>, KeyError> {
+    Ok(Get::new(&OWNER, customer::key(customer)?))
 }
 
 /// The item as it lives on when it is restored `at` an instant: an order and its parts without a time to live, a session or a cart, which

@@ -62,7 +62,7 @@ impl Entity for Cart {
     }
 }
 
-fn key(customer: &CustomerId) -> Result<Key, KeyError> {
+pub(crate) fn key(customer: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("CART", &[customer])?, sk: SortKey::new("CART")? })
 }
 
@@ -72,7 +72,7 @@ patterns! {
     CREATE = "carts.create": PutItem, "PK = CART#<customer>, SK = CART" => "there is none, or it has lapsed", Consistency::Write, "owner", "Begin a cart with its first line", ["PUT /v1/customers/{id}/cart/items/{product}"];
     PUT_LINE = "carts.put-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "has not lapsed and has this line or room for one more; SET lines.<product>", Consistency::Write, "owner", "Set one line of a cart", ["PUT /v1/customers/{id}/cart/items/{product}"];
     REMOVE_LINE = "carts.remove-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "has not lapsed and has this line; REMOVE lines.<product>", Consistency::Write, "owner", "Remove one line of a cart", ["DELETE /v1/customers/{id}/cart/items/{product}"];
-    DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "always", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}"];
+    DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "always", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
 /// Reads a cart; the caller treats a lapsed one as empty.

@@ -14,6 +14,7 @@ use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, IndexEntry, entity};
 use crate::entity::AnyEntity;
+use crate::erasure::{self, Erasure};
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
 use crate::instant::Instant;
@@ -261,6 +262,8 @@ pub enum Part {
     Username,
     /// A claim that should be this customer's is not: the profile that was read is out of date.
     OldClaim,
+    /// The note of an erasure, which nothing is in the way of.
+    Erasure,
 }
 
 patterns! {
@@ -269,7 +272,7 @@ patterns! {
     EDIT = "customers.edit": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the change that follows compares names with what is stored"), "owner", "Read a customer before changing unique names or erasing", ["PATCH /v1/customers/{id}", "DELETE /v1/customers/{id}"];
     UPDATE = "customers.update": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match", Consistency::Write, "owner", "Change a customer", ["PATCH /v1/customers/{id}"];
     RENAME = "customers.rename": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…" => "version = the If-Match; the new names are free, the old ones this customer's", Consistency::Write, "owner", "Change email or user name with their claims", ["PATCH /v1/customers/{id}"];
-    DELETE = "customers.delete": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; EMAIL#…; USERNAME#…" => "version = the If-Match; the claims are this customer's", Consistency::Write, "owner", "Erase a customer and free the names", ["DELETE /v1/customers/{id}"];
+    DELETE = "customers.delete": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; EMAIL#…; USERNAME#…; ERASURE#<id>" => "version = the If-Match; the claims are this customer's", Consistency::Write, "owner", "Erase a customer, free the names and note what the archive may hold", ["DELETE /v1/customers/{id}"];
     PUT_ADDRESS = "customers.put-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "exists and has this address or room for one more; SET addresses.<name>", Consistency::Write, "owner", "Set one address without touching the others", ["PUT /v1/customers/{id}/addresses/{name}"];
     REMOVE_ADDRESS = "customers.remove-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "has this address; REMOVE addresses.<name>", Consistency::Write, "owner", "Remove one address", ["DELETE /v1/customers/{id}/addresses/{name}"];
     BY_EMAIL = "customers.by-email": GetItem, "PK = EMAIL#<folded>, SK = EMAIL" => "the claim, which names the customer", Consistency::Eventual, "staff", "Find who has an email address", ["GET /v1/customers"];
@@ -363,17 +366,20 @@ pub fn rename(
     Ok(transaction)
 }
 
-/// Removes the profile of a customer who is at the version that was read, and frees both names.
+/// Removes the profile of a customer who is at the version that was read, frees both names and notes the erasure ([`crate::erasure`]).
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn delete(customer: &Stored<Customer>) -> Result<Transaction<Part>, EncodeError> {
+pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let erasure = Erasure { customer_id: customer.id.clone() };
+    let erasure = Stored::new(erasure, customer.meta.born.clone(), at);
     let claims = Claims::of(customer);
     let mine = Condition::Is("customer_id", value(&customer.id)?);
     Ok(Transaction::new(&DELETE)
         .action(Part::Profile, Guarded::delete(key(&customer.id)?, Condition::version(customer.meta.version)))
         .action(Part::OldClaim, Guarded::delete(claims.email.key()?, mine.clone()))
-        .action(Part::OldClaim, Guarded::delete(claims.username.key()?, mine)))
+        .action(Part::OldClaim, Guarded::delete(claims.username.key()?, mine))
+        .action(Part::Erasure, erasure::note(&erasure)?))
 }
 
 /// Sets one address; gives the customer back. Refused when there is no such customer or no room.

@@ -6,6 +6,7 @@ use crate::category::{CategoryAbout, CategoryNode};
 use crate::counter::{Counter, CounterShard};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
 use crate::document::{CustomerDocument, Document, DocumentSection, DocumentVersion};
+use crate::erasure::Erasure;
 use crate::expiration::Expiration;
 use crate::follow::Follow;
 use crate::idempotency::IdempotencyRecord;
@@ -77,7 +78,7 @@ macro_rules! entities {
 
 entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
-    DocumentVersion EmailClaim Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
+    DocumentVersion EmailClaim Erasure Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
     MetricPoint Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
     ProductPictures ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock
     Store Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry

@@ -48,8 +48,9 @@ entity! {
         free {
             /// Who removed it.
             removed_by: RemovedBy,
-            /// The name of the archive object that holds the item.
-            archive: String,
+            /// The name of the archive object that holds the item; none where nothing was archived, because whose it was is no customer (any more).
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            archive: Option<String>,
         }
     }
 }

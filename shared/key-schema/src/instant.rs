@@ -14,6 +14,10 @@ use time::format_description::well_known::Rfc3339;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(i64);
 
+/// By how many seconds the clock of this process is wrong.
+#[cfg(feature = "clock-steps")]
+static STEP: std::sync::OnceLock<fn() -> i64> = std::sync::OnceLock::new();
+
 /// The text is not an RFC 3339 instant between the years 0000 and 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an RFC 3339 instant between the years 0000 and 9999")]
@@ -36,8 +40,16 @@ impl Instant {
     /// The system clock's time.
     #[must_use]
     pub fn now() -> Self {
-        let now = OffsetDateTime::now_utc();
-        Self::from_datetime(now).unwrap_or(Self::EPOCH)
+        let now = Self::from_datetime(OffsetDateTime::now_utc()).unwrap_or(Self::EPOCH);
+        #[cfg(feature = "clock-steps")]
+        let now = now.plus_seconds(STEP.get().map_or(0, |step| step()));
+        now
+    }
+
+    /// Makes the clock of this process wrong by as many seconds as `step` says each time. The first call counts.
+    #[cfg(feature = "clock-steps")]
+    pub fn step_clock(step: fn() -> i64) {
+        let _ = STEP.set(step);
     }
 
     /// Milliseconds since the epoch.

@@ -162,19 +162,30 @@ pub enum DecodeError {
     #[error("unknown entity {0}")]
     UnknownEntity(String),
     /// An attribute is missing or has a wrong type.
-    #[error("malformed {entity}: {source}")]
+    #[error("malformed {entity}: {why}")]
     Malformed {
         /// Which entity it claims to be.
         entity: String,
-        /// What is wrong.
-        source: serde_dynamo::Error,
+        /// What is wrong, without the value: it may be somebody's, and this goes into logs.
+        why: String,
     },
 }
 
 impl DecodeError {
     /// An item whose key is not what its view is read from.
     pub(crate) fn malformed(entity: &str, why: &str) -> Self {
-        Self::Malformed { entity: entity.to_owned(), source: serde_dynamo::Error::custom(why) }
+        Self::Malformed { entity: entity.to_owned(), why: why.to_owned() }
+    }
+}
+
+/// What an error of Serde says but for the value that it found: `invalid type: string "x", expected u64` without the `x`.
+fn without_value(text: &str) -> String {
+    match text.rsplit_once(", expected ") {
+        Some((found, expected)) => {
+            let kind = found.split([':', '`']).next().unwrap_or_default().trim_end();
+            format!("{kind}, expected {expected}")
+        }
+        None => text.to_owned(),
     }
 }
 
@@ -266,7 +277,7 @@ pub fn entity_name(item: &Item) -> Result<&str, DecodeError> {
 /// # Errors
 /// [`DecodeError::Malformed`].
 pub fn decode<T: DeserializeOwned>(entity: &str, item: Item) -> Result<T, DecodeError> {
-    serde_dynamo::from_item(item).map_err(|source| DecodeError::Malformed { entity: entity.to_owned(), source })
+    serde_dynamo::from_item(item).map_err(|error| DecodeError::malformed(entity, &without_value(&error.to_string())))
 }
 
 /// The key of a stored or streamed item; `None` when PK or SK is not a string that can be one.

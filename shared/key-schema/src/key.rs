@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ring::digest::{Context, SHA256};
+
 use crate::encoding::{Part, join};
 
 /// The most bytes of a partition key, after encoding (DynamoDB limit; indexes have the same).
@@ -93,6 +95,18 @@ pub struct Key {
     pub pk: PartitionKey,
     /// Which item in it.
     pub sk: SortKey,
+}
+
+/// The hash of a key, where the key itself is too long for a name or says too much: hexadecimal SHA-256 of both parts, each behind its length, so that no two
+/// keys share an input.
+#[must_use]
+pub fn hash(partition: &str, sort: &str) -> String {
+    let mut context = Context::new(&SHA256);
+    for part in [partition, sort] {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A secondary index. All are overloaded: several entities use each, told apart by their key's prefix.

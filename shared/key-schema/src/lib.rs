@@ -16,6 +16,7 @@ pub mod customer;
 pub mod document;
 pub mod encoding;
 pub mod entity;
+pub mod erasure;
 pub mod expiration;
 pub mod expression;
 pub mod follow;

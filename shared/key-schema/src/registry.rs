@@ -33,6 +33,7 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::counter::PATTERNS,
         crate::idempotency::PATTERNS,
         crate::expiration::PATTERNS,
+        crate::erasure::PATTERNS,
         crate::archive::PATTERNS,
         crate::mark::PATTERNS,
         crate::mail::PATTERNS,

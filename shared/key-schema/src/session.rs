@@ -65,7 +65,8 @@ impl IndexEntry for SessionPlace<'_> {
     }
 }
 
-fn partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
+/// The partition of a customer's sessions in the index; those that expired are archived under its name.
+pub(crate) fn partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("SESSIONS", &[customer])
 }
 
@@ -112,7 +113,8 @@ patterns! {
     EXTEND = "sessions.extend": UpdateItem, "PK = SESSION#<id>, SK = SESSION" => "is this customer's and has not expired", Consistency::Write, "owner", "Prolong or rename a session", ["PUT /v1/sessions/{id}"];
     END = "sessions.end": DeleteItem, "PK = SESSION#<id>, SK = SESSION" => "is this customer's", Consistency::Write, "owner", "End a session", ["DELETE /v1/sessions/{id}"];
     ACTIVE = "sessions.active": Query on Gsi1, "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end" => "active sessions, the one that ends first first", Consistency::Eventual, "owner", "List a customer's active sessions", ["GET /v1/customers/{id}/sessions"];
-    END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "removed", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}"];
+    OF_CUSTOMER = "sessions.of-customer": Query on Gsi1, "GSI1PK = SESSIONS#<customer>" => "sessions, also those that have expired, the one that ends first first", Consistency::Eventual, "owner", "Find every session of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
+    END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "removed", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
 /// Begins a session.
@@ -158,6 +160,14 @@ pub fn active(customer: &CustomerId, now: Instant) -> Result<Query<Listed>, KeyE
     // The first millisecond after `now`: a session that ends now has ended.
     let range = Range::Between(now.plus_millis(1).to_string(), format!("{}$", Instant::MAX));
     Ok(Query::new(&ACTIVE, partition(customer)?, range))
+}
+
+/// All of a customer's sessions that are in the table, whether or not they have expired.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn of_customer(customer: &CustomerId) -> Result<Query<Listed>, KeyError> {
+    Ok(Query::new(&OF_CUSTOMER, partition(customer)?, Range::All))
 }
 
 /// Ends sessions whatever their state.

@@ -1,6 +1,5 @@
 //! What the index holds, and how a document is named.
 
-use ring::digest::{Context, SHA256};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -122,17 +121,11 @@ impl<'a> Tombstone<'a> {
     }
 }
 
-/// The `_id` of the document of the item with this key: the hex SHA-256 of both parts, each behind
-/// its length, so that no two keys share an input.
+/// The `_id` of the document of the item with this key.
 ///
 /// A hash, because the engine limits an id to 512 bytes while a key has up to 3,072.
 pub fn document_id(partition_key: &str, sort_key: &str) -> String {
-    let mut context = Context::new(&SHA256);
-    for part in [partition_key, sort_key] {
-        context.update(&(part.len() as u64).to_be_bytes());
-        context.update(part.as_bytes());
-    }
-    context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    key_schema::key::hash(partition_key, sort_key)
 }
 
 #[cfg(test)]

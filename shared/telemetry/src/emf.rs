@@ -5,8 +5,8 @@
 use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::Value;
 
 use crate::correlation::{self, Ids};
 
@@ -14,7 +14,7 @@ use crate::correlation::{self, Ids};
 pub const NAMESPACE: &str = "Bodega";
 
 /// What a metric counts in, by CloudWatch's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub enum Unit {
     /// A number of things.
     Count,
@@ -32,7 +32,7 @@ pub enum Unit {
 pub struct Line {
     dimensions: Vec<&'static str>,
     metrics: Vec<(&'static str, Unit)>,
-    members: Map<String, Value>,
+    members: Vec<(&'static str, Value)>,
 }
 
 impl Line {
@@ -48,7 +48,7 @@ impl Line {
     pub fn dimension(mut self, name: &'static str, value: &str) -> Self {
         if !value.is_empty() {
             self.dimensions.push(name);
-            self.members.insert(name.to_owned(), value.into());
+            return self.property(name, value);
         }
         self
     }
@@ -58,7 +58,7 @@ impl Line {
     pub fn metric(mut self, name: &'static str, unit: Unit, value: f64) -> Self {
         if value.is_finite() {
             self.metrics.push((name, unit));
-            self.members.insert(name.to_owned(), value.into());
+            return self.property(name, value);
         }
         self
     }
@@ -66,7 +66,11 @@ impl Line {
     /// Adds what is logged beside the metrics. Never bodies, tokens, query values or anything about a person.
     #[must_use]
     pub fn property(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.members.insert(name.to_owned(), value.into());
+        let value = value.into();
+        match self.members.iter_mut().find(|(known, _)| *known == name) {
+            Some(member) => member.1 = value,
+            None => self.members.push((name, value)),
+        }
         self
     }
 
@@ -89,16 +93,9 @@ impl Line {
     #[must_use]
     pub fn to_json(&self, at: SystemTime) -> String {
         let millis = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let metrics: Vec<Value> = self.metrics.iter().map(|(name, unit)| json!({"Name": name, "Unit": unit})).collect();
-        let mut members = self.members.clone();
-        members.insert(
-            "_aws".to_owned(),
-            json!({
-                "Timestamp": u64::try_from(millis).unwrap_or(u64::MAX),
-                "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [self.dimensions], "Metrics": metrics}],
-            }),
-        );
-        Value::Object(members).to_string()
+        let measured = Measured { line: self, millis: u64::try_from(millis).unwrap_or(u64::MAX) };
+        // What it holds is text and finite numbers, which JSON has words for.
+        serde_json::to_string(&measured).unwrap_or_default()
     }
 
     /// Writes the line to standard output, measured now.
@@ -111,11 +108,56 @@ impl Line {
     }
 }
 
+/// A line at its time, written member by member: there is one for every request.
+struct Measured<'l> {
+    line: &'l Line,
+    millis: u64,
+}
+
+impl Serialize for Measured<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Line { dimensions, metrics, members } = self.line;
+        let metrics = metrics.iter().map(|(name, unit)| Metric { name, unit: *unit }).collect();
+        let directives = [Directive { namespace: NAMESPACE, dimensions: [dimensions], metrics }];
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("_aws", &Metadata { timestamp: self.millis, directives })?;
+        for (name, value) in members {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Metadata<'l> {
+    timestamp: u64,
+    #[serde(rename = "CloudWatchMetrics")]
+    directives: [Directive<'l>; 1],
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Directive<'l> {
+    namespace: &'static str,
+    dimensions: [&'l [&'static str]; 1],
+    metrics: Vec<Metric>,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Metric {
+    name: &'static str,
+    unit: Unit,
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::indexing_slicing)]
 
     use std::time::Duration;
+
+    use serde_json::json;
 
     use super::*;
 

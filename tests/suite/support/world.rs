@@ -177,7 +177,7 @@ impl World {
                 removed_at: "2017-03-06T09:30:00.000Z".parse().unwrap(),
                 sequence_number: "1".to_owned(),
                 removed_by: RemovedBy::Ttl,
-                archive: "expired/x.json".to_owned(),
+                archive: Some("expired/x.json".to_owned()),
             };
             put_item(system, &serde_json::to_value(expired.stored().unwrap().to_item().unwrap()).unwrap()).await;
         }

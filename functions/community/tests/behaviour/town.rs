@@ -142,7 +142,7 @@ impl Town {
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
         let profile = self.app.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
-        self.app.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+        self.app.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     }
 
     /// Writes items as they stand, by batches.

@@ -330,7 +330,7 @@ async fn an_erasure_that_ended_with_the_profile_goes_on_when_it_is_repeated() {
     found(&shop, "club", "ann").await;
     create(&shop, "own", "ann", None).await;
     let profile = shop.store.table.get(&customer::edit(&id("ann")).unwrap()).await.unwrap().unwrap();
-    transact(&shop, customer::delete(&profile).unwrap()).await;
+    transact(&shop, customer::delete(&profile, Instant::now()).unwrap()).await;
     assert_eq!(erase(&shop, "ann").await.status, 404);
     assert_eq!((left(&shop, "own").await.len(), members(&shop, "club").await.len()), (0, 0));
 }

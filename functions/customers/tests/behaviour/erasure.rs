@@ -5,7 +5,7 @@ use key_schema::id::{AnswerId, Born, CustomerId, ProductId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::question::{self, Answer, Question, QuestionStatus};
-use key_schema::{customer, follow, graph, like, order};
+use key_schema::{customer, erasure, follow, graph, like, order, session};
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match};
@@ -35,6 +35,10 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
     for n in 0..130 {
         shop.session("ann", &format!("s{n}"), 60 + n).await;
     }
+    // What the time to live removes is archived: what has expired and is still there must not wait for it.
+    for n in 0..3 {
+        shop.session("ann", &format!("over-{n}"), -60).await;
+    }
     shop.session("bob", "bobs", 60).await;
 
     let answer = erase(&shop, 1).await;
@@ -43,6 +47,8 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
     assert_eq!(sessions(&shop).await, 0);
     assert_eq!(cart(&shop).await, json!({ "items": [], "expires_at": null }));
     let ann = CustomerId::new("ann").unwrap();
+    let sessions = shop.store.table.query(&session::of_customer(&ann).unwrap().limit(1000)).await.unwrap();
+    assert_eq!(sessions.items, []);
     let orders = shop.store.table.query(&order::of_customer(&ann, None, None).unwrap()).await.unwrap();
     assert_eq!(orders.items.len(), 1);
     let bobs = Call::new("DELETE /v1/sessions/{id}").path("id", "bobs").customer("bob");
@@ -51,6 +57,25 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
     assert_eq!(list.body["items"], json!([]));
 
     assert_eq!(erase(&shop, 1).await.status, 404);
+}
+
+#[tokio::test]
+async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let noted = async || shop.store.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items;
+    assert_eq!(erase(&shop, 2).await.status, 412);
+    assert_eq!(noted().await, []);
+    assert_eq!(erase(&shop, 1).await.status, 204);
+    let first = noted().await;
+    assert_eq!(first.iter().map(|noted| noted.customer_id.as_str()).collect::<Vec<_>>(), ["ann"]);
+    // Repeated it is the same erasure; of who came back it is another.
+    assert_eq!(erase(&shop, 1).await.status, 404);
+    assert_eq!(noted().await, first);
+    shop.customer("ann").await;
+    assert_eq!(erase(&shop, 1).await.status, 204);
+    let second = noted().await;
+    assert!(second.len() == 1 && second[0].created_at >= first[0].created_at && second != first, "{second:?}");
 }
 
 /// Asks a question straight into the table, answered so many times.
@@ -278,7 +303,7 @@ async fn an_erasure_that_broke_off_goes_on_when_it_is_repeated() {
     // After the profile, before the rest.
     let ann = CustomerId::new("ann").unwrap();
     let profile = shop.store.table.get(&customer::edit(&ann).unwrap()).await.unwrap().unwrap();
-    shop.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+    shop.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     assert_eq!(erase(&shop, 1).await.status, 404);
     assert_eq!((edges(&shop, "ann").await, edges(&shop, "bob").await), (0, 0));
     assert_eq!(likes(&shop, "p0").await, (0, 0));

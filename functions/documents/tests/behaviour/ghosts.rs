@@ -5,6 +5,7 @@ use http_api::sample::Call;
 use key_schema::customer;
 use key_schema::document::{self, Tie};
 use key_schema::id::{CustomerId, DocumentId};
+use key_schema::instant::Instant;
 use serde_json::json;
 
 use crate::desk::{
@@ -15,7 +16,7 @@ use crate::desk::{
 async fn lose_profile(desk: &Desk, id: &str) {
     let get = customer::edit(&CustomerId::new(id).unwrap()).unwrap();
     let profile = desk.store.table.get(&get).await.unwrap().unwrap();
-    desk.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+    desk.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
 }
 
 /// Takes somebody out of a document, as an erasure does.

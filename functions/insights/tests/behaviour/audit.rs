@@ -27,7 +27,7 @@ impl Shop {
             removed_at: at,
             sequence_number: "100".into(),
             removed_by: RemovedBy::Ttl,
-            archive: format!("expired/{item}.json"),
+            archive: Some(format!("expired/{item}.json")),
         };
         let record = expiration::record(&entry.stored().unwrap()).unwrap();
         self.test.table().write(&record).await.unwrap();

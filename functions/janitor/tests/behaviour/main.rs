@@ -4,6 +4,7 @@
 
 mod category;
 mod claims;
+mod erasures;
 mod failures;
 mod objects;
 mod orders;

@@ -68,7 +68,17 @@ async fn list(shop: &Shop, pictures: Vec<Picture>) {
 }
 
 const fn deleted(deleted: u32) -> Round {
-    Round { found: 0, undone: 0, finished: 0, deleted, failed: 0, left: 0, category: None, oldest: Duration::ZERO }
+    Round {
+        found: 0,
+        undone: 0,
+        finished: 0,
+        deleted,
+        erased: 0,
+        failed: 0,
+        left: 0,
+        category: None,
+        oldest: Duration::ZERO,
+    }
 }
 
 async fn comes_by(shop: &Shop, grace: u32) -> Round {

@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::{BehaviorVersion, Config, Region};
 use emulators::objects::ObjectServer;
 use emulators::table::{Fault, FaultKind, Faults};
 use fixture::TestTable;
 use futures::future::join_all;
 use janitor::Grace;
 use janitor::round::{Janitor, ListError, Round};
-use key_schema::customer::{Customer, Tier};
+use key_schema::customer::{self, Customer, Tier};
 use key_schema::id::{Born, CustomerId, OrderId, ProductId};
 use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
@@ -21,12 +24,15 @@ use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinish
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Step};
 use key_schema::product::{self, Stock};
 use media::Media;
+use objects::ObjectStore;
 use staging::{Placing, StagingError};
 use table::Table;
 use tokio::time;
 
 /// The bucket of pictures.
 pub const BUCKET: &str = "bodega-media";
+/// The bucket of what expired.
+pub const ARCHIVE: &str = "bodega-archive";
 /// When all orders were begun.
 const BEGUN: &str = "2026-11-20T12:00:00.000Z";
 /// What is in stock of every product.
@@ -53,9 +59,18 @@ impl Shop {
     /// With a customer and so many products.
     pub async fn open(products: usize) -> Self {
         let test = TestTable::create().await;
-        let objects = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
+        let objects = ObjectServer::start(None, &[BUCKET.to_owned(), ARCHIVE.to_owned()]).await.unwrap();
         let shop = Self { table: test.table(), test, objects, products };
-        shop.put(Customer {
+        shop.sign_up().await;
+        for line in 1..=products {
+            shop.stock_up(&product(line), STOCK).await;
+        }
+        shop
+    }
+
+    /// Makes ann a customer.
+    pub async fn sign_up(&self) {
+        let customer = Customer {
             id: customer(),
             email: "ann@example.com".parse().unwrap(),
             username: "ann".parse().unwrap(),
@@ -63,12 +78,9 @@ impl Shop {
             name: "Ann".to_owned(),
             place: None,
             addresses: BTreeMap::new(),
-        })
-        .await;
-        for line in 1..=products {
-            shop.stock_up(&product(line), STOCK).await;
-        }
-        shop
+        };
+        let customer = Stored::new(customer, Born::new("b1").unwrap(), begun());
+        self.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
     }
 
     /// Puts an item as it is.
@@ -223,8 +235,21 @@ impl Shop {
         Media::new(BUCKET, "us-east-1".to_owned(), Some(self.objects.url()), credentials)
     }
 
+    fn archive(&self) -> ObjectStore {
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(Credentials::new("local", "local", None, None, "test"))
+            .endpoint_url(self.objects.url())
+            .force_path_style(true)
+            .retry_config(RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::from_millis(1)))
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .build();
+        ObjectStore::new(Client::from_conf(config), ARCHIVE.to_owned())
+    }
+
     pub fn janitor(&self) -> Janitor {
-        Janitor::new(self.test.table(), self.media())
+        Janitor::new(self.test.table(), self.media(), self.archive())
     }
 
     /// One round without grace.

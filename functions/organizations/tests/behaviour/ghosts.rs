@@ -2,6 +2,7 @@
 
 use key_schema::customer;
 use key_schema::id::{CustomerId, OrganizationId};
+use key_schema::instant::Instant;
 use key_schema::organization;
 
 use crate::club::{
@@ -13,7 +14,7 @@ use crate::club::{
 async fn lose_profile(club: &Club, id: &str) {
     let get = customer::edit(&CustomerId::new(id).unwrap()).unwrap();
     let profile = club.store.table.get(&get).await.unwrap().unwrap();
-    club.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+    club.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
 }
 
 /// Takes the membership away as well, as an erasure does.

@@ -9,8 +9,12 @@ use aws_sdk_dynamodb::types::{
 };
 use emulators::faults::{Fault, FaultKind};
 use fixture::TestTable;
+use key_schema::archive::{belongings, collection, objects};
 use key_schema::cart::{Cart, CartLine};
+use key_schema::customer::{self, Customer, Tier};
+use key_schema::entity::AnyEntity;
 use key_schema::expiration::{self, Expiration, RemovedBy};
+use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::order::{CustomerOrder, OrderStatus, OrderStatusEvent};
@@ -37,12 +41,39 @@ struct Shop {
 }
 
 impl Shop {
+    /// With the customer whose things expire.
     async fn open() -> Self {
+        let shop = Self::of_nobody().await;
+        shop.sign_up("c1", meta(1).created_at).await;
+        shop
+    }
+
+    async fn of_nobody() -> Self {
         let test = TestTable::create().await;
         let (table, bucket) = (Arc::new(test.table()), Bucket::create().await);
         let sink: Box<dyn Sink> = Box::new(Audit::new(table.clone(), bucket.store.clone(), 4));
         let consumer = consumer([sink]).0;
         Self { test, table, bucket, consumer }
+    }
+
+    async fn sign_up(&self, id: &str, at: Instant) {
+        let customer = Customer {
+            id: id.parse().unwrap(),
+            email: format!("{id}@example.com").parse().unwrap(),
+            username: id.parse().unwrap(),
+            tier: Tier::Bronze,
+            place: None,
+            name: "Ann".into(),
+            addresses: [].into(),
+        };
+        let customer = Stored::new(customer, "b1".parse().unwrap(), at);
+        self.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
+    }
+
+    async fn erase(&self, id: &str) {
+        let id = CustomerId::new(id).unwrap();
+        let profile = self.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
+        self.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     }
 
     async fn take(&self, records: &[Value]) -> Option<String> {
@@ -97,7 +128,7 @@ async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry()
         assert_eq!(shop.take(&[expire("7", &session)]).await, None);
     }
     let (key, sequence) = (session.data.key().unwrap(), "7".parse().unwrap());
-    let name = archive::name(&key, &sequence);
+    let name = archive::name(&AnyEntity::Session(session.clone()), &key, &sequence).unwrap();
     assert_eq!(shop.bucket.names(), std::slice::from_ref(&name));
     assert_eq!(
         shop.bucket.json(&name),
@@ -114,7 +145,7 @@ async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry()
         removed_at: REMOVED_AT.parse().unwrap(),
         sequence_number: "7".into(),
         removed_by: RemovedBy::Ttl,
-        archive: name,
+        archive: Some(name),
     };
     assert_eq!(entry.data, expected);
 }
@@ -123,7 +154,7 @@ async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry()
 async fn case_32_a_crash_between_object_and_entry_leaves_one_of_each_in_the_end() {
     let shop = Shop::open().await;
     let refused = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
-    shop.test.faults().add(refused).unwrap();
+    shop.test.faults().add_to_keys(refused, "AUDIT#").unwrap();
     assert_eq!(shop.take(&[expire("7", &session("s1"))]).await.as_deref(), Some("7"));
     shop.test.faults().clear();
     // Never the other way round: an entry names an object that is there.
@@ -208,6 +239,7 @@ async fn an_audit_entry_names_nobody() {
     let shop = Shop::open().await;
     let mut cart = cart();
     cart.data.customer_id = "household-2375".parse().unwrap();
+    shop.sign_up("household-2375", meta(1).created_at).await;
     assert_eq!(shop.take(&[expire("7", &cart)]).await, None);
     let entry = image(&shop.entries().await[0]).to_string();
     assert!(!entry.contains("household"), "{entry}");
@@ -251,7 +283,7 @@ async fn a_retired_order_is_archived_item_by_item_and_recorded_by_its_head() {
     assert_eq!(shop.entries().await[0].kind, "Order");
     assert!(shop.bucket.objects().iter().all(|object| object.class == "GLACIER_IR"), "{:?}", shop.bucket.objects());
     // Head, lines and history are found together.
-    let together = archive::collection(&head.data.key().unwrap().pk);
+    let together = collection(&head.data.key().unwrap().pk);
     assert_eq!(shop.bucket.names().iter().filter(|name| name.starts_with(&together)).count(), 3);
 }
 
@@ -264,7 +296,7 @@ async fn nothing_else_is_audited() {
         removed_at: REMOVED_AT.parse().unwrap(),
         sequence_number: "1".into(),
         removed_by: RemovedBy::Ttl,
-        archive: "a".into(),
+        archive: Some("a".into()),
     };
     let batch = [
         insert("1", &session("s1")),
@@ -285,8 +317,65 @@ async fn a_key_that_expires_twice_is_archived_and_recorded_twice() {
     let shop = Shop::open().await;
     assert_eq!(shop.take(&[expire("7", &session("s1")), expire("9", &session("s1"))]).await, None);
     assert_eq!(shop.counts().await, (2, 2));
-    let under = archive::item(&session("s1").data.key().unwrap());
+    let session = session("s1");
+    let under = objects(&AnyEntity::Session(session.clone()), &session.data.key().unwrap()).unwrap();
     assert!(shop.bucket.names().iter().all(|name| name.starts_with(&under)));
+}
+
+#[tokio::test]
+async fn what_goes_with_an_erased_customer_is_found_by_the_customer_alone() {
+    let shop = Shop::open().await;
+    shop.sign_up("c2", meta(1).created_at).await;
+    let mut strangers = session("s3");
+    strangers.data.customer_id = "c2".parse().unwrap();
+    let batch =
+        [expire("1", &session("s1")), expire("2", &session("s2")), expire("3", &cart()), expire("4", &strangers)];
+    assert_eq!(shop.take(&batch).await, None);
+    let names = shop.bucket.names();
+    let under = |customer: &str| {
+        let collections = belongings(&customer.parse().unwrap()).unwrap();
+        collections.map(|prefix| names.iter().filter(|name| name.starts_with(&prefix)).count())
+    };
+    assert_eq!((names.len(), under("c1"), under("c2")), (4, [2, 1], [1, 0]));
+}
+
+#[tokio::test]
+async fn of_who_is_erased_nothing_more_is_archived_and_that_it_expired_is_recorded_without_a_name() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
+    shop.erase("c1").await;
+    let late = [expire("2", &session("s2")), expire("3", &cart())];
+    for _ in 0..2 {
+        assert_eq!(shop.take(&late).await, None);
+    }
+    assert_eq!(shop.counts().await, (1, 3));
+    let named: Vec<bool> = shop.entries().await.iter().map(|entry| entry.archive.is_some()).collect();
+    assert_eq!(named.iter().filter(|named| **named).count(), 1, "{named:?}");
+    // Nor when a record from before the erasure is replayed, and what it had made is gone.
+    shop.bucket.store.delete(&shop.bucket.names()[0]).await.unwrap();
+    assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
+    assert_eq!(shop.counts().await, (0, 3));
+    // Whoever comes back under the same id has nothing from before.
+    shop.sign_up("c1", Instant::now()).await;
+    assert_eq!(shop.take(&late).await, None);
+    assert_eq!(shop.counts().await, (0, 3));
+    // The books are kept whosever they were.
+    let mut head = order("o1", OrderStatus::Delivered, 6, 1);
+    head.data.expires_at = Some("2017-01-01T11:00:00.000Z".parse().unwrap());
+    assert_eq!(shop.take(&[expire("5", &head)]).await, None);
+    assert_eq!(shop.counts().await, (1, 4));
+}
+
+#[tokio::test]
+async fn while_nobody_can_say_whose_it_was_nothing_is_archived_and_the_record_comes_again() {
+    let shop = Shop::open().await;
+    let away = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
+    shop.test.faults().add_to_keys(away, "CUSTOMER#").unwrap();
+    assert_eq!(shop.take(&[expire("7", &session("s1"))]).await.as_deref(), Some("7"));
+    assert_eq!(shop.counts().await, (0, 0));
+    shop.test.faults().clear();
+    assert_eq!(shop.take(&[expire("7", &session("s1"))]).await, None);
+    assert_eq!(shop.counts().await, (1, 1));
 }
 
 #[tokio::test]

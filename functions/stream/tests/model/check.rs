@@ -70,7 +70,7 @@ fn audit(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String>
     let removed = world.stream.iter().flatten().filter(|record| record.contains(r#""eventName":"REMOVE""#)).count();
     let named: Vec<&str> = items
         .values()
-        .filter_map(|item| if let AnyEntity::Expiration(entry) = item { Some(entry.archive.as_str()) } else { None })
+        .filter_map(|item| if let AnyEntity::Expiration(entry) = item { entry.archive.as_deref() } else { None })
         .collect();
     same("archive", &removed, &world.archive.len())?;
     same("audit", &world.archive.keys().map(String::as_str).collect::<Vec<_>>(), &named)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use key_schema::customer::{Customer, Tier};
 use key_schema::id::Born;
 use key_schema::item::{Entity, FromItem as _, Item, Meta, Stored};
 use key_schema::membership::Membership;
@@ -72,7 +73,7 @@ pub fn sold_and_cancelled() -> History {
     ];
     // The order's head is read when its sales are derived.
     let sharing = Sharing { items: vec![order(OrderStatus::Pending).data.key().unwrap()], ..Sharing::default() };
-    History { world: world(&[item(&line()), item(&session())]), writes, sharing }
+    History { world: world(&[item(&line()), item(&session()), item(&customer())]), writes, sharing }
 }
 
 /// A stock runs out, comes back and runs out; a product that is listed twice is renamed twice and reviewed.
@@ -189,6 +190,19 @@ fn membership() -> Stored<Membership> {
     let Product { id, category_path, retired, name, brand, package_size, price, .. } = product().data;
     let path = category("PARTY");
     stored(Membership { id, path, retired, source_rev: 1, category_path, name, brand, package_size, price })
+}
+
+/// Whose the session is: of nobody it would not be archived.
+fn customer() -> Stored<Customer> {
+    stored(Customer {
+        id: "c1".parse().unwrap(),
+        email: "c1@example.com".parse().unwrap(),
+        username: "c1".parse().unwrap(),
+        tier: Tier::Bronze,
+        place: None,
+        name: "C".into(),
+        addresses: [].into(),
+    })
 }
 
 fn session() -> Stored<Session> {

@@ -80,7 +80,7 @@ impl Bank {
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
         let profile = self.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
-        self.store.table.transact(&customer::delete(&profile).unwrap()).await.unwrap();
+        self.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     }
 
     pub async fn send(&self, call: Call) -> Answered {

@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::json;
 
 use crate::access::{Access, Denied, Need};
-use crate::endpoint::{Answer, Endpoint, HangUp, Service, plain};
+use crate::endpoint::{Answer, BrokenOff, Endpoint, HangUp, Service, plain};
 use crate::faults::{FaultKind, Faults};
 
 /// OpenSearch's limit for a request is this, and an answer of ours is shorter.
@@ -115,10 +115,14 @@ impl Gate {
         }
         let request = Request::from_parts(head, Full::new(body));
         let (mut head, body) = self.client.request(request).await.ok()?.into_parts();
-        let body = Limited::new(body, MAX_ANSWER).collect().await.ok()?.to_bytes();
+        let body = Limited::new(body, MAX_ANSWER).collect().await;
         for name in [header::CONNECTION, header::TRANSFER_ENCODING] {
             head.headers.remove(name);
         }
+        let body = body.map(|body| body.to_bytes()).unwrap_or_else(|_| {
+            head.extensions.insert(BrokenOff);
+            Bytes::new()
+        });
         Some(Answer::from_parts(head, Full::new(body)))
     }
 }

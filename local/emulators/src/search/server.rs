@@ -9,6 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -22,6 +23,7 @@ use super::cluster::Cluster;
 use super::problem::Problem;
 use super::routes::{Engine, router};
 use super::{Error, FaultKind, Faults};
+use crate::cut::cut;
 
 /// How late a slow answer is.
 const SLOW: Duration = Duration::from_millis(300);
@@ -118,6 +120,12 @@ async fn answer(request: Request<Incoming>, router: Router, faults: Faults) -> i
         Some(FaultKind::Slow) => {
             sleep(SLOW).await;
             Ok(response)
+        }
+        Some(FaultKind::Truncate) => {
+            let (head, body) = response.into_parts();
+            let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+            let half = cut(Response::from_parts(head, Body::empty()), &body).ok_or(io::ErrorKind::ConnectionReset)?;
+            Ok(half.map(Body::new))
         }
         _ => Ok(response),
     }

@@ -8,15 +8,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dynoxide::{Database, ImportOptions, Item};
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::expiry::Expiry;
 use super::files::Files;
 use super::stream_store::StreamStore;
 use super::{Error, proxy};
-
-/// How often a sweep that left something is tried.
-const SWEEPS: usize = 100;
 
 /// A DynamoDB with its streams inside this process, served over HTTP on a loopback port.
 ///
@@ -97,18 +94,17 @@ impl EmbeddedTable {
     /// blocks as long as that takes. What had expired when it was called is gone when it returns.
     ///
     /// # Errors
-    /// [`Error::Engine`] when the engine fails, [`Error::Unswept`] when the table grew faster than it
-    /// could be swept.
+    /// [`Error::Engine`] when the engine fails, [`Error::Unswept`] when the table grew otherwise than through the
+    /// server while it was swept.
     pub fn sweep_ttl(&self) -> Result<usize, Error> {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let mut deleted = 0;
-        for _ in 0..SWEEPS {
-            deleted += self.engine.sweep_ttl()?;
-            if !self.expiry.is_left(began)? {
-                return Ok(deleted);
-            }
+        let beside_requests = self.engine.sweep_ttl()?;
+        if !self.expiry.is_left(began)? {
+            return Ok(beside_requests);
         }
-        Err(Error::Unswept)
+        // Somebody wrote ahead of it (see `expiry`). Once more, and requests wait until it is through.
+        let alone = self.server.between_requests(|engine| engine.sweep_ttl()).ok_or(Error::Unswept)??;
+        if self.expiry.is_left(began)? { Err(Error::Unswept) } else { Ok(beside_requests + alone) }
     }
 
     /// Ends the server and closes the database, as dropping does.
@@ -119,13 +115,16 @@ impl EmbeddedTable {
 
 struct Server {
     port: u16,
-    stop: Option<oneshot::Sender<()>>,
+    /// What to do between two requests. Closed, it ends the server.
+    jobs: Option<UnboundedSender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
+type Job = Box<dyn FnOnce(&Database) + Send>;
+
 impl Server {
     fn start(engine: Database) -> Result<Self, Error> {
-        let (stop, stopped) = oneshot::channel();
+        let (jobs, wanted) = unbounded_channel();
         let (opened, port) = mpsc::channel();
         // The runtime is made and dropped on its own thread, because the caller may be inside one.
         let thread = std::thread::Builder::new().name("embedded-table".to_owned()).spawn(move || {
@@ -136,16 +135,27 @@ impl Server {
                     return;
                 }
             };
-            runtime.block_on(serve(engine, &opened, stopped));
+            runtime.block_on(serve(engine, &opened, wanted));
             // Dropping the runtime drops the connections, none of them inside a request: the
             // engine runs a request to its end before this thread goes on.
         })?;
         let port = port.recv().unwrap_or_else(|gone| Err(io::Error::other(gone)))?;
-        Ok(Self { port, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { port, jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    /// Does something on the thread of the server, which answers nobody meanwhile. `None` when the server has ended.
+    fn between_requests<T: Send + 'static>(&self, work: impl FnOnce(&Database) -> T + Send + 'static) -> Option<T> {
+        let (done, result) = mpsc::channel();
+        let job = move |engine: &Database| {
+            // Whoever asked may have gone.
+            let _ = done.send(work(engine));
+        };
+        self.jobs.as_ref()?.send(Box::new(job)).ok()?;
+        result.recv().ok()
     }
 
     fn stop(&mut self) {
-        drop(self.stop.take());
+        drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
             // An error means that the thread panicked; it is ended either way.
             let _ = thread.join();
@@ -159,7 +169,7 @@ impl Drop for Server {
     }
 }
 
-async fn serve(engine: Database, opened: &mpsc::Sender<io::Result<u16>>, stopped: oneshot::Receiver<()>) {
+async fn serve(engine: Database, opened: &mpsc::Sender<io::Result<u16>>, mut jobs: UnboundedReceiver<Job>) {
     let listener = match listen() {
         Ok(listener) => listener,
         Err(error) => {
@@ -168,14 +178,21 @@ async fn serve(engine: Database, opened: &mpsc::Sender<io::Result<u16>>, stopped
         }
     };
     let _ = opened.send(listener.local_addr().map(|address| address.port()));
-    let serving = dynoxide::server::serve_with_shutdown(listener, engine, std::future::pending());
-    tokio::select! {
-        served = serving => {
-            if let Err(error) = served {
-                tracing::error!(error, "the embedded table stopped serving");
+    let serving = dynoxide::server::serve_with_shutdown(listener, engine.clone(), std::future::pending());
+    tokio::pin!(serving);
+    loop {
+        tokio::select! {
+            served = &mut serving => {
+                if let Err(error) = served {
+                    tracing::error!(error, "the embedded table stopped serving");
+                }
+                return;
+            }
+            job = jobs.recv() => match job {
+                Some(job) => job(&engine),
+                None => return,
             }
         }
-        _ = stopped => {}
     }
 }
 

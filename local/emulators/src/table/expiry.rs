@@ -2,7 +2,7 @@
 //!
 //! The engine's sweep reads no more rows than the table had when it began. Rows that are written meanwhile
 //! at keys ahead of it push others out of its reach: under load it can end in front of everything that has
-//! expired. So it is asked for again until this module finds nothing.
+//! expired. So it is done once more, with nobody writing, when this module finds something.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

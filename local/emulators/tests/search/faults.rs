@@ -133,6 +133,14 @@ async fn an_engine_that_is_not_there_is_unavailable() {
 }
 
 #[tokio::test]
+async fn an_answer_that_breaks_off_is_asked_for_again() {
+    let (server, client) = start(None).await;
+    fail(&server, FaultKind::Truncate, 1.0, Some(1));
+    assert_eq!(live(&client).await, 0);
+    assert_eq!(server.faults().counts()[0].fired, 1);
+}
+
+#[tokio::test]
 async fn a_slow_answer_is_waited_for() {
     let (server, client) = start(None).await;
     fail(&server, FaultKind::Slow, 1.0, Some(1));

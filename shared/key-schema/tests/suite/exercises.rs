@@ -5,6 +5,7 @@ use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier, TierPlace};
 use key_schema::document::{Edit, Right, Tie};
 use key_schema::entity::AnyEntity;
+use key_schema::erasure::Pending;
 use key_schema::id::{AddressName, Born, CustomerId, EntryId, ProductId, TeamId};
 use key_schema::idempotency::Answer;
 use key_schema::mail::MailState;
@@ -16,9 +17,9 @@ use key_schema::question::QuestionStatus;
 use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, counter, customer, document, expiration, follow, graph, idempotency, invoice, like, mail,
-    mark, media, membership, metric, order, organization, picking, picture, place, product, question, reach, residence,
-    review, sales, session, settings, wallet,
+    archive, cart, category, counter, customer, document, erasure, expiration, follow, graph, idempotency, invoice,
+    like, mail, mark, media, membership, metric, order, organization, picking, picture, place, product, question,
+    reach, residence, review, sales, session, settings, wallet,
 };
 
 use crate::categories::path;
@@ -82,7 +83,7 @@ fn customers(world: &World) -> Vec<Shown> {
         customer::update(id, gone, 3).unwrap().show("customer::update"),
         customer::rename(&stored, &email, &username, change(), now).unwrap().show("customer::rename"),
         customer::rename(&stored, &other_spelling, &same_name, change(), now).unwrap().show("customer::rename"),
-        customer::delete(&stored).unwrap().show("customer::delete"),
+        customer::delete(&stored, now).unwrap().show("customer::delete"),
         customer::put_address(id, &world.address, &world.postal_address(), now).unwrap().show("customer::put_address"),
         customer::remove_address(id, &AddressName::new("#1: a.b[0]").unwrap(), now)
             .unwrap()
@@ -105,6 +106,7 @@ fn sessions(world: &World) -> Vec<Shown> {
         session::extend(&place, &"Phone".to_owned(), now).unwrap().show("session::extend"),
         session::end(id, &world.customer).unwrap().show("session::end"),
         session::active(&world.customer, now).unwrap().show("session::active"),
+        session::of_customer(&world.customer).unwrap().show("session::of_customer"),
         session::end_all([id]).unwrap().show("session::end_all"),
     ]
 }
@@ -497,12 +499,16 @@ fn counters(world: &World) -> Vec<Shown> {
 
 fn others(world: &World) -> Vec<Shown> {
     let archived = world.retired_order().to_item().unwrap();
+    let pending = Pending { customer_id: world.customer.clone(), created_at: at(NOW) };
     let restored = archive::restored(archived, at(NOW), at("2017-02-06T12:00:00.000Z")).unwrap();
     vec![
         idempotency::get(&world.scope).unwrap().show("idempotency::get"),
-        expiration::record(&world.expiration()).unwrap().show("expiration::record"),
+        expiration::record(&world.expiration(true)).unwrap().show("expiration::record"),
         expiration::of_day("2017-03-06").unwrap().show("expiration::of_day"),
+        archive::owner(&world.customer).unwrap().show("archive::owner"),
         archive::restore(&restored).unwrap().show("archive::restore"),
+        erasure::pending(at(NOW)).unwrap().show("erasure::pending"),
+        erasure::done(&pending).unwrap().show("erasure::done"),
         mark::known("bus", [world.event_id.as_str()]).unwrap().show("mark::known"),
         mark::keep(&[world.mark()]).unwrap().show("mark::keep"),
     ]

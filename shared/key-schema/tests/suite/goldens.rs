@@ -71,6 +71,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("ProductPictures", world.pictures(), Any::ProductPictures),
         Golden::of("UnsettledObject", world.unsettled(false), Any::UnsettledObject),
         Golden::of("UnsettledObject-doomed", world.unsettled(true), Any::UnsettledObject),
+        Golden::of("Erasure", world.erasure(), Any::Erasure),
         Golden::of("Review", world.review(), Any::Review),
         Golden::of("Follow", world.follow(), Any::Follow),
         Golden::of("Like", world.like(), Any::Like),
@@ -121,7 +122,8 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("DocumentSection", world.document_section(), Any::DocumentSection),
         Golden::of("DocumentVersion", world.document_version(false), Any::DocumentVersion),
         Golden::of("DocumentVersion-restored", world.document_version(true), Any::DocumentVersion),
-        Golden::of("Expiration", world.expiration(), Any::Expiration),
+        Golden::of("Expiration", world.expiration(true), Any::Expiration),
+        Golden::of("Expiration-nobodys", world.expiration(false), Any::Expiration),
         Golden::of("MetricPoint", world.metric_point(), Any::MetricPoint),
         Golden::of("Counter", world.counter_head(), Any::Counter),
         Golden::of("CounterShard", world.counter_shard(), Any::CounterShard),
@@ -282,6 +284,25 @@ fn an_item_of_another_kind_or_with_a_piece_missing_is_not_decoded() {
         let mut wrong = product.clone();
         wrong.inner_mut().insert(needed.into(), AttributeValue::Bool(true));
         assert!(matches!(decode(&wrong), DecodeError::Malformed { .. }), "with a wrong {needed}");
+    }
+}
+
+/// An error goes into logs, and an item is somebody's.
+#[test]
+fn what_cannot_be_read_is_not_quoted() {
+    for (name, attribute, value, says) in [
+        ("Product", "price", "hunter2", "malformed Product: invalid type, expected "),
+        ("Order", "status", "hunter2, expected x", "malformed Order: unknown variant, expected one of"),
+        ("Customer", "email", "hunter2", "malformed Customer: "),
+        ("Customer", "tier", "hunter2`, expected `bronze", "malformed Customer: unknown variant, expected one of"),
+        ("Customer", "addresses", "hunter2", "malformed Customer: "),
+        ("Session", "expires_at", "hunter2", "malformed Session: "),
+        ("Session", "rev", "hunter2", "malformed Session: "),
+    ] {
+        let mut item = golden(name).item;
+        item.inner_mut().insert(attribute.into(), AttributeValue::S(value.into()));
+        let error = AnyEntity::from_item(item).unwrap_err().to_string();
+        assert!(error.starts_with(says) && !error.contains("hunter2"), "{error}");
     }
 }
 

@@ -9,7 +9,7 @@ use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
 use key_schema::{
-    customer, follow, like, media, order, organization, product, question, residence, review, sales, session,
+    customer, erasure, follow, like, media, order, organization, product, question, residence, review, sales, session,
 };
 
 use crate::goldens::golden;
@@ -44,6 +44,8 @@ fn lists() -> Vec<List> {
     vec![
         list::<customer::Listed>(&customer::BY_TIER, "Customer"),
         list::<session::Listed>(&session::ACTIVE, "Session"),
+        list::<session::Listed>(&session::OF_CUSTOMER, "Session"),
+        list::<erasure::Pending>(&erasure::PENDING, "Erasure"),
         list::<product::Listed>(&product::IN_CATEGORY, "Product"),
         list::<product::Listed>(&product::IN_CATEGORY, "Membership"),
         list::<product::Listed>(&relocation::LISTED, "Product"),

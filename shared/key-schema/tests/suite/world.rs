@@ -8,6 +8,7 @@ use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::counter::{Counter, CounterShard};
 use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
 use key_schema::document::{CustomerDocument, Document, DocumentSection, DocumentVersion, Draft, Manifest, Tie};
+use key_schema::erasure::Erasure;
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::follow::Follow;
 use key_schema::id::{
@@ -617,14 +618,18 @@ impl World {
         self.stored(CounterShard { name: self.counter.clone(), shard: 27, counted: 4812 })
     }
 
-    pub fn expiration(&self) -> Stored<Expiration> {
+    pub fn erasure(&self) -> Stored<Erasure> {
+        self.stored(Erasure { customer_id: self.customer.clone() })
+    }
+
+    pub fn expiration(&self, is_archived: bool) -> Stored<Expiration> {
         let entry = Expiration {
             kind: "Session".into(),
             item: "3f0d6c2b9a1e48d7b5c4f3e2d1a09876".into(),
             removed_at: at("2017-03-06T09:30:00.000Z"),
             sequence_number: "100000000000000000001".into(),
             removed_by: RemovedBy::Ttl,
-            archive: "expired/3f0d/3f0d-100000000000000000001.json".into(),
+            archive: is_archived.then(|| "expired/3f0d/3f0d-100000000000000000001.json".into()),
         };
         entry.stored().unwrap()
     }

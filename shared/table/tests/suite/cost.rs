@@ -36,8 +36,8 @@ use key_schema::registry;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, expiration, idempotency, mail, mark, membership, picking, place, product, reach, review,
-    sales, session,
+    archive, cart, category, erasure, expiration, idempotency, mail, mark, membership, picking, place, product, reach,
+    review, sales, session,
 };
 use table::Table;
 use telemetry::correlation;
@@ -342,7 +342,11 @@ async fn customers(bench: &mut Bench) {
     bench.batch_get("a page of 20", customer::hydrate(&ids).unwrap()).await;
     let last = bench.table.get(&customer::edit(&customer_id(25)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
-    bench.transact("a customer with one address", customer::delete(&last).unwrap()).await;
+    bench.transact("a customer with one address", customer::delete(&last, at(6)).unwrap()).await;
+
+    bench.query("one erasure", 1, erasure::pending(at(6)).unwrap()).await;
+    let pending = erasure::Pending { customer_id: last.id.clone(), created_at: at(6) };
+    bench.write("one erasure", erasure::done(&pending).unwrap()).await;
 
     for number in 1..=5 {
         let create = session::create(&data::session(number)).unwrap();
@@ -358,6 +362,7 @@ async fn customers(bench: &mut Bench) {
     let place = SessionPlace { customer_id: &id, expires_at: at(172_800), id: &one.id };
     bench.update("one session: its index entry moves", session::extend(&place, &one.device, at(1)).unwrap()).await;
     bench.query("5 sessions", 5, session::active(&id, at(1)).unwrap()).await;
+    bench.query("5 sessions", 5, session::of_customer(&id).unwrap()).await;
     bench.write("one session", session::end(&one.id, &id).unwrap()).await;
     let rest: Vec<_> = (2..=5).map(|number| data::session(number).data.id).collect();
     bench.batch_write("4 sessions", session::end_all(&rest).unwrap()).await;
@@ -660,6 +665,7 @@ async fn expired(bench: &mut Bench) {
     let entry = data::expiration();
     bench.write("one removal", expiration::record(&entry).unwrap()).await;
     bench.query("one removal", 1, expiration::of_day(&entry.removed_at.day()).unwrap().limit(20)).await;
+    bench.get("a customer with one address", archive::owner(&customer_id(1)).unwrap()).await;
     let archived = data::order(60, 5).0.to_item().unwrap();
     let restored = archive::restored(archived, at, expires_at).unwrap();
     bench.write("one head", archive::restore(&restored).unwrap()).await;

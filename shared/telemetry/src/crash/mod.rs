@@ -6,8 +6,12 @@
 //! it, and `/_local/faults` arms the points.
 
 #[cfg(feature = "crash-points")]
+mod clock;
+#[cfg(feature = "crash-points")]
 mod plan;
 
+#[cfg(feature = "crash-points")]
+pub use clock::{clock_step, step_clock};
 #[cfg(feature = "crash-points")]
 pub use plan::{FOLDER_VARIABLE, Plan, PlanError, arm, armed, disarm};
 
@@ -20,8 +24,17 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.copied", "A category has its successor and is marked; what lies below it does not."),
     ("catalog.move.placed", "Some products of a category that moves stand at the new place; the others do not."),
     ("catalog.move.transferred", "A product's memberships have moved; those of other products have not."),
+    (
+        "customers.belongings.erased",
+        "Everything of a customer but the profile is erased; with the profile a repetition finds what came in between.",
+    ),
+    (
+        "customers.profile.erased",
+        "The profile is gone and the erasure is noted; what came in between and what the archive holds are still there.",
+    ),
     ("fulfilment.admitted", "A waiting order has a picking station; the message of the queue is not yet answered."),
     ("fulfilment.waiting", "An order is on the list of those that wait for a station; none is admitted yet."),
+    ("janitor.archive.emptied", "The archive holds nothing of an erased customer; the erasure's note is still there."),
     ("notifier.claimed", "The right to send a message is claimed; the message is not sent."),
     ("notifier.sent", "A message is sent; that it was is not recorded. The next attempt may send it again."),
     (

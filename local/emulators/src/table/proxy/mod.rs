@@ -28,6 +28,7 @@ use tokio::task::JoinSet;
 use super::Error;
 use crate::access::{self, Access, Guard};
 use crate::contributors::Throttles;
+use crate::cut::{Cut, cut};
 use crate::faults::{FaultKind, Faults, Strike};
 use body::Halves;
 use operation::Operation;
@@ -51,7 +52,7 @@ struct Delays {
 
 const DELAYS: Delays = Delays { slow: Duration::from_millis(300), silence: Duration::from_secs(10) };
 
-type Body = Either<Incoming, Full<Bytes>>;
+type Body = Either<Incoming, Either<Full<Bytes>, Cut>>;
 
 /// An HTTP proxy in front of a DynamoDB endpoint, which passes requests on unchanged unless a fault
 /// strikes them, and mends the identity of TTL deletions in stream records (see the module `body`).
@@ -249,6 +250,7 @@ impl Gate {
                 tokio::time::sleep(self.delays.silence).await;
                 Err(HangUp)
             }
+            FaultKind::Truncate => truncated(self.passed_on(head, body).await).await,
             FaultKind::Partial => Ok(match halves {
                 Some(halves) => self.halved(head, operation, halves).await,
                 None => self.passed_on(head, body).await,
@@ -386,7 +388,7 @@ fn changed(
         }
         None => body,
     };
-    Response::from_parts(head, Either::Right(Full::new(body)))
+    Response::from_parts(head, Either::Right(Either::Left(Full::new(body))))
 }
 
 /// The headers that describe the body's bytes.
@@ -396,5 +398,13 @@ fn forget_sums(headers: &mut HeaderMap) {
 }
 
 fn own(response: Response<Full<Bytes>>) -> Response<Body> {
-    response.map(Either::Right)
+    response.map(|body| Either::Right(Either::Left(body)))
+}
+
+/// Half of an answer; none of one that has no halves.
+async fn truncated(response: Response<Body>) -> Result<Response<Body>, HangUp> {
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| HangUp)?.to_bytes();
+    let half = cut(Response::from_parts(head, ()), &body).ok_or(HangUp)?;
+    Ok(half.map(|body| Either::Right(Either::Right(body))))
 }

@@ -50,9 +50,12 @@ impl Operation {
         match kind {
             FaultKind::Partial => divisible,
             FaultKind::Conflict => matches!(self, Self::Write | Self::Transact { .. }),
-            FaultKind::Throttle | FaultKind::Error | FaultKind::Timeout | FaultKind::Slow | FaultKind::Reset => {
-                !matches!(self, Self::GetRecords | Self::DescribeInsights | Self::Other)
-            }
+            FaultKind::Throttle
+            | FaultKind::Error
+            | FaultKind::Timeout
+            | FaultKind::Slow
+            | FaultKind::Reset
+            | FaultKind::Truncate => !matches!(self, Self::GetRecords | Self::DescribeInsights | Self::Other),
         }
     }
 

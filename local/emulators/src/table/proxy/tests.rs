@@ -190,10 +190,12 @@ async fn a_lost_answer_was_done_and_a_reset_was_not() {
     assert!(shop.try_ask("PutItem", put("lost")).await.is_err());
     shop.fault(FaultKind::Reset);
     assert!(shop.try_ask("PutItem", put("reset")).await.is_err());
+    shop.fault(FaultKind::Truncate);
+    assert!(shop.try_ask("PutItem", put("truncated")).await.is_err());
     shop.fault(FaultKind::Slow);
     assert_eq!(shop.put("slow").await.0, 200);
-    assert_eq!(shop.fired(), 3);
-    assert_eq!(shop.keys().await, ["lost", "slow"]);
+    assert_eq!(shop.fired(), 4);
+    assert_eq!(shop.keys().await, ["lost", "slow", "truncated"]);
 }
 
 #[tokio::test]

@@ -1,0 +1,324 @@
+//! `bench load`: many clients for minutes, on everything that a shop does all day. Nothing may be answered wrong, the functions may not grow, and what was written must
+//! be found soon, and all of it in the end.
+//!
+//! Speed decides nothing here: a machine that is slow does less in the time. What fails a run is an answer that is not the expected one, an order that is not there once and
+//! whole, a function that takes more and more memory, or a consumer that falls behind for longer than [`FOUND_WITHIN`].
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use local::{Options, System};
+use reqwest::{RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::latency::routes::{LINES, Route, Server};
+use crate::latency::shop::Shop;
+use crate::latency::{Plan, cpu};
+use crate::{BenchError, performance};
+
+/// Products, and orders of each customer, before it begins.
+const PRODUCTS: usize = 200;
+const ORDERS: usize = 2;
+/// How often the memory is read.
+const GLANCE: Duration = Duration::from_secs(2);
+/// Every so often a product is changed and then looked for.
+const PROBE: Duration = Duration::from_secs(5);
+/// How long it may take until it is found.
+const FOUND_WITHIN: Duration = Duration::from_secs(60);
+/// How much more memory a process may have in the last third than in the second. A leak of a few bytes a request would be more in a run of two minutes.
+const GROWTH: f64 = 1.25;
+/// Those who answer.
+const FUNCTIONS: [&str; 6] = ["Catalog", "Customers", "Orders", "Search", "StreamSearch", "StreamEvents"];
+
+/// How many clients, for how long.
+#[derive(Debug, clap::Args)]
+pub struct LoadArgs {
+    /// Clients at once, each with its next request when it has the last answer.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
+    clients: u16,
+    /// Seconds.
+    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(6..=36_000))]
+    seconds: u64,
+    /// Processes of a function at most.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    environments: u16,
+    /// Write the table into docs/performance.md.
+    #[arg(long)]
+    write: bool,
+}
+
+/// What a client does next, of a hundred.
+#[derive(Debug, Clone, Copy)]
+enum Deed {
+    Read(Route),
+    Place,
+    /// An order of its own, right after it was placed.
+    Cancel,
+    Fill,
+    Look,
+}
+
+impl Deed {
+    fn drawn(rng: &mut Rng) -> Self {
+        match rng.u8(0..100) {
+            0..40 => Self::Read(Route::Product),
+            40..52 => Self::Read(Route::Overview),
+            52..64 => Self::Read(Route::Orders),
+            64..76 => Self::Read(Route::Search),
+            76..86 => Self::Place,
+            86..95 => Self::Fill,
+            _ => Self::Look,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Read(route) => route.name(),
+            Self::Place => Route::Place.name(),
+            Self::Cancel => "POST /v1/orders/{id}/status",
+            Self::Fill => "PUT /v1/customers/{id}/cart/items/{product}",
+            Self::Look => "GET /v1/customers/{id}/cart",
+        }
+    }
+
+    const fn expected(self) -> StatusCode {
+        match self {
+            Self::Place => StatusCode::CREATED,
+            _ => StatusCode::OK,
+        }
+    }
+}
+
+/// What is known of a run.
+#[derive(Debug, Default)]
+struct Run {
+    /// By request: those that were answered as they should, with what they took.
+    done: Mutex<BTreeMap<&'static str, Vec<Duration>>>,
+    /// The others, with what was answered.
+    wrong: Mutex<BTreeMap<String, u64>>,
+    cancelled: AtomicU64,
+}
+
+/// Loads a system of its own, prints the table.
+///
+/// # Errors
+/// [`BenchError::Wrong`] for everything that decides (see above).
+pub async fn run(args: LoadArgs) -> Result<(), BenchError> {
+    let mut options = Options::from_environment(std::env::current_exe()?);
+    options.environments = usize::from(args.environments);
+    options.log = local::Log::Off;
+    let system = System::start(options).await.map_err(BenchError::wrong)?;
+    let loaded = load(&system, &args).await;
+    system.shutdown().await;
+    let text = loaded?;
+    print!("{text}");
+    if args.write {
+        performance::write("load", &text)?;
+    }
+    Ok(())
+}
+
+async fn load(system: &System, args: &LoadArgs) -> Result<String, BenchError> {
+    let plan = Plan {
+        requests: 0,
+        time: Duration::ZERO,
+        warm: 0,
+        clients: Vec::new(),
+        environments: args.environments,
+        only: String::new(),
+        products: PRODUCTS,
+        customers: usize::from(args.clients),
+        orders: ORDERS,
+    };
+    let shop = Arc::new(Shop::fill(system, &plan).await?);
+    let run = Arc::new(Run::default());
+    let until = Instant::now() + Duration::from_secs(args.seconds);
+    let mut clients: JoinSet<()> = (0..args.clients)
+        .map(|client| Arc::clone(&run).client(usize::from(client), Arc::clone(&shop), until))
+        .collect();
+    let (memory, probes) = tokio::join!(memory(until), probe(&shop, until));
+    while let Some(client) = clients.join_next().await {
+        client.map_err(BenchError::wrong)?;
+    }
+    let ended = Instant::now();
+    let (memory, probes) = (memory?, probes?);
+    shop.settled().await?;
+    let report = Report { args, run: &run, memory: &memory, probes: &probes, drained: ended.elapsed() };
+    report.verdict()?;
+    Ok(report.markdown())
+}
+
+impl Run {
+    async fn client(self: Arc<Self>, client: usize, shop: Arc<Shop>, until: Instant) {
+        let mut rng = Rng::with_seed(client as u64);
+        while Instant::now() < until {
+            let deed = Deed::drawn(&mut rng);
+            let answer = self.send(deed, request(deed, &shop, client, &mut rng)).await;
+            if let (Deed::Place, Some(order)) = (deed, answer) {
+                shop.placed(LINES as u64);
+                if rng.bool() && self.send(Deed::Cancel, cancellation(&shop, client, &order)).await.is_some() {
+                    shop.returned(LINES as u64);
+                    self.cancelled.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// The answer, if it is the expected one.
+    async fn send(&self, deed: Deed, request: RequestBuilder) -> Option<Value> {
+        let sent = Instant::now();
+        let answered = async {
+            let answer = request.send().await?;
+            Ok::<_, reqwest::Error>((answer.status(), answer.bytes().await?))
+        };
+        let (status, body) = match answered.await {
+            Ok((status, body)) if status == deed.expected() => (status, body),
+            Ok((status, body)) => {
+                self.went_wrong(deed, &format!("{status} {}", String::from_utf8_lossy(&body)));
+                return None;
+            }
+            Err(error) => {
+                self.went_wrong(deed, &error.to_string());
+                return None;
+            }
+        };
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.entry(deed.name()).or_default().push(sent.elapsed());
+        drop(done);
+        match serde_json::from_slice(&body) {
+            Ok(body) => Some(body),
+            Err(error) => {
+                self.went_wrong(deed, &format!("{status} with {error}"));
+                None
+            }
+        }
+    }
+
+    fn went_wrong(&self, deed: Deed, what: &str) {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        *wrong.entry(format!("{}: {what}", deed.name())).or_default() += 1;
+    }
+}
+
+fn request(deed: Deed, shop: &Shop, client: usize, rng: &mut Rng) -> RequestBuilder {
+    let customer = shop.customer(client);
+    let cart = format!("/customers/{}/cart", customer.id);
+    match deed {
+        Deed::Read(route) => route.request(shop, Server::Bodega, client, shop.number(), rng),
+        Deed::Fill => {
+            let item = format!("{cart}/items/{}", shop.product(rng.usize(..PRODUCTS)));
+            shop.put(&item, &json!({"quantity": rng.u8(1..9)})).bearer_auth(&customer.token)
+        }
+        Deed::Look => shop.get(Server::Bodega, &cart).bearer_auth(&customer.token),
+        Deed::Place | Deed::Cancel => Route::Place.request(shop, Server::Bodega, client, shop.number(), rng),
+    }
+}
+
+fn cancellation(shop: &Shop, client: usize, order: &Value) -> RequestBuilder {
+    let id = order.get("id").and_then(Value::as_str).unwrap_or_default();
+    let request = shop.post(Server::Bodega, &format!("/orders/{id}/status"), &json!({"to": "cancelled"}));
+    request.bearer_auth(&shop.customer(client).token).header("if-match", "\"1\"")
+}
+
+/// What a process of the functions has, on the average, from glance to glance, in MB.
+async fn memory(until: Instant) -> Result<Vec<f64>, BenchError> {
+    let mut glances = Vec::new();
+    while Instant::now() < until {
+        tokio::time::sleep(GLANCE).await;
+        let (mut bytes, mut processes) = (0, 0);
+        for function in FUNCTIONS {
+            let spent = cpu::of(function)?;
+            bytes += spent.memory;
+            processes += spent.processes;
+        }
+        glances.push(bytes as f64 / processes.max(1) as f64 / 1e6);
+    }
+    Ok(glances)
+}
+
+/// How long each product that was created in the meantime took to be found.
+async fn probe(shop: &Shop, until: Instant) -> Result<Vec<Duration>, BenchError> {
+    let mut waits = Vec::new();
+    while Instant::now() < until {
+        let word = format!("probe{:08x}", shop.number());
+        shop.create_named(&word).await?;
+        let written = Instant::now();
+        while !shop.finds(&word).await? {
+            if written.elapsed() > FOUND_WITHIN {
+                return Err(BenchError::Wrong(format!("a product is not found {FOUND_WITHIN:?} after it was created")));
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        waits.push(written.elapsed());
+        tokio::time::sleep(PROBE.saturating_sub(written.elapsed())).await;
+    }
+    Ok(waits)
+}
+
+struct Report<'r> {
+    args: &'r LoadArgs,
+    run: &'r Run,
+    memory: &'r [f64],
+    probes: &'r [Duration],
+    /// From the last answer until everything had passed the consumer.
+    drained: Duration,
+}
+
+impl Report<'_> {
+    /// The averages of the three thirds.
+    fn thirds(&self) -> [f64; 3] {
+        let third = self.memory.len() / 3;
+        let mean = |glances: &[f64]| glances.iter().sum::<f64>() / glances.len().max(1) as f64;
+        let (first, rest) = self.memory.split_at(third);
+        let (second, last) = rest.split_at(third.min(rest.len()));
+        [first, second, last].map(mean)
+    }
+
+    fn verdict(&self) -> Result<(), BenchError> {
+        let wrong = self.run.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        if !wrong.is_empty() {
+            let count: u64 = wrong.values().sum();
+            let shown: Vec<String> =
+                wrong.iter().take(10).map(|(what, count)| format!("{count} times {what}")).collect();
+            return Err(BenchError::Wrong(format!("{count} answers are wrong:\n{}", shown.join("\n"))));
+        }
+        let [_, second, last] = self.thirds();
+        if last > second * GROWTH {
+            return Err(BenchError::Wrong(format!("a process grew from {second:.1} MB to {last:.1} MB")));
+        }
+        Ok(())
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = String::new();
+        let mut total = 0;
+        let _ = writeln!(text, "| request | answered | p50 ms | p99 ms |\n|---|---|---|---|");
+        let mut done = self.run.done.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, latencies) in done.iter_mut() {
+            latencies.sort_unstable();
+            let at = |share: usize| latencies.get((latencies.len() - 1) * share / 100).copied().unwrap_or_default();
+            let (p50, p99) = (at(50).as_secs_f64() * 1e3, at(99).as_secs_f64() * 1e3);
+            let _ = writeln!(text, "| `{name}` | {} | {p50:.1} | {p99:.1} |", latencies.len());
+            total += latencies.len();
+        }
+        let [first, second, last] = self.thirds();
+        let slowest = self.probes.iter().max().copied().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "\n{total} requests of {} clients in {} s, none answered otherwise than it should be. A process of a function had {first:.1}, {second:.1} and {last:.1} MB in the three \
+             thirds. {} products were created in the meantime, and each was found within {:.1} s. {:.1} s after the last answer everything had passed the consumer, and each order \
+             was there once, with its pieces.",
+            self.args.clients,
+            self.args.seconds,
+            self.probes.len(),
+            slowest.as_secs_f64(),
+            self.drained.as_secs_f64(),
+        );
+        text
+    }
+}

@@ -1,0 +1,169 @@
+//! Erased customers, and what the archive has of them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use emulators::faults::{Fault, FaultKind};
+use janitor::Grace;
+use janitor::round::Round;
+use key_schema::archive::{belongings, collection};
+use key_schema::cart::{self, Cart};
+use key_schema::customer;
+use key_schema::erasure;
+use key_schema::id::{Born, CustomerId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Stored};
+use key_schema::order;
+use key_schema::session::{self, Session};
+use tokio::time;
+
+use crate::support::{ARCHIVE, Shop};
+
+fn ann() -> CustomerId {
+    "ann".parse().unwrap()
+}
+
+/// Erases ann, so many seconds ago.
+async fn erase(shop: &Shop, seconds: i64) {
+    let profile = shop.table.get(&customer::edit(&ann()).unwrap()).await.unwrap().unwrap();
+    let at = Instant::now().plus_seconds(-seconds);
+    shop.table.transact(&customer::delete(&profile, at).unwrap()).await.unwrap();
+}
+
+/// Archives so many objects under each of these prefixes.
+fn archive(shop: &Shop, prefixes: &[String], objects: usize) {
+    for prefix in prefixes {
+        for number in 0..objects {
+            shop.objects.put(ARCHIVE, &format!("{prefix}{number:04}.json"), Bytes::from_static(b"{}")).unwrap();
+        }
+    }
+}
+
+fn archived(shop: &Shop) -> Vec<String> {
+    let (mut names, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+    loop {
+        let page = shop.objects.list(ARCHIVE, after.as_deref(), 1000).unwrap().items;
+        let Some(last) = page.last() else { return names };
+        after = Some(last.name.clone());
+        names.extend(page.into_iter().map(|object| object.name));
+    }
+}
+
+async fn noted(shop: &Shop) -> usize {
+    shop.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.len()
+}
+
+async fn comes_by(shop: &Shop, grace: u32) -> Round {
+    let until = time::Instant::now() + Duration::from_secs(60);
+    let (round, listed) = shop.janitor().come_by(Instant::now(), Grace::seconds(grace), until).await;
+    listed.unwrap();
+    round
+}
+
+fn erased(erased: u32) -> Round {
+    Round { erased, ..Round::default() }
+}
+
+fn session() -> Stored<Session> {
+    let data = Session {
+        id: "s1".parse().unwrap(),
+        customer_id: ann(),
+        expires_at: Instant::now().plus_seconds(3_600),
+        device: "phone".to_owned(),
+    };
+    Stored::new(data, Born::new("b2").unwrap(), Instant::now())
+}
+
+#[tokio::test]
+async fn what_the_archive_has_of_an_erased_customer_goes_and_nothing_of_anybody_else_or_of_the_books() {
+    let shop = Shop::open(1).await;
+    let (hers, his) = (belongings(&ann()).unwrap(), belongings(&"bob".parse().unwrap()).unwrap());
+    let books = [collection(&order::head(&"o1".parse().unwrap()).unwrap().key().pk), collection(&profile_key().pk)];
+    archive(&shop, &hers, 3);
+    archive(&shop, &his, 2);
+    archive(&shop, &books, 1);
+    // While she is a customer nobody looks at it.
+    assert_eq!(comes_by(&shop, 0).await, erased(0));
+    assert_eq!(archived(&shop).len(), 12);
+    erase(&shop, 0).await;
+    assert_eq!(comes_by(&shop, 0).await, erased(1));
+    let left = archived(&shop);
+    assert_eq!(left.len(), 6);
+    assert!(!left.iter().any(|name| hers.iter().any(|prefix| name.starts_with(prefix))), "{left:?}");
+    assert_eq!(noted(&shop).await, 0);
+    assert_eq!(comes_by(&shop, 0).await, erased(0), "once");
+}
+
+fn profile_key() -> key_schema::key::Key {
+    customer::get(&ann()).unwrap().key().clone()
+}
+
+#[tokio::test]
+async fn whoever_saw_the_profile_has_twice_the_grace_for_archiving() {
+    let shop = Shop::open(1).await;
+    erase(&shop, 100).await;
+    assert_eq!(comes_by(&shop, 60).await, erased(0));
+    archive(&shop, &belongings(&ann()).unwrap(), 1);
+    assert_eq!(comes_by(&shop, 60).await, erased(0));
+    assert_eq!((archived(&shop).len(), noted(&shop).await), (2, 1));
+    assert_eq!(comes_by(&shop, 45).await, erased(1));
+    assert_eq!((archived(&shop).len(), noted(&shop).await), (0, 0));
+}
+
+#[tokio::test]
+async fn what_began_in_the_moment_of_the_erasure_goes_too() {
+    let shop = Shop::open(1).await;
+    erase(&shop, 0).await;
+    shop.table.write(&session::create(&session()).unwrap()).await.unwrap();
+    let cart = Cart { customer_id: ann(), expires_at: Instant::now().plus_seconds(3_600), lines: [].into() };
+    let cart = Stored::new(cart, Born::new("b2").unwrap(), Instant::now());
+    shop.table.write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap();
+    assert_eq!(comes_by(&shop, 0).await, erased(1));
+    assert_eq!(shop.table.get(&session::get(&session().id).unwrap()).await.unwrap(), None);
+    assert_eq!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_erasure_that_the_archive_refuses_is_kept_and_finished_later() {
+    let shop = Shop::open(1).await;
+    archive(&shop, &belongings(&ann()).unwrap(), 1);
+    erase(&shop, 0).await;
+    shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
+    assert_eq!(comes_by(&shop, 0).await, Round { failed: 1, ..erased(0) });
+    assert_eq!((archived(&shop).len(), noted(&shop).await), (2, 1));
+    shop.objects.faults().clear();
+    assert_eq!(comes_by(&shop, 0).await, erased(1));
+    assert_eq!((archived(&shop).len(), noted(&shop).await), (0, 0));
+}
+
+/// More than one page of the bucket, and a store that fails now and then: each round gets on, and in the end nothing is left.
+#[tokio::test]
+async fn an_erasure_of_more_than_one_round_goes_on_where_it_stopped() {
+    let shop = Shop::open(1).await;
+    archive(&shop, &belongings(&ann()).unwrap(), 1_100);
+    erase(&shop, 0).await;
+    shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 0.1, count: None, seed: 7 }).unwrap();
+    let (mut rounds, mut left) = (0, archived(&shop).len());
+    assert_eq!(left, 2_200);
+    while noted(&shop).await > 0 {
+        let (round, _) = shop.try_tidy(Duration::from_secs(10)).await;
+        let now = archived(&shop).len();
+        assert!(now <= left, "{left} objects before, {now} after {round:?}");
+        (rounds, left) = (rounds + 1, now);
+        assert!(rounds < 1000, "{left} objects are left");
+    }
+    assert!(rounds > 1 && left == 0, "{rounds} rounds, {left} objects");
+}
+
+#[tokio::test]
+async fn who_came_back_and_was_erased_once_more_is_waited_for_once_more() {
+    let shop = Shop::open(1).await;
+    erase(&shop, 500).await;
+    let first = shop.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.remove(0);
+    shop.sign_up().await;
+    erase(&shop, 0).await;
+    // A janitor that was at the first is refused the note of the second.
+    assert!(shop.table.write(&erasure::done(&first).unwrap()).await.is_err());
+    assert_eq!(comes_by(&shop, 60).await, erased(0));
+    assert_eq!(noted(&shop).await, 1);
+}

@@ -1,0 +1,102 @@
+//! The trail of staff: who asked for a write, and on what. It goes on the line of the request, which says when, by which id and with what outcome; items that
+//! the request wrote carry that id.
+//!
+//! A customer's own request leaves nothing of the customer, and neither does a read. Of what staff writes the trail has ids, never what somebody is called or
+//! what the body says: a name in the path of somebody's thing (`/v1/customers/{id}/addresses/{name}`) is left out.
+
+use serde_json::{Map, Value};
+
+use crate::request::Request;
+use crate::response::Reply;
+
+/// Characters of an id that are shown: the longest that is one has fewer.
+const LONGEST: usize = 128;
+
+/// A write by staff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Act {
+    /// The member of staff, by the token's subject.
+    pub actor: String,
+    /// The ids in the path by the names that the route gives them.
+    pub target: Map<String, Value>,
+}
+
+impl Act {
+    /// Whether a request is a write by staff: any that is not a read, whatever becomes of it.
+    pub(crate) fn of(request: &Request<'_>) -> Option<Self> {
+        if request.route().starts_with("GET ") || !request.caller().is_staff() {
+            return None;
+        }
+        let of_somebody = request.path.iter().any(|(name, _)| name == "id");
+        let shown = request.path.iter().filter(|(name, _)| !(of_somebody && name == "name"));
+        let target =
+            shown.map(|(name, id)| (name.to_string(), Value::from(id.chars().take(LONGEST).collect::<String>())));
+        Some(Self { actor: request.caller().key().to_owned(), target: target.collect() })
+    }
+
+    /// What the request has created, whose id is in no path of its own.
+    pub(crate) fn created(reply: &Reply) -> Option<&str> {
+        let location = reply.headers.get("location").filter(|_| reply.status.as_u16() == 201);
+        location.map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use std::time::{Duration, SystemTime};
+
+    use serde_json::{Value, json};
+
+    use crate::sample::Call;
+    use crate::{Problem, Response, Routes, observe};
+
+    fn routes() -> Routes<()> {
+        Routes::new()
+            .on("PUT /v1/customers/{id}/addresses/{name}", |(), _| Box::pin(async { Ok(Response::no_content()) }))
+            .on("POST /v1/counters/{name}/split", |(), _| Box::pin(async { Err(Problem::not_found("counter")) }))
+            .on("POST /v1/products", |(), _| {
+                Box::pin(async { Ok(Response::created("/v1/products/p1".to_owned(), &json!({}))) })
+            })
+            .on("GET /v1/customers/{id}", |(), _| Box::pin(async { Ok(Response::no_content()) }))
+    }
+
+    async fn line(call: Call) -> Value {
+        let event = call.event().to_string();
+        let served = routes().serve(&(), Some(&event), "lambda-1", Duration::from_secs(1)).await;
+        let line = observe::line(&served, Duration::ZERO, &[], "lambda-1", None);
+        serde_json::from_str(&line.to_json(SystemTime::UNIX_EPOCH)).unwrap()
+    }
+
+    fn trail(line: &Value) -> [Option<&Value>; 3] {
+        ["actor", "target", "created"].map(|name| line.get(name))
+    }
+
+    #[tokio::test]
+    async fn a_write_by_staff_says_who_and_on_what_but_not_what_anybody_is_called() {
+        let put = Call::new("PUT /v1/customers/{id}/addresses/{name}").path("id", "ann").path("name", "Aunt Zoë");
+        let line = line(put.staff("sam").body("a street")).await;
+        assert_eq!(trail(&line), [Some(&json!("sam")), Some(&json!({"id": "ann"})), None]);
+        assert!(!line.to_string().contains("Zoë") && !line.to_string().contains("street"), "{line}");
+        assert_eq!(line["request_id"], "sample-request");
+    }
+
+    #[tokio::test]
+    async fn what_was_refused_leaves_the_same_trail_and_what_was_created_its_address() {
+        let split = line(Call::new("POST /v1/counters/{name}/split").path("name", "views").staff("sam")).await;
+        assert_eq!(trail(&split), [Some(&json!("sam")), Some(&json!({"name": "views"})), None]);
+        assert_eq!(split["status"], 404);
+        let created = line(Call::new("POST /v1/products").staff("sam")).await;
+        assert_eq!(trail(&created), [Some(&json!("sam")), Some(&json!({})), Some(&json!("/v1/products/p1"))]);
+    }
+
+    #[tokio::test]
+    async fn a_customers_write_and_a_read_by_staff_leave_none() {
+        let put = || Call::new("PUT /v1/customers/{id}/addresses/{name}").path("id", "ann").path("name", "home");
+        for call in [put().customer("ann"), put(), Call::new("GET /v1/customers/{id}").path("id", "ann").staff("sam")] {
+            let line = line(call).await;
+            assert_eq!(trail(&line), [None; 3], "{line}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Texts that are code, a query, a path, a header, a formula or the end of a line elsewhere: here they are texts, and come back as they were sent.
+//!
+//! What is no text at all, or one too many, is refused (`bad_input`); ids have a test of their own there, as have cursors and keys of somebody else's.
+
+use fixture::reliability;
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::{Answer, Call};
+use crate::support::shop::{self, path, segment};
+use crate::support::{drain, with_own_system};
+
+/// What means something to somebody: to the table, the search engine, a shell, a page, a spreadsheet, a log, a template, a file system, a mail.
+const TEXTS: [&str; 34] = [
+    "#",
+    "CUSTOMER#ann#PROFILE",
+    "a%23b%2Fc",
+    "~_20~",
+    "PK = :pk OR attribute_exists(PK)",
+    "#pk, :v0, ${PK}",
+    "' OR '1'='1' --",
+    "\"); DROP TABLE shop; --",
+    "{\"match_all\":{}}",
+    "\"}},{\"match_all\":{}}",
+    "name:* OR _exists_:id",
+    "/.*/",
+    "*",
+    "../../etc/passwd",
+    "..\\..\\boot.ini",
+    "/v1/customers/ann",
+    "s3://bucket/expired/",
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "javascript:alert(1)",
+    "=1+1",
+    "=HYPERLINK(\"http://example.com\")",
+    "@SUM(A1:A9)",
+    "+49 731 1",
+    "-2+3",
+    "$(id) `id` ; id | id",
+    "{{7*7}} ${7*7} <%= 7*7 %>",
+    "%s%n%x",
+    "a, b; c=d: e",
+    "bcc: everybody@example.com",
+    "{\"level\":\"ERROR\",\"fields\":{\"message\":\"forged\"}}",
+    "\u{202e}txt.exe",
+    "\u{feff}a\u{200b}b",
+    "🧊 ä A\u{308} 商品 אב",
+];
+
+/// What would begin a line of its own. A field of one line refuses it.
+const LINES: [&str; 4] = ["a\nBcc: everybody@example.com", "a\r\n\r\n<html>", "a\n{\"level\":\"ERROR\"}", "a\t=1+1"];
+
+/// A field that takes any text.
+struct Field {
+    name: &'static str,
+    /// The call that stores it: of an order's id, the number of the attempt, and the text.
+    call: fn(&str, usize, &str) -> Call,
+    /// Where the answer shows it.
+    shown: &'static str,
+}
+
+const FIELDS: [Field; 19] = [
+    field("customer's name", |_, n, text| customer(n, "name", text), "/name"),
+    field("customer's place", |_, n, text| customer(n, "place", json!({"country": text, "city": text})), "/place/city"),
+    field(
+        "street",
+        |_, _, text| {
+            let body = json!({"street": text, "city": text, "country": "DE"});
+            Call::new("PUT", &path(&["customers", "ann", "addresses", "home"])).json(&body).customer("ann")
+        },
+        "/addresses/home/street",
+    ),
+    field(
+        "device",
+        |_, _, text| anns(&["customers", "ann", "sessions"], json!({"device": text, "ttl_seconds": 60})),
+        "/device",
+    ),
+    field("product's name", |_, n, text| product(n, "name", text), "/name"),
+    field("brand", |_, n, text| product(n, "brand", text), "/brand"),
+    field("category", |_, n, text| product(n, "category_path", json!([text, text])), "/category_path/1"),
+    field("package size", |_, n, text| product(n, "package_size", text), "/package_size"),
+    field("summary", |_, n, text| product(n, "summary", text), "/summary"),
+    field(
+        "content",
+        |_, n, text| {
+            let call = Call::new("PUT", &path(&["products", &plain(n), "content"])).staff();
+            call.json(&json!({"text": text})).header("if-none-match", "*")
+        },
+        "/text",
+    ),
+    field(
+        "review",
+        |_, n, text| {
+            let call = Call::new("PUT", &path(&["products", &plain(n), "reviews", "ann"])).customer("ann");
+            call.json(&json!({"rating": 1, "title": "T", "text": text})).header("if-none-match", "*")
+        },
+        "/text",
+    ),
+    field(
+        "reference",
+        |_, n, text| {
+            let mut body = shop::order_body("ann", &[("tea", 1)]);
+            body["reference"] = text.into();
+            shop::order_call(&body, &format!("injection-{n}")).customer("ann")
+        },
+        "/reference",
+    ),
+    field("log of an order", |order, _, text| staffs(&["orders", order, "log"], json!({"text": text})), "/text"),
+    field(
+        "note of a deposit",
+        |_, n, text| {
+            let body = json!({"amount": {"amount": 1, "currency": "USD"}, "note": text});
+            staffs(&["customers", "ann", "wallet", "deposits"], body).header("idempotency-key", &format!("deposit-{n}"))
+        },
+        "/note",
+    ),
+    field("organization", |_, _, text| anns(&["organizations"], json!({"name": text})), "/name"),
+    field(
+        "title of a document",
+        |_, _, text| anns(&["documents"], json!({"title": text, "sections": {"s": text}})),
+        "/title",
+    ),
+    field(
+        "store",
+        |_, n, text| {
+            let body = json!({"country": text, "city": text, "name": text});
+            let call = Call::new("PUT", &path(&["stores", &format!("s-{n}")])).staff();
+            call.json(&body).header("if-none-match", "*")
+        },
+        "/city",
+    ),
+    field(
+        "subject of a question",
+        |_, _, text| anns(&["customers", "ann", "questions"], json!({"subject": text, "text": "?"})),
+        "/subject",
+    ),
+    field(
+        "question",
+        |_, _, text| anns(&["customers", "ann", "questions"], json!({"subject": "S", "text": text})),
+        "/text",
+    ),
+];
+
+const fn field(name: &'static str, call: fn(&str, usize, &str) -> Call, shown: &'static str) -> Field {
+    Field { name, call, shown }
+}
+
+/// A product without a strange text.
+fn plain(n: usize) -> String {
+    format!("plain-{n}")
+}
+
+fn staffs(segments: &[&str], body: Json) -> Call {
+    Call::new("POST", &path(segments)).json(&body).staff()
+}
+
+fn anns(segments: &[&str], body: Json) -> Call {
+    Call::new("POST", &path(segments)).json(&body).customer("ann")
+}
+
+fn customer(n: usize, name: &str, value: impl Into<Json>) -> Call {
+    let id = format!("{name}-{n}");
+    let mut body = json!({"id": id, "email": format!("{id}@example.com"), "username": id, "name": "C"});
+    body[name] = value.into();
+    staffs(&["customers"], body)
+}
+
+fn product(n: usize, name: &str, value: impl Into<Json>) -> Call {
+    let mut body = shop::product_body(&format!("{name}-{n}"), &["INJECTION"], 1);
+    body[name] = value.into();
+    staffs(&["products"], body)
+}
+
+#[test]
+fn a_text_that_means_something_elsewhere_is_stored_shown_and_found_as_a_text() {
+    let (stored, searches) = with_own_system(async |system| {
+        shop::customer(system, "ann").await;
+        shop::products(system, &["tea"], 1_000).await;
+        let plain: Vec<String> = (0..TEXTS.len() + LINES.len()).map(plain).collect();
+        shop::products(system, &plain.iter().map(String::as_str).collect::<Vec<_>>(), 1).await;
+        let order = shop::order(system, "ann", &[("tea", 1)], "injection").await;
+        let order = order["id"].as_str().unwrap();
+        let (mut stored, mut refused) = (0, 0);
+        for field in FIELDS {
+            for (n, text) in TEXTS.iter().chain(&LINES).enumerate() {
+                let answer = (field.call)(order, n, text).send(system).await;
+                if LINES.contains(text) && answer.code() == "invalid_body" {
+                    refused += 1;
+                    continue;
+                }
+                assert!(answer.is_success(), "{} {text:?}: {} {}", field.name, answer.status, answer.body);
+                let shown = answer.body.pointer(field.shown).and_then(Json::as_str);
+                assert_eq!(shown, Some(*text), "{}: {}", field.name, answer.body);
+                has_plain_headers(&answer);
+                stored += 1;
+            }
+        }
+        drain(system).await;
+        assert_eq!(stored + refused, FIELDS.len() * (TEXTS.len() + LINES.len()));
+        (stored, search(system).await)
+    });
+    assert!(stored > FIELDS.len() * TEXTS.len(), "no field has several lines: {stored}");
+    let text = format!(
+        "{stored} texts that are syntax elsewhere, each in one of {} fields, come back as they were sent; {searches} searches for them find what has their words, and no other.",
+        FIELDS.len(),
+    );
+    reliability::section("injection", &text);
+}
+
+/// Nothing of a text has become a header, and nobody takes the answer for a page.
+fn has_plain_headers(answer: &Answer) {
+    let names: Vec<&str> = answer.headers.keys().map(String::as_str).collect();
+    let known = [
+        "apigw-requestid",
+        "cache-control",
+        "content-length",
+        "content-type",
+        "date",
+        "etag",
+        "location",
+        "x-content-type-options",
+        "x-request-id",
+    ];
+    let strange: Vec<&&str> = names.iter().filter(|name| !known.contains(*name)).collect();
+    assert!(strange.is_empty(), "{strange:?}");
+    assert_eq!(answer.headers["content-type"], "application/json");
+}
+
+/// Looks for each text. A product of that name is found, and tea only by what has no word at all.
+async fn search(system: &System) -> usize {
+    let mut searches = 0;
+    for (n, text) in TEXTS.iter().enumerate() {
+        let has_words = text.chars().any(char::is_alphanumeric);
+        for (list, id) in [("products", format!("name-{n}")), ("orders", String::new())] {
+            let path = format!("/v1/search/{list}?limit=100&q={}", segment(text));
+            let found = Call::new("GET", &path).staff().send(system).await.expect(200);
+            let items = found.body["items"].as_array().unwrap();
+            let is_there = |wanted: &str| items.iter().any(|item| item["id"] == wanted);
+            match list {
+                "products" => assert!(is_there(&id), "{text:?} does not find itself: {}", found.body),
+                _ => assert!(items.iter().any(|order| order["reference"] == *text), "{text:?}: {}", found.body),
+            }
+            assert!(!(has_words && is_there("tea")), "{text:?} finds tea");
+            searches += 1;
+        }
+        let filtered = format!("/v1/search/products?limit=100&brand={}", segment(text));
+        let found = Call::new("GET", &filtered).send(system).await.expect(200);
+        let brands = found.body["items"].as_array().unwrap().iter().map(|item| &item["brand"]);
+        assert!(brands.clone().count() == 1 && brands.clone().all(|brand| brand == text), "{text:?}: {}", found.body);
+        searches += 1;
+    }
+    searches
+}

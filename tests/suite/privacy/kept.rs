@@ -1,0 +1,49 @@
+//! Everything that the system keeps anywhere, as text.
+
+use std::collections::BTreeSet;
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::control::all;
+use crate::support::client::http;
+use crate::support::table::scan;
+
+/// Lists of what is kept beside table and index.
+const LISTS: [&str; 4] = ["archive", "events", "failures", "quarantine"];
+
+/// Things, each with what kind of place it is kept in: an item by its entity, a document by its index, another by its list.
+pub struct Kept(Vec<(String, String)>);
+
+impl Kept {
+    pub async fn everything(system: &System) -> Self {
+        let item = |item: Json| (item["entity"]["S"].as_str().unwrap().to_owned(), item.to_string().to_lowercase());
+        let mut kept: Vec<(String, String)> = scan(system).await.into_values().map(item).collect();
+        for collection in ["products", "orders"] {
+            let url = format!("{}/{}-{collection}-v1/_search", system.search_url(), system.table());
+            let query = json!({ "query": { "match_all": {} }, "size": 1000 });
+            let found: Json = http().post(url).json(&query).send().await.unwrap().json().await.unwrap();
+            let hits = found["hits"]["hits"].as_array().unwrap_or_else(|| panic!("{found}"));
+            kept.extend(hits.iter().map(|hit| (format!("index of {collection}"), hit.to_string().to_lowercase())));
+        }
+        for list in LISTS {
+            let things = all(system, &format!("/_local/{list}")).await;
+            kept.extend(things.iter().map(|thing| (list.to_owned(), thing.to_string().to_lowercase())));
+        }
+        Self(kept)
+    }
+
+    /// Where something says this.
+    pub fn places_of(&self, mark: &str) -> BTreeSet<&str> {
+        self.0.iter().filter(|(_, text)| text.contains(mark)).map(|(place, _)| place.as_str()).collect()
+    }
+
+    /// How many things there are in a kind of place.
+    pub fn count(&self, place: &str) -> usize {
+        self.0.iter().filter(|(kind, _)| kind == place).count()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}

@@ -1,0 +1,174 @@
+//! Logs: whatever is asked and whatever goes wrong, no line of any function tells whose it was or what it said.
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use super::arm;
+use super::person::{self, GOES, STAYS, SUBJECT};
+use crate::support::client::Call;
+use crate::support::openapi::{Operation, api};
+use crate::support::shop::{self, order_body, path, segment};
+use crate::support::{drain, put_item, with_own_system};
+
+/// How a token begins that says it is not signed.
+const UNSIGNED: &str = "eyJhbGciOiJub25lIn0";
+
+/// Ways in which the table fails every request.
+const FAULTS: [&str; 3] = ["error", "throttle", "conflict"];
+
+/// No function has written a line that tells of the subject, with a token or a secret; at least so many lines were looked at.
+pub async fn tell_nothing(system: &System, least: usize) {
+    let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
+    let keys = environment["CURSOR_KEYS"].as_str().unwrap().to_owned();
+    // Each key with its number, and by itself.
+    let secrets = keys.split([',', ':']).map(str::to_owned).filter(|part| part.len() > 8);
+    // All tokens begin alike: with what they say of their signature.
+    let token = system.token(SUBJECT, &[]);
+    let token = token.split('.').next().unwrap();
+    let words = [GOES, STAYS, SUBJECT, token, UNSIGNED, "bearer ", "x-amz-signature"];
+    let private: Vec<String> =
+        words.map(str::to_lowercase).into_iter().chain(secrets.map(|key| key.to_lowercase())).collect();
+    assert!(private.len() > words.len(), "the keys of cursors are no secret: {keys}");
+    let lines = system.functions().lines(None, "", usize::MAX);
+    assert!(lines.len() >= least, "{} lines", lines.len());
+    for line in lines {
+        let text = beside_the_trail(&line.text).to_lowercase();
+        for word in &private {
+            assert!(!text.contains(word), "{} tells of {word}: {}", line.function, line.text);
+        }
+    }
+}
+
+/// A line without what it says of a write by staff: whom it was about.
+fn beside_the_trail(line: &str) -> String {
+    match serde_json::from_str(line) {
+        Ok(Json::Object(mut members)) if members.contains_key("actor") => {
+            members.remove("target");
+            members.remove("created");
+            Json::Object(members).to_string()
+        }
+        _ => line.to_owned(),
+    }
+}
+
+/// The path of an operation whose every parameter is this text.
+fn addressed(operation: Operation<'_>, to: &str) -> String {
+    let parts = operation.path.split('/').map(|part| if part.starts_with('{') { segment(to) } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Bad requests for an operation with marks wherever a client can put them.
+fn bad(operation: Operation<'_>) -> Vec<Call> {
+    let mark = |name: &str| person::goes(name);
+    let with = |to: &str| Call::new(operation.method, &addressed(operation, to)).customer(SUBJECT);
+    let tagged = |call: Call| {
+        call.header("if-match", &format!("\"{}\"", mark("tag")))
+            .header("idempotency-key", &mark("key"))
+            .header("x-odd", &mark("header"))
+    };
+    let path = addressed(operation, &mark("id"));
+    let asking = |query: String| Call::new(operation.method, &format!("{path}?{query}")).customer(SUBJECT);
+    vec![
+        tagged(with(&mark("id"))).json(&json!({ mark("member"): mark("value") })),
+        tagged(with(SUBJECT)).json(&json!({ "email": { "is": mark("value") }, "name": [mark("value")], "text": 7 })),
+        with(SUBJECT).header("content-type", "application/json").body(format!("{{\"email\": \"{}", mark("cut"))),
+        with(SUBJECT).header("content-type", "text/plain").body(mark("plain")),
+        // Over what an id may have, and over what a key may have.
+        with(&mark("long").repeat(12)).json(&json!({})),
+        with(&format!("{}\u{1}", mark("control"))).json(&json!({})),
+        asking(format!("{}={}", mark("parameter"), mark("value"))),
+        asking(format!("cursor={}&limit={}", mark("cursor"), mark("limit"))),
+        Call::new(operation.method, &path).header("authorization", &format!("Bearer {UNSIGNED}.{}.", mark("token"))),
+    ]
+}
+
+/// So many requests go wrong.
+pub fn requests() -> usize {
+    api().operations().map(|operation| bad(operation).len() + FAULTS.len()).sum()
+}
+
+async fn fault(system: &System, target: &str, kind: &str) {
+    let fault = json!({ "target": target, "kind": kind, "rate": 1.0 });
+    Call::new("POST", "/_local/faults").json(&fault).send(system).await.expect(204);
+}
+
+async fn faultless(system: &System) {
+    Call::new("DELETE", "/_local/faults").send(system).await;
+}
+
+#[test]
+fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
+    with_own_system(async |system| {
+        person::live(system).await;
+        drain(system).await;
+        let mut sent = 0;
+        let mut failed = [0; 2];
+        let mut count = |statuses: Vec<u16>| {
+            sent += statuses.len();
+            for status in statuses {
+                failed[usize::from(status >= 500)] += usize::from(status >= 400);
+            }
+        };
+        let calls: Vec<Call> = api().operations().flat_map(bad).collect();
+        count(shop::all(system, calls).await.iter().map(|answer| answer.status).collect());
+        for kind in FAULTS {
+            fault(system, "table", kind).await;
+            // A good customer's requests: who reads, changes and is erased.
+            let body = json!({ "email": person::goes("email"), "device": person::goes("device"), "text": person::goes("text") });
+            let calls = api().operations().map(|operation| {
+                let call = Call::new(operation.method, &addressed(operation, SUBJECT))
+                    .customer(SUBJECT)
+                    .header("if-match", "\"1\"");
+                call.header("idempotency-key", &person::goes(kind)).json(&body)
+            });
+            count(shop::all(system, calls.collect::<Vec<_>>()).await.iter().map(|answer| answer.status).collect());
+            faultless(system).await;
+        }
+        assert_eq!(sent, requests());
+        assert!(failed[0] > 500 && failed[1] > 60, "{failed:?} of {sent}");
+        for kind in ["error", "throttle"] {
+            fault(system, "search", kind).await;
+            let search = format!("/v1/search/products?q={}", person::goes("query"));
+            assert!(Call::new("GET", &search).send(system).await.status >= 500);
+            faultless(system).await;
+        }
+        behind_the_api(system).await;
+        tell_nothing(system, 900).await;
+    });
+}
+
+/// What the consumer and its subscribers stumble over.
+async fn behind_the_api(system: &System) {
+    // A profile that nobody can read is set aside.
+    let at = "2026-01-01T00:00:00.000Z";
+    let odd = json!({
+        "PK": { "S": format!("CUSTOMER#{}", person::goes("odd")) }, "SK": { "S": "PROFILE" }, "entity": { "S": "Customer" }, "version": { "N": "1" },
+        "rev": { "N": "1" }, "born": { "S": "b1" }, "created_at": { "S": at }, "updated_at": { "S": at }, "tier": { "S": person::goes("tier") },
+        "id": { "S": person::goes("odd") }, "email": { "S": person::goes("email") },
+    });
+    put_item(system, &odd).await;
+    // The profile is read strongly, by whoever acts for this customer.
+    let read = Call::new("GET", &path(&["customers", &person::goes("odd")])).customer(&person::goes("odd"));
+    assert!(read.send(system).await.status >= 500);
+    drain(system).await;
+    let aside = crate::control::all(system, "/_local/quarantine").await;
+    assert!(aside.iter().any(|record| record.to_string().contains(GOES)), "{aside:?}");
+    // Mail that is refused or comes to nothing, an archive and a bus that are away, a function that dies.
+    let order = |key: &str| {
+        let body: Json = order_body(SUBJECT, &[("privacy-tea", 1)]);
+        shop::order_call(&body, key).customer(SUBJECT)
+    };
+    for (target, kind) in [("mail", "error"), ("bus", "error"), ("store", "error")] {
+        let fault = json!({ "target": target, "kind": kind, "rate": 1.0, "count": 2 });
+        Call::new("POST", "/_local/faults").json(&fault).send(system).await.expect(204);
+        order(&format!("{}-{target}", person::goes("key"))).send(system).await.expect(201);
+        person::lapse(system, &format!("privacy-{target}"), false).await;
+        drain(system).await;
+    }
+    arm(system, ("Orders", "orders.placed")).await;
+    assert!(order(&person::goes("dies")).send(system).await.status >= 500);
+    arm(system, ("Customers", "customers.profile.erased")).await;
+    assert!(person::erase(system, &person::tag(system).await).await >= 500);
+    drain(system).await;
+    faultless(system).await;
+}

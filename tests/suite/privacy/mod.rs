@@ -1,0 +1,147 @@
+//! Personal data: what is left of a customer who was erased, what the logs tell of anybody, and what staff leaves behind.
+
+mod kept;
+mod logs;
+mod person;
+mod trail;
+
+use std::collections::BTreeSet;
+
+use fixture::reliability;
+use local::System;
+use serde_json::json;
+
+use self::kept::Kept;
+use self::person::{FIELDS, GOES, STAYS, SUBJECT};
+use crate::audit::{sweep, sweeps_itself};
+use crate::control::all;
+use crate::support::client::{Answer, Call};
+use crate::support::{drain, read, root, with_own_system};
+
+/// Where an erasure may break off, in the order in which it passes them: the function, the point.
+const POINTS: [(&str, &str); 3] = [
+    ("Customers", "customers.belongings.erased"),
+    ("Customers", "customers.profile.erased"),
+    ("Janitor", "janitor.archive.emptied"),
+];
+
+async fn janitor(system: &System) -> Answer {
+    Call::new("POST", "/_local/invoke/Janitor").json(&json!({ "grace_seconds": 0 })).send(system).await
+}
+
+async fn arm(system: &System, (function, point): (&str, &str)) {
+    let crash = json!({ "target": format!("function:{function}"), "kind": "crash", "point": point, "count": 1 });
+    Call::new("POST", "/_local/faults").json(&crash).send(system).await.expect(204);
+}
+
+/// Expired items go, and the consumer takes it.
+async fn swept(system: &System) {
+    sweep(system).await;
+    drain(system).await;
+    drain(system).await;
+}
+
+/// The rows of the table "What is left of an erased customer": where it is kept, and whether what the customer wrote is left there as well as the id.
+fn documented() -> (BTreeSet<String>, BTreeSet<String>) {
+    let page = read(&root().join("docs/operations.md"));
+    let (_, table) = page.split_once("| where | id | text |").unwrap_or_else(|| panic!("the table is not there"));
+    let (mut ids, mut texts) = (BTreeSet::new(), BTreeSet::new());
+    for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for place in cells[1].split(", ").map(|place| place.trim_matches('`').to_owned()) {
+            if cells[2] == "yes" {
+                ids.insert(place.clone());
+            }
+            if cells[3] == "yes" {
+                texts.insert(place);
+            }
+        }
+    }
+    (ids, texts)
+}
+
+fn named(places: BTreeSet<&str>) -> BTreeSet<String> {
+    places.into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
+    if sweeps_itself() {
+        return;
+    }
+    with_own_system(async |system| {
+        person::live(system).await;
+        person::lapse(system, "privacy-before", false).await;
+        swept(system).await;
+        let before = Kept::everything(system).await;
+        for field in FIELDS {
+            let places = before.places_of(&person::goes(field));
+            // What a customer was called before goes with the change.
+            assert_eq!(places.is_empty(), field.starts_with("first-"), "{field}: {places:?}");
+        }
+        assert_eq!(before.count("archive"), 1);
+        let mails = all(system, "/_local/mail").await.len();
+        assert!(mails >= 3, "{mails} messages");
+
+        // Some has expired and is still there, some expires while the erasure is under way, which breaks off wherever it can.
+        let tag = person::tag(system).await;
+        person::lapse(system, "privacy-waiting", false).await;
+        arm(system, POINTS[0]).await;
+        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
+        person::lapse(system, "privacy-meanwhile", true).await;
+        swept(system).await;
+        arm(system, POINTS[1]).await;
+        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
+        assert_eq!(person::erase(system, &tag).await, 404, "and goes on");
+        let halfway = Kept::everything(system).await;
+        let archived = halfway.count("archive");
+        assert!(halfway.count("Erasure") == 1 && archived >= 3, "{archived} objects");
+        // What expires afterwards is archived no more.
+        person::lapse(system, "privacy-late", true).await;
+        swept(system).await;
+        assert_eq!(Kept::everything(system).await.count("archive"), archived);
+        arm(system, POINTS[2]).await;
+        // It may be the schedule's round that breaks off.
+        janitor(system).await;
+        let faults = Call::new("GET", "/_local/faults").send(system).await.expect(200).body;
+        assert_eq!(faults["function:Janitor"][0]["fired"], 1, "{faults}");
+        let round = janitor(system).await.expect(200).body;
+        assert_eq!(round["failed"], 0, "{round}");
+        person::lapse(system, "privacy-last", true).await;
+        swept(system).await;
+
+        // For a day the answers to requests with a key can be had again.
+        let after = Kept::everything(system).await;
+        let answers = BTreeSet::from(["IdempotencyRecord"]);
+        assert!(after.places_of(GOES).is_subset(&answers), "{:?}", after.places_of(GOES));
+        assert_eq!((after.count("Erasure"), after.count("archive")), (0, 0));
+        let (ids, texts) = documented();
+        assert_eq!(named(&after.places_of(SUBJECT) | &answers), ids, "who is named");
+        assert_eq!(named(&after.places_of(STAYS) | &answers), texts, "what the customer wrote");
+        person::a_day_passes(system).await;
+        swept(system).await;
+        let last = Kept::everything(system).await;
+        assert_eq!(last.places_of(GOES), BTreeSet::new());
+        assert_eq!(last.count("IdempotencyRecord"), 0);
+        assert!(last.len() > 60 && last.count("events") >= 3, "{} things", last.len());
+        assert_eq!(all(system, "/_local/mail").await.len(), mails, "nobody writes to who was erased");
+        logs::tell_nothing(system, 150).await;
+    });
+}
+
+#[test]
+fn the_counts_of_what_was_tried_for_privacy_are_up_to_date() {
+    let (ids, texts) = documented();
+    let section = format!(
+        "{} marked fields of one customer, in an erasure that breaks off at {} points and is looked for afterwards in table, index, archive, events, quarantine and logs: {} kinds of things keep the \
+         customer's id, and {} of these a text of the customer's ([which](operations.md#what-is-left-of-an-erased-customer)). {} requests that go wrong, of which no line of a log tells whose they were. {} \
+         routes by which staff writes, each with who, what and when.",
+        FIELDS.len(),
+        POINTS.len(),
+        ids.len(),
+        texts.len(),
+        logs::requests(),
+        trail::written_by_staff().count(),
+    );
+    reliability::section("privacy", &section);
+}

@@ -1,0 +1,220 @@
+//! A customer who uses all that a customer can use, and leaves a mark wherever there is room for a text.
+
+use key_schema::cart::Cart;
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, Meta, Stored};
+use key_schema::session::Session;
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::{Answer, Call};
+use crate::support::shop::{customer, order_body, path, products};
+use crate::support::{put_item, table};
+
+/// Who is erased.
+pub const SUBJECT: &str = "privacy-subject";
+/// Who has to do with them, and stays.
+pub const FRIEND: &str = "privacy-friend";
+/// Begins every mark in what an erasure takes.
+pub const GOES: &str = "xq7goes";
+/// Begins every mark in what the subject has written for others, and that stays with them.
+pub const STAYS: &str = "xq7stays";
+
+/// What the subject is asked for, or may say, of what goes; each has a mark of its own.
+pub const FIELDS: [&str; 21] = [
+    "address",
+    "answer",
+    "city",
+    "country",
+    "device",
+    "document",
+    "email",
+    "first-email",
+    "first-username",
+    "name",
+    "note",
+    "place-city",
+    "place-country",
+    "postal-code",
+    "question",
+    "region",
+    "section",
+    "street",
+    "subject",
+    "text",
+    "username",
+];
+
+/// The mark in a field of what goes.
+pub fn goes(field: &str) -> String {
+    format!("{GOES}-{field}")
+}
+
+fn stays(field: &str) -> String {
+    format!("{STAYS}-{field}")
+}
+
+/// A request of the subject.
+fn asks(method: &str, path: &str, body: &Json) -> Call {
+    Call::new(method, path).customer(SUBJECT).json(body)
+}
+
+fn own(segments: &[&str]) -> String {
+    path(&[&["customers", SUBJECT], segments].concat())
+}
+
+async fn done(system: &System, call: Call) -> Answer {
+    let answer = call.send(system).await;
+    assert!(answer.is_success(), "{}", answer.body);
+    answer
+}
+
+/// Does it at the version at which a thing is now.
+async fn changed(system: &System, thing: &str, call: Call) -> Answer {
+    let tag = Call::new("GET", thing).staff().send(system).await.expect(200).headers["etag"].clone();
+    done(system, call.header("if-match", &tag)).await
+}
+
+fn id(answer: &Answer) -> String {
+    answer.body["id"].as_str().unwrap().to_owned()
+}
+
+/// The subject's life in the shop.
+pub async fn live(system: &System) {
+    customer(system, FRIEND).await;
+    products(system, &["privacy-tea", "privacy-jam"], 100).await;
+    profile(system).await;
+    shopping(system).await;
+    friends(system).await;
+    papers(system).await;
+}
+
+async fn profile(system: &System) {
+    let place = json!({ "country": goes("place-country"), "city": goes("place-city") });
+    let first = json!({
+        "email": format!("{}@example.com", goes("first-email")), "username": goes("first-username"), "name": goes("name"),
+    });
+    done(system, asks("POST", "/v1/customers", &first)).await;
+    let second = json!({
+        "email": format!("{}@example.com", goes("email")), "username": goes("username"), "place": place,
+    });
+    changed(system, &own(&[]), asks("PATCH", &own(&[]), &second)).await;
+    let address = json!({
+        "street": goes("street"), "city": goes("city"), "postal_code": goes("postal-code"), "region": goes("region"),
+        "country": goes("country"),
+    });
+    done(system, asks("PUT", &own(&["addresses", &goes("address")]), &address)).await;
+    for _ in 0..3 {
+        let session = done(system, asks("POST", &own(&["sessions"]), &json!({ "device": goes("device") }))).await;
+        let renamed = json!({ "device": goes("device") });
+        let session = path(&["sessions", &id(&session)]);
+        done(system, asks("PUT", &session, &renamed).header("if-match", "\"1\"")).await;
+    }
+}
+
+/// The cart, orders in several states, the wallet, reviews.
+async fn shopping(system: &System) {
+    let money = |amount: u64| json!({ "amount": amount, "currency": "USD" });
+    let deposit = json!({ "amount": money(10_000), "note": stays("deposit") });
+    let deposit = Call::new("POST", &own(&["wallet", "deposits"])).staff().json(&deposit);
+    done(system, deposit.header("idempotency-key", "privacy-deposit")).await;
+    let transfer = json!({ "from": SUBJECT, "to": FRIEND, "amount": money(100), "note": stays("transfer") });
+    done(system, asks("POST", "/v1/transfers", &transfer).header("idempotency-key", "privacy-transfer")).await;
+    for (number, to) in ["paid", "cancelled"].into_iter().enumerate() {
+        let mut body = order_body(SUBJECT, &[("privacy-tea", 1), ("privacy-jam", 2)]);
+        body["reference"] = stays(&format!("reference-{number}")).into();
+        let placed = asks("POST", "/v1/orders", &body).header("idempotency-key", &format!("privacy-order-{number}"));
+        let order = path(&["orders", &id(&done(system, placed).await)]);
+        let step = json!({ "to": to, "note": stays("step"), "pay_from_wallet": to == "paid" });
+        changed(system, &order, asks("POST", &format!("{order}/status"), &step)).await;
+        if to == "paid" {
+            done(system, Call::new("POST", &format!("{order}/invoice")).staff()).await;
+            let log =
+                Call::new("POST", &format!("{order}/log")).staff().json(&json!({ "text": "The customer called." }));
+            done(system, log).await;
+        }
+    }
+    let line = own(&["cart", "items", "privacy-tea"]);
+    done(system, asks("PUT", &line, &json!({ "quantity": 2 }))).await;
+    let checkout = asks("POST", &own(&["cart", "checkout"]), &json!({}));
+    done(system, checkout.header("idempotency-key", "privacy-checkout")).await;
+    done(system, asks("PUT", &line, &json!({ "quantity": 1 }))).await;
+    let review = json!({ "rating": 4, "title": stays("review"), "text": stays("review-text") });
+    let review = asks("PUT", &path(&["products", "privacy-tea", "reviews", SUBJECT]), &review);
+    done(system, review.header("if-none-match", "*")).await;
+}
+
+/// Likes, follows, organizations, questions.
+async fn friends(system: &System) {
+    done(system, Call::new("PUT", &own(&["likes", "privacy-tea"])).customer(SUBJECT)).await;
+    done(system, Call::new("PUT", &own(&["following", FRIEND])).customer(SUBJECT)).await;
+    done(system, Call::new("PUT", &path(&["customers", FRIEND, "following", SUBJECT])).customer(FRIEND)).await;
+    let club = id(&done(system, asks("POST", "/v1/organizations", &json!({ "name": stays("club") }))).await);
+    let team = path(&["organizations", &club, "teams", "team"]);
+    done(system, asks("PUT", &team, &json!({ "name": stays("team") })).header("if-none-match", "*")).await;
+    let member = json!({ "role": "admin", "team": "team" });
+    done(system, asks("PUT", &path(&["organizations", &club, "members", FRIEND]), &member)).await;
+    let paper = json!({ "title": stays("paper"), "organization_id": club, "sections": { "a": stays("paper-text") } });
+    done(system, asks("POST", "/v1/documents", &paper)).await;
+    for number in 0..2 {
+        let question = json!({ "subject": goes("subject"), "text": goes("question") });
+        let question = asks("POST", &own(&["questions"]), &question);
+        let asked = done(system, question.header("idempotency-key", &format!("privacy-question-{number}"))).await;
+        let answer = json!({ "text": format!("{} asked for it", goes("answer")) });
+        done(system, Call::new("POST", &path(&["questions", &id(&asked), "answers"])).staff().json(&answer)).await;
+    }
+}
+
+/// A document of one's own with a history, and a part in somebody else's.
+async fn papers(system: &System) {
+    let title = json!({ "title": goes("document"), "sections": { "a": goes("text") } });
+    let document = path(&["documents", &id(&done(system, asks("POST", "/v1/documents", &title)).await)]);
+    let section = json!({ "text": goes("section") });
+    changed(system, &document, asks("PUT", &format!("{document}/sections/b"), &section)).await;
+    changed(system, &document, Call::new("POST", &format!("{document}/drafts")).customer(SUBJECT)).await;
+    let publish = asks("POST", &format!("{document}/publish"), &json!({ "note": goes("note") }));
+    changed(system, &document, publish).await;
+    let friends = Call::new("POST", "/v1/documents").customer(FRIEND);
+    let friends = done(system, friends.json(&json!({ "title": "A list", "sections": { "a": "Tea" } }))).await;
+    let document = path(&["documents", &id(&friends)]);
+    done(system, Call::new("PUT", &format!("{document}/editors/{SUBJECT}")).customer(FRIEND)).await;
+    let section = json!({ "text": stays("part") });
+    changed(system, &document, asks("PUT", &format!("{document}/sections/b"), &section)).await;
+}
+
+/// Puts a session, and a cart where there is none, that have expired and wait for DynamoDB to remove them.
+pub async fn lapse(system: &System, session: &str, with_cart: bool) {
+    let (now, customer_id) = (Instant::now(), CustomerId::new(SUBJECT).unwrap());
+    let expires_at = now.plus_seconds(-60);
+    let data =
+        Session { id: session.parse().unwrap(), customer_id: customer_id.clone(), expires_at, device: goes("device") };
+    put(system, data, now).await;
+    if with_cart {
+        put(system, Cart { customer_id, expires_at, lines: [].into() }, now).await;
+    }
+}
+
+async fn put<T: Entity>(system: &System, data: T, at: Instant) {
+    let item = Stored { meta: Meta::new("born-lapsed".parse().unwrap(), at), data }.to_item().unwrap();
+    put_item(system, &serde_json::to_value(item).unwrap()).await;
+}
+
+/// Lets a day pass for the answers that are kept for repetitions.
+pub async fn a_day_passes(system: &System) {
+    let over = Instant::now().plus_seconds(-60).as_seconds().to_string();
+    for mut item in table::scan(system).await.into_values().filter(|item| item["entity"]["S"] == "IdempotencyRecord") {
+        item["ttl"] = json!({ "N": over });
+        put_item(system, &item).await;
+    }
+}
+
+/// Asks for the subject's erasure, as the subject, at this version.
+pub async fn erase(system: &System, tag: &str) -> u16 {
+    Call::new("DELETE", &own(&[])).customer(SUBJECT).header("if-match", tag).send(system).await.status
+}
+
+/// The tag of the subject's profile.
+pub async fn tag(system: &System) -> String {
+    Call::new("GET", &own(&[])).customer(SUBJECT).send(system).await.expect(200).headers["etag"].clone()
+}
