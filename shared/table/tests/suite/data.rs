@@ -203,7 +203,7 @@ pub fn expiration() -> Stored<Expiration> {
         removed_at: at(0),
         sequence_number: "100000000000000000001".to_owned(),
         removed_by: RemovedBy::Ttl,
-        archive: format!("expired/{hash}/{hash}-100000000000000000001.json", hash = "0123456789abcdef".repeat(4)),
+        archive: Some(format!("expired/{hash}/{hash}-100000000000000000001.json", hash = "0123456789abcdef".repeat(4))),
     };
     entry.stored().unwrap()
 }
