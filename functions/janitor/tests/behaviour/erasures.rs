@@ -12,7 +12,7 @@ use key_schema::customer;
 use key_schema::erasure;
 use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity as _, Stored};
+use key_schema::item::Stored;
 use key_schema::order;
 use key_schema::session::{self, Session};
 use tokio::time;
