@@ -31,6 +31,9 @@ const HOUR: i64 = 60 * 60;
 /// It is passed by a record that cannot be understood, which no client can write; `stream` tries it.
 const ELSEWHERE: &str = "stream.quarantine.kept";
 
+/// It is passed when an order is undone whose function has died.
+const UNDONE: &str = "orders.staged.undone";
+
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     /// A backend, its fault, the share of the requests that it strikes, how often at most.
@@ -116,7 +119,7 @@ const TROUBLES: &[Trouble] = &[
     Point("Orders", "orders.staged.begun"),
     Point("Orders", "orders.staged.given_back"),
     Point("Orders", "orders.staged.reserved"),
-    Point("Orders", "orders.staged.undone"),
+    Point("Janitor", UNDONE),
     Point("Janitor", "orders.staged.given_back"),
     Point("StreamEvents", "stream.audit.archived"),
     Point("StreamEvents", "stream.audit.recorded"),
@@ -230,6 +233,10 @@ impl World {
             Point(function, point) => {
                 let fault =
                     json!({"target": format!("function:{function}"), "kind": "crash", "point": point, "count": 2});
+                if point == UNDONE {
+                    let death = json!({"target": "function:Orders", "kind": "crash", "point": "orders.staged.reserved", "count": 1});
+                    self.clients.local("POST", "/_local/faults", Some(&death)).await;
+                }
                 if trouble.is_of_categories() {
                     // Who finishes what they have begun may die there, too.
                     let mut another = fault.clone();
@@ -286,7 +293,7 @@ impl World {
         if trouble.is_of_erasures() {
             self.erase_somebody(&format!("{moved:x}")).await;
         }
-        self.clean(1).await;
+        self.clean(u8::from(!matches!(trouble, Point("Janitor", UNDONE)))).await;
         if !is_of_orders {
             // It strikes those whom the stream comes to.
             self.clients.staff("POST", "/_local/drain?timeout_s=300", &[], None).await;
