@@ -24,6 +24,10 @@ use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{Guarded, Query, Range, Single, Write};
+use crate::shard::Shards;
+
+/// The shards of the list of notes.
+pub const SHARDS: Shards = Shards(4);
 
 entity! {
     /// A note that a customer was erased, and that something of it may be in the archive. When it was written the profile went.
@@ -45,7 +49,7 @@ impl Entity for Erasure {
 
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         let sort = SortKey::new(join(&meta.created_at.to_string(), &[&self.customer_id]))?;
-        Ok(vec![IndexKey { index: Index::Gsi1, partition: list()?, sort }])
+        Ok(vec![IndexKey { index: Index::Gsi1, partition: shard(SHARDS.of(self.customer_id.as_str()))?, sort }])
     }
 }
 
@@ -53,9 +57,8 @@ fn key(customer: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("ERASURE", &[customer])?, sk: SortKey::new("ERASURE")? })
 }
 
-/// One partition: of all that a shop writes, erasures are the rarest.
-fn list() -> Result<PartitionKey, KeyError> {
-    PartitionKey::new("ERASURES")
+fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("ERASURES", &[&shard])
 }
 
 /// A note as the janitor's list shows it.
@@ -70,7 +73,7 @@ pub struct Pending {
 crate::item::view!(Pending of Erasure);
 
 patterns! {
-    PENDING = "erasures.pending": Query on Gsi1, "GSI1PK = ERASURES, GSI1SK up to <instant>" => "notes, the oldest first", Consistency::Eventual, "system", "Find the erased customers of whom the archive may hold something", ["janitor"];
+    PENDING = "erasures.pending": ShardedQuery on Gsi1, "GSI1PK = ERASURES#<shard>, GSI1SK up to <instant>" => "notes, the oldest first", Consistency::Eventual, "system", "Find the erased customers of whom the archive may hold something", ["janitor"];
     DONE = "erasures.done": DeleteItem, "PK = ERASURE#<customer>, SK = ERASURE" => "of the erasure that was found", Consistency::Write, "system", "Forget an erasure once the archive holds nothing of the customer", ["janitor"];
 }
 
@@ -85,7 +88,8 @@ pub(crate) fn note(erasure: &Stored<Erasure>) -> Result<Guarded, EncodeError> {
 /// [`KeyError`].
 pub fn pending(before: Instant) -> Result<Query<Pending>, KeyError> {
     let range = Range::Between(Instant::MIN.to_string(), format!("{before}$"));
-    Ok(Query::new(&PENDING, list()?, range))
+    let shards = SHARDS.all().map(shard).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&PENDING, shards, range))
 }
 
 /// Takes a note away, unless the same customer was erased once more since it was found.
