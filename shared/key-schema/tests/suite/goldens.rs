@@ -291,7 +291,7 @@ fn an_item_of_another_kind_or_with_a_piece_missing_is_not_decoded() {
 #[test]
 fn what_cannot_be_read_is_not_quoted() {
     for (name, attribute, value, says) in [
-        ("Product", "price", "hunter2", "malformed Product: invalid type, expected "),
+        ("Product", "price", "hunter2", "malformed Product: "),
         ("Order", "status", "hunter2, expected x", "malformed Order: unknown variant, expected one of"),
         ("Customer", "email", "hunter2", "malformed Customer: "),
         ("Customer", "tier", "hunter2`, expected `bronze", "malformed Customer: unknown variant, expected one of"),
