@@ -31,8 +31,9 @@ const HOUR: i64 = 60 * 60;
 /// It is passed by a record that cannot be understood, which no client can write; `stream` tries it.
 const ELSEWHERE: &str = "stream.quarantine.kept";
 
-/// It is passed when an order is undone whose function has died.
-const UNDONE: &str = "orders.staged.undone";
+/// What the janitor passes when it finishes what a function has died of, and where that died.
+const FINISHED: [(&str, &str); 2] =
+    [("orders.staged.undone", "orders.staged.reserved"), ("orders.staged.given_back", "orders.staged.given_back")];
 
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
@@ -119,7 +120,7 @@ const TROUBLES: &[Trouble] = &[
     Point("Orders", "orders.staged.begun"),
     Point("Orders", "orders.staged.given_back"),
     Point("Orders", "orders.staged.reserved"),
-    Point("Janitor", UNDONE),
+    Point("Janitor", "orders.staged.undone"),
     Point("Janitor", "orders.staged.given_back"),
     Point("StreamEvents", "stream.audit.archived"),
     Point("StreamEvents", "stream.audit.recorded"),
@@ -233,8 +234,9 @@ impl World {
             Point(function, point) => {
                 let fault =
                     json!({"target": format!("function:{function}"), "kind": "crash", "point": point, "count": 2});
-                if point == UNDONE {
-                    let death = json!({"target": "function:Orders", "kind": "crash", "point": "orders.staged.reserved", "count": 1});
+                let died = FINISHED.iter().find(|(finished, _)| *finished == point && function == "Janitor");
+                if let Some((_, died)) = died {
+                    let death = json!({"target": "function:Orders", "kind": "crash", "point": died, "count": 1});
                     self.clients.local("POST", "/_local/faults", Some(&death)).await;
                 }
                 if trouble.is_of_categories() {
@@ -293,7 +295,7 @@ impl World {
         if trouble.is_of_erasures() {
             self.erase_somebody(&format!("{moved:x}")).await;
         }
-        self.clean(u8::from(!matches!(trouble, Point("Janitor", UNDONE)))).await;
+        self.clean(u8::from(!matches!(trouble, Point("Janitor", _)))).await;
         if !is_of_orders {
             // It strikes those whom the stream comes to.
             self.clients.staff("POST", "/_local/drain?timeout_s=300", &[], None).await;

@@ -87,9 +87,15 @@ pub fn requests() -> usize {
     api().operations().map(|operation| bad(operation).len() + FAULTS.len()).sum()
 }
 
-async fn fault(system: &System, target: &str, kind: &str) {
+/// Whether it can be: another search engine has its own faults.
+async fn fault(system: &System, target: &str, kind: &str) -> bool {
     let fault = json!({ "target": target, "kind": kind, "rate": 1.0 });
-    Call::new("POST", "/_local/faults").json(&fault).send(system).await.expect(204);
+    let answer = Call::new("POST", "/_local/faults").json(&fault).send(system).await;
+    if answer.status == 409 && target == "search" {
+        return false;
+    }
+    answer.expect(204);
+    true
 }
 
 async fn faultless(system: &System) {
@@ -127,9 +133,9 @@ fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
         assert_eq!(sent, requests());
         assert!(failed[0] > 500 && failed[1] > 60, "{failed:?} of {sent}");
         for kind in ["error", "throttle"] {
-            fault(system, "search", kind).await;
+            let fails = fault(system, "search", kind).await;
             let search = format!("/v1/search/products?q={}", person::goes("query"));
-            assert!(Call::new("GET", &search).send(system).await.status >= 500);
+            assert_eq!(Call::new("GET", &search).send(system).await.status >= 500, fails);
             faultless(system).await;
         }
         behind_the_api(system).await;

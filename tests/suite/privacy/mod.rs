@@ -125,7 +125,7 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
         assert_eq!(last.count("IdempotencyRecord"), 0);
         assert!(last.len() > 60 && last.count("events") >= 3, "{} things", last.len());
         assert_eq!(all(system, "/_local/mail").await.len(), mails, "nobody writes to who was erased");
-        logs::tell_nothing(system, 150).await;
+        logs::tell_nothing(system, 40).await;
     });
 }
 

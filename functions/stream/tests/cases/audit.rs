@@ -154,6 +154,7 @@ async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry()
 async fn case_32_a_crash_between_object_and_entry_leaves_one_of_each_in_the_end() {
     let shop = Shop::open().await;
     let refused = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
+    let _throttles = shop.test.count_throttles();
     shop.test.faults().add_to_keys(refused, "AUDIT#").unwrap();
     assert_eq!(shop.take(&[expire("7", &session("s1"))]).await.as_deref(), Some("7"));
     shop.test.faults().clear();
@@ -370,6 +371,7 @@ async fn of_who_is_erased_nothing_more_is_archived_and_that_it_expired_is_record
 async fn while_nobody_can_say_whose_it_was_nothing_is_archived_and_the_record_comes_again() {
     let shop = Shop::open().await;
     let away = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
+    let _throttles = shop.test.count_throttles();
     shop.test.faults().add_to_keys(away, "CUSTOMER#").unwrap();
     assert_eq!(shop.take(&[expire("7", &session("s1"))]).await.as_deref(), Some("7"));
     assert_eq!(shop.counts().await, (0, 0));
