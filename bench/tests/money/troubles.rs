@@ -26,6 +26,8 @@ const CALLS: u8 = 92;
 const ROUNDS: u64 = 10;
 /// Lines of an order that several transactions place, and several undo.
 const LARGE: usize = 100;
+/// Of which something is left to undo when whoever undid it has died on the way.
+const GIANT: usize = 300;
 /// An hour in seconds.
 const HOUR: i64 = 60 * 60;
 /// It is passed by a record that cannot be understood, which no client can write; `stream` tries it.
@@ -285,7 +287,7 @@ impl World {
         };
         let large = async {
             if is_of_orders {
-                self.large(large).await;
+                self.large(large, if matches!(trouble, Point("Janitor", _)) { GIANT } else { LARGE }).await;
             }
         };
         futures::join!(steps, large, self.paid(paid), expired);
@@ -303,9 +305,9 @@ impl World {
     }
 
     /// An order of many lines and its end, and one that is soon refused.
-    async fn large(&self, mut rng: Rng) {
+    async fn large(&self, mut rng: Rng, lines: usize) {
         let order = |lines: Vec<Value>| json!({"customer_id": customer(0), "lines": lines});
-        let (plenty, scarce) = (order(plenty(&mut rng, LARGE)), order(scarce(&mut rng, LARGE)));
+        let (plenty, scarce) = (order(plenty(&mut rng, lines)), order(scarce(&mut rng, LARGE)));
         if let Some(order) = self.place(&mut rng, plenty).await {
             self.go(&order, json!({"to": "cancelled"})).await;
         }
