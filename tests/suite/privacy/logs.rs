@@ -139,7 +139,7 @@ fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
             faultless(system).await;
         }
         behind_the_api(system).await;
-        tell_nothing(system, 900).await;
+        tell_nothing(system, 500).await;
     });
 }
 
