@@ -14,7 +14,7 @@ use telemetry::crash::CRASH_POINTS;
 use crate::books::Books;
 use crate::steps::{plenty, scarce};
 use crate::support::{Answer, ended_session, start_embedded, stop, template};
-use crate::world::{CUSTOMERS, World, customer};
+use crate::world::{CUSTOMERS, Fate, Request, World, customer};
 use crate::{CLIENTS, Report};
 
 /// Random steps of the clients while a trouble lasts that orders may meet, and another, beside what makes sure that it meets something.
@@ -33,9 +33,9 @@ const HOUR: i64 = 60 * 60;
 /// It is passed by a record that cannot be understood, which no client can write; `stream` tries it.
 const ELSEWHERE: &str = "stream.quarantine.kept";
 
-/// What the janitor passes when it finishes what a function has died of, and where that died.
-const FINISHED: [(&str, &str); 2] =
-    [("orders.staged.undone", "orders.staged.reserved"), ("orders.staged.given_back", "orders.staged.given_back")];
+/// Where the janitor dies when it finishes a large order that was being placed, and one that was being cancelled.
+const UNDONE: &str = "orders.staged.undone";
+const GIVEN_BACK: &str = "orders.staged.given_back";
 
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
@@ -224,6 +224,10 @@ async fn run(troubles: Vec<Trouble>) {
     stop(system).await;
 }
 
+fn order(lines: Vec<Value>) -> Value {
+    json!({"customer_id": customer(0), "lines": lines})
+}
+
 impl World {
     async fn begin(&self, trouble: Trouble) {
         let fault = match trouble {
@@ -236,11 +240,6 @@ impl World {
             Point(function, point) => {
                 let fault =
                     json!({"target": format!("function:{function}"), "kind": "crash", "point": point, "count": 2});
-                let died = FINISHED.iter().find(|(finished, _)| *finished == point && function == "Janitor");
-                if let Some((_, died)) = died {
-                    let death = json!({"target": "function:Orders", "kind": "crash", "point": died, "count": 1});
-                    self.clients.local("POST", "/_local/faults", Some(&death)).await;
-                }
                 if trouble.is_of_categories() {
                     // Who finishes what they have begun may die there, too.
                     let mut another = fault.clone();
@@ -287,10 +286,15 @@ impl World {
         };
         let large = async {
             if is_of_orders {
-                self.large(large, if matches!(trouble, Point("Janitor", _)) { GIANT } else { LARGE }).await;
+                self.large(large).await;
             }
         };
         futures::join!(steps, large, self.paid(paid), expired);
+        match trouble {
+            Point("Janitor", UNDONE) => self.leave_half_placed(&mut Rng::with_seed(moved)).await,
+            Point("Janitor", GIVEN_BACK) => self.leave_half_cancelled(&mut Rng::with_seed(moved)).await,
+            _ => {}
+        }
         if trouble.is_of_categories() {
             self.move_a_category(&format!("{moved:x}")).await;
         }
@@ -305,13 +309,36 @@ impl World {
     }
 
     /// An order of many lines and its end, and one that is soon refused.
-    async fn large(&self, mut rng: Rng, lines: usize) {
-        let order = |lines: Vec<Value>| json!({"customer_id": customer(0), "lines": lines});
-        let (plenty, scarce) = (order(plenty(&mut rng, lines)), order(scarce(&mut rng, LARGE)));
+    async fn large(&self, mut rng: Rng) {
+        let (plenty, scarce) = (order(plenty(&mut rng, LARGE)), order(scarce(&mut rng, LARGE)));
         if let Some(order) = self.place(&mut rng, plenty).await {
             self.go(&order, json!({"to": "cancelled"})).await;
         }
         self.place(&mut rng, scarce).await;
+    }
+
+    /// An order of which a part is reserved, by a function that has died of it. Nobody asks for it again before the janitor has come.
+    async fn leave_half_placed(&self, rng: &mut Rng) {
+        self.die_once("orders.staged.reserved").await;
+        let body = order(plenty(rng, GIANT));
+        let request = Request { by: None, key: format!("k{:016x}", rng.u64(..)), path: "/v1/orders".to_owned(), body };
+        assert_eq!(self.send(&request).await, Fate::Unknown);
+    }
+
+    /// An order of which a part is given back, by a function that has died of it.
+    async fn leave_half_cancelled(&self, rng: &mut Rng) {
+        let body = order(plenty(rng, GIANT));
+        let Some(order) = self.place(rng, body).await else { return };
+        self.die_once(GIVEN_BACK).await;
+        let (path, version) = (format!("/v1/orders/{order}/status"), [("if-match", "\"1\"".to_owned())]);
+        let answer = self.clients.staff("POST", &path, &version, Some(&json!({"to": "cancelled"}))).await;
+        assert!(answer.status >= 500, "{answer:?}");
+    }
+
+    /// Nobody else is at work who could meet it.
+    async fn die_once(&self, point: &str) {
+        let death = json!({"target": "function:Orders", "kind": "crash", "point": point, "count": 1});
+        self.clients.local("POST", "/_local/faults", Some(&death)).await;
     }
 
     /// One that is paid and picked, of which its customer and the stations are told.

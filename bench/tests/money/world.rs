@@ -147,7 +147,7 @@ impl World {
     }
 
     /// Sends a request and keeps what came of it. What was acknowledged once must be acknowledged again, in the same words.
-    async fn send(&self, request: &Request) -> Fate {
+    pub async fn send(&self, request: &Request) -> Fate {
         let key = [("idempotency-key", request.key.clone())];
         let before = {
             let mut requests = self.requests.lock().unwrap();
