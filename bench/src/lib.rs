@@ -66,6 +66,8 @@ enum Command {
     Import(import::ImportBenchArgs),
     /// From a function's start to its first answer, and then warm, next to a function that does nothing and to the usual one.
     ColdStart(cold_start::ColdStartArgs),
+    /// Which part of a function takes how many of its instructions, next to the usual one.
+    Instructions(cold_start::parts::InstructionsArgs),
     /// What clients wait for an answer through the local gateway, next to the same routes in Node.js and Python.
     Latency(latency::LatencyArgs),
     /// Many clients for minutes on all that a shop does: errors, memory, and how soon what was written is found.
@@ -106,6 +108,9 @@ pub fn main() -> ExitCode {
         Command::Stream(args) => many_threads().and_then(|runtime| runtime.block_on(consumer::run(args))),
         Command::Import(args) => many_threads().and_then(|runtime| runtime.block_on(import::run(args))),
         Command::ColdStart(args) => many_threads().and_then(|runtime| runtime.block_on(cold_start::run(args))),
+        Command::Instructions(args) => {
+            many_threads().and_then(|runtime| runtime.block_on(cold_start::parts::run(args)))
+        }
         Command::Latency(args) => many_threads().and_then(|runtime| runtime.block_on(latency::run(args))),
         Command::Load(args) => many_threads().and_then(|runtime| runtime.block_on(load::run(args))),
         Command::Lists(args) => many_threads().and_then(|runtime| runtime.block_on(lists::run(args))),

@@ -6,6 +6,7 @@
 mod endpoint;
 mod functions;
 mod memory;
+pub(crate) mod parts;
 mod peers;
 mod process;
 mod programs;
@@ -101,31 +102,16 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// So often instructions are counted. Valgrind translates every piece of a program before it runs, so a start may not get its connection within the second that it
-/// waits for one: then the handshake is begun twice. Of the counts those are taken in which it was not.
-const COUNTS: usize = 3;
 /// Over so many requests the instructions of a warm one are spread.
 const COUNTED_WARM: u8 = 40;
 
 async fn count(measured: &Measured, folder: &Path) -> Result<Instructions, BenchError> {
-    let (mut ready, mut answered) = (0, u64::MAX);
-    for _ in 0..COUNTS {
-        ready = ready.max(counted(measured, folder, Until::Ready).await?);
-        answered = answered.min(counted(measured, folder, Until::Answers(1)).await?);
-    }
-    let many = counted(measured, folder, Until::Answers(1 + usize::from(COUNTED_WARM))).await?;
+    let file = folder.join("callgrind.out");
+    let ready = measured.program.counted(&file, Until::Ready).await?;
+    let answered = measured.program.counted(&file, Until::Answers(1)).await?;
+    let many = measured.program.counted(&file, Until::Answers(1 + usize::from(COUNTED_WARM))).await?;
     let warm = many.saturating_sub(answered) / u64::from(COUNTED_WARM);
     Ok(Instructions { init: ready, first: answered.saturating_sub(ready), warm })
-}
-
-async fn counted(measured: &Measured, folder: &Path, until: Until) -> Result<u64, BenchError> {
-    let file = folder.join("callgrind.out");
-    let mut program = measured.program.clone();
-    let out = format!("--callgrind-out-file={}", file.display());
-    let valgrind = ["valgrind", "--tool=callgrind", "-q", &out].map(str::to_owned);
-    program.command.splice(0..0, valgrind);
-    program.run(until, None).await?;
-    process::instructions(&file)
 }
 
 /// The size of a program in a zip, without the few bytes of the zip's own.

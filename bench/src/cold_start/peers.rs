@@ -17,6 +17,9 @@ const EMPTY: &str = "(a) does nothing";
 const EMPTY_HTTP: &str = "does nothing, lambda_http";
 /// The one that the others are compared with.
 pub(super) const USUAL: &str = "(b) as usual";
+/// What the product stands on, without the product.
+const LEAN: &str = "(c) `GetItem` as Bodega's, no handler";
+const BARE: &str = "(c) without retries and timeouts";
 const NODE: &str = "Node.js, SDK v3";
 const PYTHON: &str = "Python, boto3";
 
@@ -30,7 +33,7 @@ pub(super) struct Peer {
 
 /// Those that can be built.
 pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
-    for package in ["empty", "empty-http", "usual"] {
+    for package in ["empty", "empty-http", "lean", "usual"] {
         build_package(folder, package)?;
     }
     let node = folder.join("cold-node");
@@ -46,9 +49,10 @@ pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
 
 /// Those that are there.
 pub(super) fn all(folder: &Path) -> Vec<Peer> {
-    let native = |name, package: &str| {
+    let native = |name, package: &str, arguments: &[&str]| {
         let artifact = built(folder, package);
-        Peer { name, command: vec![artifact.display().to_string()], artifact, is_native: true }
+        let command = std::iter::once(artifact.display().to_string()).chain(arguments.iter().map(ToString::to_string));
+        Peer { name, command: command.collect(), artifact, is_native: true }
     };
     let script = |name, interpreter: Option<String>, artifact: PathBuf| {
         let command = vec![interpreter?, artifact.display().to_string()];
@@ -58,9 +62,11 @@ pub(super) fn all(folder: &Path) -> Vec<Peer> {
     let node = said("node", &["-p", "process.execPath"]);
     let python = said("python3", &["-c", "import boto3, sys; print(sys.executable)"]);
     [
-        Some(native(EMPTY, "empty")),
-        Some(native(EMPTY_HTTP, "empty-http")),
-        Some(native(USUAL, "usual")),
+        Some(native(EMPTY, "empty", &[])),
+        Some(native(EMPTY_HTTP, "empty-http", &[])),
+        Some(native(USUAL, "usual", &[])),
+        Some(native(LEAN, "lean", &[])),
+        Some(native(BARE, "lean", &["bare"])),
         script(NODE, node, folder.join("target/cold-node/index.cjs")),
         script(PYTHON, python, folder.join("cold-python/index.py")),
     ]

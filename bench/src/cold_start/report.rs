@@ -172,7 +172,7 @@ impl Report {
         for size in &self.memory {
             let _ = writeln!(
                 text,
-                "| {} | {} | {:.2} | {:.2} | {:.2} | {:.2} |",
+                "| {} | {} | {:.2} | {:.2} | {:.2} | {:.3} |",
                 size.function,
                 size.memory_mb,
                 size.first_ms,

@@ -23,6 +23,7 @@ use crate::examples::{
 };
 
 const DAY_MILLIS: i64 = 86_400_000;
+const SECOND_MILLIS: u64 = 1_000;
 
 pub(super) fn lists() -> Result<Vec<List>, BenchError> {
     let mut lists = catalog()?;
@@ -40,8 +41,10 @@ fn catalog() -> Result<Vec<List>, BenchError> {
             item: Box::new(|n| item(Review { customer_id: customer_id(n)?, ..review(n)? }, n)),
         })
     };
-    // The list begins with the month that it is.
-    let month = Instant::now().as_millis() - DAY_MILLIS * day_of_month(Instant::now())?;
+    // The list begins with the month that it is. At what moment of its second one writes is chance, which the shards live on.
+    let now = Instant::now();
+    let month = now.as_millis() - now.as_millis().rem_euclid(DAY_MILLIS) - DAY_MILLIS * day_of_month(now)?;
+    let moment = |n: u64| n * SECOND_MILLIS + fastrand::Rng::with_seed(n).u64(..SECOND_MILLIS);
     let root = category(&["GROCERY"])?;
     Ok(vec![
         List {
@@ -69,7 +72,7 @@ fn catalog() -> Result<Vec<List>, BenchError> {
             function: super::catalog,
             around: Vec::new(),
             item: Box::new(move |n| {
-                let written = Instant::from_millis(month.saturating_add_unsigned(n)).unwrap_or(Instant::EPOCH);
+                let written = Instant::from_millis(month.saturating_add_unsigned(moment(n))).unwrap_or(Instant::EPOCH);
                 let review = Review { customer_id: customer_id(n)?, ..review(n)? };
                 let review = Stored::new(review, Born::generate(written, bytes(n)), written);
                 RecentReview::of(&review).to_item().map_err(BenchError::wrong)

@@ -1,0 +1,217 @@
+//! `bench instructions`: which part of a function takes how many of its instructions.
+//!
+//! The function and the usual one are built as they are deployed, but with their symbols, and callgrind counts what each of their functions takes together with
+//! what it calls. A part is one such function, or some beside one another; a part of a part is said to be.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use super::endpoint::TableEndpoint;
+use super::process::{Program, Until};
+use super::{functions, peers, programs};
+use crate::loaded::LoadedTable;
+use crate::{BenchError, performance};
+
+#[derive(Debug, Args)]
+pub(crate) struct InstructionsArgs {
+    /// Write the table into docs/performance.md.
+    #[arg(long)]
+    write: bool,
+}
+
+/// The function that is taken apart: its route is the one that the usual function has, too.
+const PACKAGE: &str = "customers";
+/// Over so many requests the instructions of a warm one are spread.
+const WARM: usize = 100;
+/// Where what has symbols is built, beside what is deployed.
+const TARGET: &str = "target/with-symbols";
+
+/// A part of the table: what it is, how deep below the last that is less deep, and names of its functions, each of which begins what callgrind calls them.
+struct Part {
+    name: &'static str,
+    depth: usize,
+    functions: &'static [&'static str],
+}
+
+const fn part(depth: usize, name: &'static str, functions: &'static [&'static str]) -> Part {
+    Part { name, depth, functions }
+}
+
+const PARTS: &[Part] = &[
+    part(0, "loading and dynamic linking", &["_dl_start"]),
+    part(0, "TLS handshake with the table", &["tokio_rustls::common::Stream<IO,C>::handshake"]),
+    part(1, "two signatures of certificates", &["<ring::ec::suite_b::ecdsa::verification::EcdsaVerificationAlgorithm"]),
+    part(1, "key exchange", &["ring::ec::curve25519::x25519::x25519_ecdh"]),
+    part(0, "roots, from PEM", &["aws::connector::tls::Tls::trusting"]),
+    part(
+        0,
+        "the client of the SDK, made",
+        &["aws_sdk_dynamodb::client::Client::from_conf", "aws_sdk_dynamodb::client::Client::new"],
+    ),
+    part(
+        1,
+        "partitions of AWS, from JSON",
+        &["aws_sdk_dynamodb::endpoint_lib::partition::PartitionResolver::new_from_json"],
+    ),
+    part(0, "GetItem by the SDK", &["aws_sdk_dynamodb::operation::get_item::builders::GetItemFluentBuilder::send"]),
+    part(1, "signature", &["<aws_runtime::auth::sigv4::SigV4Signer"]),
+    part(2, "SHA-256, in software under valgrind", &["sha2::sha256::compress256"]),
+    part(1, "answer, from JSON", &["<aws_sdk_dynamodb::operation::get_item::GetItemResponseDeserializer"]),
+    part(
+        1,
+        "configuration, assembled for each call",
+        &["aws_smithy_runtime::client::orchestrator::apply_configuration"],
+    ),
+    part(1, "user agent", &["<aws_runtime::user_agent::interceptor::UserAgentInterceptor"]),
+    part(1, "connection", &["aws::connector::Connector::exchange"]),
+    part(0, "event, read", &["http_api::event::Event::parse"]),
+    part(0, "item, read", &["<key_schema::item::Stored<T> as key_schema::item::FromItem>::from_item"]),
+    part(0, "answer, written", &["customers::profile::respond"]),
+    part(0, "metrics line", &["telemetry::emf::Line::print"]),
+    part(0, "span of the runtime", &["<lambda_runtime::layers::trace::TracingService"]),
+];
+
+/// Instructions by the name of a function, with what it calls.
+type Counted = BTreeMap<String, u64>;
+
+/// What callgrind has counted of a program.
+struct Stages {
+    ready: (u64, Counted),
+    first: (u64, Counted),
+    many: (u64, Counted),
+}
+
+/// Builds, counts, prints the table.
+///
+/// # Errors
+/// [`BenchError::Wrong`] when something does not build, or the function has nothing of the name of a part.
+pub(crate) async fn run(args: InstructionsArgs) -> Result<(), BenchError> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = tempfile::tempdir()?;
+    let table = LoadedTable::create().await?;
+    let subject = functions::customers()?;
+    table.load(subject.items.into_iter().map(Ok)).await?;
+    let endpoint = TableEndpoint::start(table.url(), folder.path()).await?;
+    let environment = programs::environment(&root, &endpoint, folder.path())?;
+    let event = subject.call.event().to_string();
+    let mut columns = Vec::new();
+    for (at, package) in [(root.clone(), PACKAGE), (root.join(peers::FOLDER), "usual")] {
+        let program = with_symbols(&at, package)?;
+        let program = Program {
+            command: vec![program.display().to_string()],
+            environment: environment.clone(),
+            event: event.clone(),
+        };
+        columns.push(Stages {
+            ready: counted(&program, folder.path(), Until::Ready).await?,
+            first: counted(&program, folder.path(), Until::Answers(1)).await?,
+            many: counted(&program, folder.path(), Until::Answers(1 + WARM)).await?,
+        });
+    }
+    let [ours, usual] = columns.as_slice() else { return Err(BenchError::wrong("two programs are counted")) };
+    let text = markdown(ours, usual)?;
+    print!("{text}");
+    if args.write {
+        performance::write("instructions", &text)?;
+    }
+    Ok(())
+}
+
+fn with_symbols(workspace: &Path, package: &str) -> Result<PathBuf, BenchError> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--release", "--locked", "-p", package, "--config", "profile.release.strip=false"])
+        .args(["--target-dir", TARGET])
+        .current_dir(workspace)
+        .status()?;
+    if !built.success() {
+        return Err(BenchError::Wrong(format!("{package} does not build")));
+    }
+    Ok(workspace.join(TARGET).join("release").join(package))
+}
+
+async fn counted(program: &Program, folder: &Path, until: Until) -> Result<(u64, Counted), BenchError> {
+    let file = folder.join("callgrind.out");
+    let total = program.counted(&file, until).await?;
+    let output = Command::new("callgrind_annotate").args(["--inclusive=yes", "--threshold=100"]).arg(&file).output()?;
+    if !output.status.success() {
+        return Err(BenchError::Wrong(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok((total, parse(&String::from_utf8_lossy(&output.stdout))))
+}
+
+/// Lines are ` 12,345 (6.7%)  file:function [object]`; a function that calls itself has a second line, for what it calls so.
+fn parse(text: &str) -> Counted {
+    let mut counted = Counted::new();
+    for line in text.lines() {
+        let Some((count, rest)) = line.trim_start().split_once(" (") else { continue };
+        let Some((_, name)) = rest.split_once("%)") else { continue };
+        let Ok(count) = count.replace(',', "").parse::<u64>() else { continue };
+        let name = name.trim_start();
+        let name = name.split_once(':').map_or(name, |(_, name)| name);
+        let most = counted.entry(name.to_owned()).or_default();
+        *most = count.max(*most);
+    }
+    counted
+}
+
+/// Of the functions whose names begin so, the one that takes most: the others are what it calls.
+fn of(counted: &Counted, part: &Part) -> Option<u64> {
+    let begins = |name: &str| part.functions.iter().any(|function| name.starts_with(function));
+    counted.iter().filter(|(name, _)| begins(name)).map(|(_, count)| *count).max()
+}
+
+fn markdown(ours: &Stages, usual: &Stages) -> Result<String, BenchError> {
+    let mut text = format!(
+        "Thousands of instructions, of `{PACKAGE}` and of (b), which answers the same request; a warm one is what is between the first answer and the {}th, divided.\n\n\
+         | part | until the first event | from there to the first answer | a warm request | (b), until the first answer | a warm request |\n|---|---|---|---|---|---|\n",
+        WARM + 1
+    );
+    let thousands = |count: u64| format!("{:.0}", count as f64 / 1e3);
+    let row = |name: &str, of: &dyn Fn(&(u64, Counted)) -> Option<u64>| {
+        let stage = |stage: &(u64, Counted)| of(stage).unwrap_or_default();
+        let warm = |stages: &Stages| stage(&stages.many).saturating_sub(stage(&stages.first)) / WARM as u64;
+        let theirs = of(&usual.many).is_some();
+        let or_dash = |count: u64| if theirs { thousands(count) } else { "–".to_owned() };
+        format!(
+            "| {name} | {} | {} | {} | {} | {} |\n",
+            thousands(stage(&ours.ready)),
+            thousands(stage(&ours.first).saturating_sub(stage(&ours.ready))),
+            thousands(warm(ours)),
+            or_dash(stage(&usual.first)),
+            or_dash(warm(usual)),
+        )
+    };
+    for part in PARTS {
+        if of(&ours.many.1, part).is_none() {
+            return Err(BenchError::Wrong(format!("{PACKAGE} has no function of {}", part.name)));
+        }
+        let name = format!("{}{}", "&ensp;&ensp;of which ".repeat(part.depth.min(1)), part.name);
+        text += &row(&name, &|(_, counted)| of(counted, part));
+    }
+    text += &row("**all**", &|(total, _)| Some(*total));
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_takes_what_the_greatest_of_its_functions_takes() {
+        let text = "\
+--------------------------------------------------------------------------------
+176,312,438 (100.0%)  PROGRAM TOTALS
+
+ 40,500,998 (22.97%)  ???:a::sign [/x/customers]
+  9,000,000 ( 5.10%)  /rustc/lib.rs:a::sign::{{closure}} [/x/customers]
+  1,000 ( 0.00%)  ???:b::sign [/x/customers]
+";
+        let counted = parse(text);
+        assert_eq!(of(&counted, &part(0, "signature", &["a::sign"])), Some(40_500_998));
+        assert_eq!(of(&counted, &part(0, "none", &["sign"])), None);
+    }
+}
