@@ -71,6 +71,16 @@ struct Cost {
     write_units: f64,
 }
 
+impl Cost {
+    /// Half a read unit apart is the same: a page of some 4 KB begins another half in one stage and not in the next, because its ids have other digits.
+    fn is_as(self, other: Self) -> bool {
+        const HALF: f64 = 0.5;
+        self.requests == other.requests
+            && self.write_units == other.write_units
+            && (self.read_units - other.read_units).abs() <= HALF
+    }
+}
+
 /// What a route took at one stage: what is in the middle of its answers.
 #[derive(Debug, Clone, Serialize)]
 struct Figures {
@@ -267,7 +277,7 @@ fn same_cost(growth: &[Growth]) -> Result<(), BenchError> {
     let grown = growth.iter().filter(|route| {
         let mut costs = route.figures.iter().map(|figures| figures.cost);
         let first = costs.next();
-        costs.any(|cost| Some(cost) != first)
+        costs.any(|cost| !first.is_some_and(|first| first.is_as(cost)))
     });
     let grown: Vec<String> = grown
         .map(|Growth { route, figures }| {
@@ -382,7 +392,8 @@ mod tests {
             [Growth { route: "GET /v1/orders".to_owned(), figures: vec![figures(1_000, 0.5), figures(2_000, second)] }]
         };
         assert!(same_cost(&growth(0.5)).is_ok());
-        assert!(same_cost(&growth(1.0)).is_err());
+        assert!(same_cost(&growth(1.0)).is_ok());
+        assert!(same_cost(&growth(1.5)).is_err());
         assert!(table(&growth(0.5)).ends_with("| `GET /v1/orders` | 1 | 0.5 | 0 | 1.0 (2.0) | 1.0 (2.0) |\n"));
     }
 
