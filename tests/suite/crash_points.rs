@@ -25,7 +25,12 @@ fn every_crash_point_of_the_functions_is_registered_and_every_registered_one_is_
 fn nothing_that_is_deployed_is_built_with_crash_points_or_a_clock_that_may_be_wrong() {
     for folder in ["functions", "shared"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
-            let path = entry.unwrap().path().join("Cargo.toml");
+            let entry = entry.unwrap().path();
+            // How they are linked lies beside them.
+            if entry.is_file() {
+                continue;
+            }
+            let path = entry.join("Cargo.toml");
             let manifest = std::fs::read_to_string(&path).unwrap();
             let switches_on = ["\"crash-points\"", "\"clock-steps\""].iter().any(|feature| manifest.contains(feature));
             assert!(!switches_on, "{}", path.display());
