@@ -180,7 +180,7 @@ fn of(counted: &Counted, part: &Part) -> Option<u64> {
 
 fn markdown(ours: &Stages, usual: &Stages) -> Result<String, BenchError> {
     let mut text = format!(
-        "Thousands of instructions, of `{PACKAGE}` and of (b), which answers the same request; a warm one is what is between the first answer and the {}th, divided.\n\n\
+        "Thousands of instructions, of `{PACKAGE}` and of (b), which answers the same request; a warm one is what is between the first answer and the last of {}, divided.\n\n\
          | part | until the first event | from there to the first answer | a warm request | (b), until the first answer | a warm request |\n|---|---|---|---|---|---|\n",
         WARM + 1
     );
