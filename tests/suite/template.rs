@@ -311,7 +311,15 @@ fn what_holds_data_outlives_the_stack_and_is_closed() {
         }
     }
     for (name, lines) in resources("AWS::S3::Bucket") {
-        for needed in ["SSEAlgorithm: AES256", "RestrictPublicBuckets: true", "Id: Forget, Status: Enabled"] {
+        for needed in [
+            "SSEAlgorithm: AES256",
+            "BlockPublicAcls: true",
+            "BlockPublicPolicy: true",
+            "IgnorePublicAcls: true",
+            "RestrictPublicBuckets: true",
+            "ObjectOwnership: BucketOwnerEnforced",
+            "Id: Forget, Status: Enabled",
+        ] {
             assert!(lines.contains(needed), "{name}: {needed}");
         }
     }
@@ -321,6 +329,25 @@ fn what_holds_data_outlives_the_stack_and_is_closed() {
     assert_eq!(expiring, ["- {Id: Forget, Status: Enabled, Prefix: pending/, ExpirationInDays: 1}"]);
     for (name, lines) in resources("AWS::SQS::Queue") {
         assert!(lines.contains("SqsManagedSseEnabled: true"), "{name}");
+    }
+    // Nobody is answered without TLS.
+    for (kind, policy) in [("AWS::S3::Bucket", "AWS::S3::BucketPolicy"), ("AWS::SQS::Queue", "AWS::SQS::QueuePolicy")] {
+        let policies = resources(policy);
+        let denials: Vec<&str> =
+            policies.values().filter_map(|lines| Some(lines.split_once("Effect: Deny\n")?.1)).collect();
+        for name in resources(kind).keys() {
+            let is_closed = |denial: &&str| {
+                denial.contains(&format!("!GetAtt {name}.Arn")) && denial.contains("aws:SecureTransport: 'false'")
+            };
+            assert!(denials.iter().any(is_closed), "{name}");
+        }
+    }
+    for (name, lines) in resources("AWS::OpenSearchService::Domain") {
+        for needed in
+            ["EnforceHTTPS: true", "AtRestOptions: {Enabled: true}", "NodeToNodeEncryptionOptions: {Enabled: true}"]
+        {
+            assert!(lines.contains(needed), "{name}: {needed}");
+        }
     }
     for (name, lines) in resources("AWS::Logs::LogGroup") {
         assert!(lines.contains("RetentionInDays: !Ref LogRetentionDays"), "{name}");
@@ -334,6 +361,26 @@ fn what_holds_data_outlives_the_stack_and_is_closed() {
     for needed in ["ContributorInsightsSpecification: {Enabled: true}", "OnDemandThroughput: {MaxReadRequestUnits"] {
         assert_eq!(table.matches(needed).count(), indexes + 1, "{needed}");
     }
+}
+
+#[test]
+fn the_api_takes_so_many_requests_and_no_more() {
+    let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
+    let (_, settings) = api.split_once("      DefaultRouteSettings:\n").unwrap();
+    for needed in ["ThrottlingRateLimit: !Ref RequestsPerSecond", "ThrottlingBurstLimit: !Ref RequestBurst"] {
+        assert!(settings.contains(needed), "{needed}");
+    }
+    let text = read(&root().join("template.yaml"));
+    let parameter = |name: &str| -> u32 {
+        let (_, after) = text.split_once(&format!("\n  {name}:\n")).unwrap();
+        let default = after.lines().find_map(|line| line.trim().strip_prefix("Default: ")).unwrap();
+        default.parse().unwrap()
+    };
+    let (rate, burst) = (parameter("RequestsPerSecond"), parameter("RequestBurst"));
+    assert!(
+        (1..=10_000).contains(&rate) && (1..=5_000).contains(&burst),
+        "{rate} and {burst}, of which an account has no more"
+    );
 }
 
 #[test]

@@ -30,7 +30,7 @@ const BUDGET: Duration = Duration::from_secs(5);
 ///
 /// The profile goes last: while there is one, a request that broke off can be repeated, and each step done twice does no harm. Profile and claims go
 /// together, so that both names are free as soon as the profile is gone. What was written between a step and the profile goes after the profile, without
-/// which nothing of it can be written; a request that broke off there is repeated, too, though the answer is 404 then. What the archive has of the customer
+/// which nothing of it can be written but sessions, which end by themselves; a request that broke off there is repeated, too, though the answer is 404 then. What the archive has of the customer
 /// goes after that, whether or not anybody repeats anything ([`key_schema::erasure`]). Orders stay, because the books need them, and so do reviews.
 pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;

@@ -63,8 +63,12 @@ impl Janitor {
 
     async fn finish(&self, erasure: &Pending) -> Result<(), ErasureError> {
         let customer = &erasure.customer_id;
-        self.end_sessions(customer).await?;
-        match self.table.write(&cart::discard(customer)?).await {
+        // Who came back has begun anew, and is erased of what is older only. Whoever comes back from here on begins later than this.
+        let now = Instant::now();
+        let back = self.table.get(&archive::owner(customer)?).await?;
+        let until = back.map_or(now, |back| back.created_at);
+        self.end_sessions(customer, until).await?;
+        match self.table.write(&cart::discard_earlier(customer, until)?).await {
             Ok(()) | Err(WriteError::Refused(_)) => {}
             Err(WriteError::Table(error)) => return Err(error.into()),
         }
@@ -79,13 +83,14 @@ impl Janitor {
         }
     }
 
-    /// Ends sessions that the index did not show to the erasure. They are few.
-    async fn end_sessions(&self, customer: &CustomerId) -> Result<(), ErasureError> {
+    /// Ends sessions that began before an instant and that the index did not show to the erasure. They are few.
+    async fn end_sessions(&self, customer: &CustomerId, until: Instant) -> Result<(), ErasureError> {
         let mut after = None;
         loop {
             let page = self.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
-            if !page.items.is_empty() {
-                let end = session::end_all(page.items.iter().map(|session| &session.id))?;
+            let earlier: Vec<_> = page.items.iter().filter(|session| session.created_at < until).collect();
+            if !earlier.is_empty() {
+                let end = session::end_all(earlier.iter().map(|session| &session.id))?;
                 let left = self.table.batch_write(&end).await?;
                 if !left.is_empty() {
                     return Err(TableError::Unprocessed(left.len()).into());

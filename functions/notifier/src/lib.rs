@@ -59,7 +59,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let span = tracing::info_span!("event", correlation_id = event.payload.cause());
         let outcome = correlation::caused_by(event.payload.cause(), taking).instrument(span).await;
         report(&event, &outcome, started, &notifier.costs());
-        outcome.map(|_| ()).map_err(lambda_runtime::Error::from)
+        // As text: the runtime logs an error whole, with its sources, and those may quote the event.
+        outcome.map(|_| ()).map_err(|error| lambda_runtime::Error::from(error.to_string()))
     }))
     .await
 }

@@ -72,7 +72,7 @@ patterns! {
     CREATE = "carts.create": PutItem, "PK = CART#<customer>, SK = CART" => "there is none, or it has lapsed", Consistency::Write, "owner", "Begin a cart with its first line", ["PUT /v1/customers/{id}/cart/items/{product}"];
     PUT_LINE = "carts.put-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "has not lapsed and has this line or room for one more; SET lines.<product>", Consistency::Write, "owner", "Set one line of a cart", ["PUT /v1/customers/{id}/cart/items/{product}"];
     REMOVE_LINE = "carts.remove-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "has not lapsed and has this line; REMOVE lines.<product>", Consistency::Write, "owner", "Remove one line of a cart", ["DELETE /v1/customers/{id}/cart/items/{product}"];
-    DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "always", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
+    DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "always, or began before who came back did", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
 /// Reads a cart; the caller treats a lapsed one as empty.
@@ -139,6 +139,15 @@ pub fn remove_line(customer: &CustomerId, product: &ProductId, now: Instant) -> 
 /// [`KeyError`].
 pub fn discard(customer: &CustomerId) -> Result<Single<()>, KeyError> {
     Ok(Single::new(&DISCARD, Guarded { write: crate::request::Write::Delete { key: key(customer)? }, condition: None }))
+}
+
+/// Removes a cart that began before an instant: refused when there is a later one, or none.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn discard_earlier(customer: &CustomerId, than: Instant) -> Result<Single<()>, EncodeError> {
+    let earlier = Condition::Below("created_at", value(than)?);
+    Ok(Single::new(&DISCARD, Guarded::delete(key(customer)?, earlier)))
 }
 
 /// The removal of the cart that was read, for the transaction that places its order: refused when a line changed since.

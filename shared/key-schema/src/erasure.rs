@@ -11,7 +11,7 @@
 //! longer than that.
 //!
 //! So it has a second look at what may come in the moment of the erasure: a cart is filled by a request that has seen the profile, and a session that has just begun
-//! an index may not show yet.
+//! an index may not show yet. Who has come back since keeps what began under the new profile.
 
 use serde::Deserialize;
 

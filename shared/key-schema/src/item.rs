@@ -178,14 +178,15 @@ impl DecodeError {
     }
 }
 
-/// What an error of Serde says but for the value that it found: `invalid type: string "x", expected u64` without the `x`.
+/// What an error of Serde says but for the value that it found: `invalid type: string "x", expected u64` without the `x`, and of a number that is none
+/// nothing from the quote on.
 fn without_value(text: &str) -> String {
     match text.rsplit_once(", expected ") {
         Some((found, expected)) => {
             let kind = found.split([':', '`']).next().unwrap_or_default().trim_end();
             format!("{kind}, expected {expected}")
         }
-        None => text.to_owned(),
+        None => text.split(['"', '\'', '`']).next().unwrap_or_default().trim_end().to_owned(),
     }
 }
 

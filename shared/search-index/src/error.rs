@@ -4,8 +4,8 @@ use thiserror::Error;
 
 /// A call that did not succeed.
 ///
-/// The messages are for operators. None holds a document or a query, with one exception: the reason of a
-/// [`SearchError::Rejected`] is the engine's own text and may quote a value that it could not parse.
+/// The messages are for operators and go into logs. None holds a document or a query: what the engine itself says of a refusal may quote either, so it is a
+/// field of [`SearchError::Rejected`] and no part of its message.
 #[derive(Debug, Error)]
 pub enum SearchError {
     /// The engine was throttling, failing, unreachable or too slow, and stayed so for as long as
@@ -18,13 +18,13 @@ pub enum SearchError {
         reason: String,
     },
     /// The engine refused the call; it would refuse it again.
-    #[error("the search engine refused the call with status {status}: {kind}: {reason}")]
+    #[error("the search engine refused the call with status {status}: {kind}")]
     Rejected {
         /// The HTTP status, 4xx or 501.
         status: u16,
         /// The engine's name of the error, such as `parsing_exception`.
         kind: String,
-        /// Its explanation.
+        /// Its explanation, which may quote what it could not take.
         reason: String,
     },
     /// The answer was not what the engine's documentation promises, or larger than this client reads.
@@ -48,5 +48,17 @@ impl SearchError {
     /// Whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_engine_quotes_is_in_no_message() {
+        let reason = "failed to parse [ann@example.com]".to_owned();
+        let error = SearchError::Rejected { status: 400, kind: "parsing_exception".to_owned(), reason };
+        assert_eq!(error.to_string(), "the search engine refused the call with status 400: parsing_exception");
     }
 }

@@ -14,7 +14,7 @@ pub enum BulkOutcome {
     Stale,
     /// The engine could not take it now: throttled, failing or unreachable. Send it again later.
     Retryable {
-        /// Why, for operators.
+        /// Why, for operators: nothing of the document.
         reason: String,
     },
     /// The engine will never take it.
@@ -95,15 +95,17 @@ struct ItemError {
 
 impl From<ItemResult> for BulkOutcome {
     fn from(item: ItemResult) -> Self {
-        let reason = match &item.error {
-            Some(error) => format!("{}: {}", error.kind, error.reason),
-            None => format!("status {}", item.status),
-        };
-        match item.status {
-            200..=299 => Self::Applied,
-            409 => Self::Stale,
-            status if is_transient(status) || status >= 500 => Self::Retryable { reason },
-            status => Self::Rejected { status, reason },
+        let status = item.status;
+        match (status, item.error) {
+            (200..=299, _) => Self::Applied,
+            (409, _) => Self::Stale,
+            // An engine that has no room for a call quotes the call.
+            (_, Some(error)) if is_transient(status) || status >= 500 => Self::Retryable { reason: error.kind },
+            (_, Some(error)) => Self::Rejected { status, reason: format!("{}: {}", error.kind, error.reason) },
+            (_, None) if is_transient(status) || status >= 500 => {
+                Self::Retryable { reason: format!("status {status}") }
+            }
+            (_, None) => Self::Rejected { status, reason: format!("status {status}") },
         }
     }
 }
@@ -123,7 +125,7 @@ mod tests {
         let statuses = [200, 201, 409, 429, 500, 503, 400, 404];
         let items: Vec<_> = statuses.into_iter().map(item).collect();
         let answer = format!(r#"{{"took":1,"errors":true,"items":[{}]}}"#, items.join(","));
-        let retryable = BulkOutcome::Retryable { reason: "t: r".to_owned() };
+        let retryable = BulkOutcome::Retryable { reason: "t".to_owned() };
         let rejected = |status| BulkOutcome::Rejected { status, reason: "t: r".to_owned() };
         assert_eq!(
             outcomes(answer.as_bytes(), statuses.len()).unwrap(),

@@ -134,7 +134,7 @@ fn the_counts_of_what_was_tried_for_privacy_are_up_to_date() {
     let (ids, texts) = documented();
     let section = format!(
         "{} marked fields of one customer, in an erasure that breaks off at {} points and is looked for afterwards in table, index, archive, events, quarantine and logs: {} kinds of things keep the \
-         customer's id, and {} of these a text of the customer's ([which](operations.md#what-is-left-of-an-erased-customer)). {} requests that go wrong, of which no line of a log tells whose they were. {} \
+         customer's id, and {} a text by or about the customer ([which](operations.md#what-is-left-of-an-erased-customer)). {} requests that go wrong, of which no line of a log tells whose they were. {} \
          routes by which staff writes, each with who, what and when.",
         FIELDS.len(),
         POINTS.len(),

@@ -18,7 +18,7 @@ pub const SUBJECT: &str = "privacy-subject";
 pub const FRIEND: &str = "privacy-friend";
 /// Begins every mark in what an erasure takes.
 pub const GOES: &str = "xq7goes";
-/// Begins every mark in what the subject has written for others, and that stays with them.
+/// Begins every mark in what the subject has written for others, or staff about the subject, and that stays.
 pub const STAYS: &str = "xq7stays";
 
 /// What the subject is asked for, or may say, of what goes; each has a mark of its own.
@@ -130,8 +130,7 @@ async fn shopping(system: &System) {
         changed(system, &order, asks("POST", &format!("{order}/status"), &step)).await;
         if to == "paid" {
             done(system, Call::new("POST", &format!("{order}/invoice")).staff()).await;
-            let log =
-                Call::new("POST", &format!("{order}/log")).staff().json(&json!({ "text": "The customer called." }));
+            let log = Call::new("POST", &format!("{order}/log")).staff().json(&json!({ "text": stays("log") }));
             done(system, log).await;
         }
     }
@@ -181,6 +180,12 @@ async fn papers(system: &System) {
     done(system, Call::new("PUT", &format!("{document}/editors/{SUBJECT}")).customer(FRIEND)).await;
     let section = json!({ "text": stays("part") });
     changed(system, &document, asks("PUT", &format!("{document}/sections/b"), &section)).await;
+    let draft = Call::new("POST", &format!("{document}/drafts"));
+    changed(system, &document, draft.clone().customer(SUBJECT)).await;
+    let publish = asks("POST", &format!("{document}/publish"), &json!({ "note": stays("version") }));
+    changed(system, &document, publish).await;
+    // One that stays open.
+    changed(system, &document, draft.customer(SUBJECT)).await;
 }
 
 /// Puts a session, and a cart where there is none, that have expired and wait for DynamoDB to remove them.

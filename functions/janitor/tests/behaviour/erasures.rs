@@ -17,7 +17,7 @@ use key_schema::order;
 use key_schema::session::{self, Session};
 use tokio::time;
 
-use crate::support::{ARCHIVE, Shop};
+use crate::support::{ARCHIVE, Shop, begun};
 
 fn ann() -> CustomerId {
     "ann".parse().unwrap()
@@ -64,14 +64,26 @@ fn erased(erased: u32) -> Round {
     Round { erased, ..Round::default() }
 }
 
-fn session() -> Stored<Session> {
+/// Begins one of ann's sessions.
+async fn begin_session(shop: &Shop, id: &str, at: Instant) {
     let data = Session {
-        id: "s1".parse().unwrap(),
+        id: id.parse().unwrap(),
         customer_id: ann(),
         expires_at: Instant::now().plus_seconds(3_600),
         device: "phone".to_owned(),
     };
-    Stored::new(data, Born::new("b2").unwrap(), Instant::now())
+    shop.table.write(&session::create(&Stored::new(data, Born::new("b2").unwrap(), at)).unwrap()).await.unwrap();
+}
+
+async fn begin_cart(shop: &Shop, at: Instant) {
+    let cart = Cart { customer_id: ann(), expires_at: Instant::now().plus_seconds(3_600), lines: [].into() };
+    let cart = Stored::new(cart, Born::new("b2").unwrap(), at);
+    shop.table.write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap();
+}
+
+async fn sessions(shop: &Shop) -> Vec<String> {
+    let page = shop.table.query(&session::of_customer(&ann()).unwrap()).await.unwrap();
+    page.items.into_iter().map(|session| session.id.to_string()).collect()
 }
 
 #[tokio::test]
@@ -114,13 +126,36 @@ async fn whoever_saw_the_profile_has_twice_the_grace_for_archiving() {
 async fn what_began_in_the_moment_of_the_erasure_goes_too() {
     let shop = Shop::open(1).await;
     erase(&shop, 0).await;
-    shop.table.write(&session::create(&session()).unwrap()).await.unwrap();
-    let cart = Cart { customer_id: ann(), expires_at: Instant::now().plus_seconds(3_600), lines: [].into() };
-    let cart = Stored::new(cart, Born::new("b2").unwrap(), Instant::now());
-    shop.table.write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap();
+    let moment = Instant::now().plus_seconds(-1);
+    begin_session(&shop, "s1", moment).await;
+    begin_cart(&shop, moment).await;
     assert_eq!(comes_by(&shop, 0).await, erased(1));
-    assert_eq!(shop.table.get(&session::get(&session().id).unwrap()).await.unwrap(), None);
+    assert_eq!(sessions(&shop).await, Vec::<String>::new());
     assert_eq!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
+}
+
+/// Also when the erasure takes many rounds.
+#[tokio::test]
+async fn who_came_back_keeps_what_began_since() {
+    let shop = Shop::open(1).await;
+    archive(&shop, &belongings(&ann()).unwrap(), 1);
+    erase(&shop, 0).await;
+    let earlier = begun().plus_seconds(-60);
+    begin_session(&shop, "before", earlier).await;
+    begin_cart(&shop, earlier).await;
+    // Back since `begun`.
+    shop.sign_up().await;
+    begin_session(&shop, "since", Instant::now()).await;
+    shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
+    assert_eq!(comes_by(&shop, 0).await, Round { failed: 1, ..erased(0) });
+    assert_eq!(sessions(&shop).await, ["since"]);
+    assert_eq!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
+    begin_cart(&shop, Instant::now()).await;
+    assert_eq!(comes_by(&shop, 0).await, Round { failed: 1, ..erased(0) });
+    shop.objects.faults().clear();
+    assert_eq!(comes_by(&shop, 0).await, erased(1));
+    assert_eq!(sessions(&shop).await, ["since"]);
+    assert!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap().is_some());
 }
 
 #[tokio::test]

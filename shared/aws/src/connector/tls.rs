@@ -8,7 +8,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::{CipherSuite, ClientConfig, RootCertStore};
 
 use super::Cause;
 use super::stream::Stream;
@@ -47,7 +47,11 @@ impl Tls {
         if store.is_empty() {
             return Err(SetupError::Roots);
         }
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let mut provider = ring::default_provider();
+        // AES-256 comes first otherwise, and with it a handshake that hashes with SHA-384. Processors have instructions for SHA-256, and a server that has no
+        // preference of its own takes what is offered first.
+        provider.cipher_suites.sort_by_key(|suite| suite.suite() != CipherSuite::TLS13_AES_128_GCM_SHA256);
+        let config = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_safe_default_protocol_versions()?
             .with_root_certificates(store)
             .with_no_client_auth();

@@ -120,6 +120,7 @@ fn carts(world: &World) -> Vec<Shown> {
         cart::put_line(id, &world.product, &world.cart_line(), now).unwrap().show("cart::put_line"),
         cart::remove_line(id, &world.product, now).unwrap().show("cart::remove_line"),
         cart::discard(id).unwrap().show("cart::discard"),
+        cart::discard_earlier(id, now).unwrap().show("cart::discard_earlier"),
     ]
 }
 

@@ -304,6 +304,10 @@ fn what_cannot_be_read_is_not_quoted() {
         let error = AnyEntity::from_item(item).unwrap_err().to_string();
         assert!(error.starts_with(says) && !error.contains("hunter2"), "{error}");
     }
+    let mut item = golden("WalletEntry").item;
+    item.inner_mut().insert("amount".into(), AttributeValue::N("1234567.89".into()));
+    let error = AnyEntity::from_item(item).unwrap_err().to_string();
+    assert!(error.starts_with("malformed WalletEntry: ") && !error.contains("1234567"), "{error}");
 }
 
 #[test]

@@ -33,8 +33,11 @@ fn every_threat_has_something_against_it_and_tests_that_are_there() {
             named.insert(name);
         }
     }
-    let section =
-        format!("{} threats, and {} tests that fail without what stands against them.", threats.len(), named.len());
+    let section = format!(
+        "{} threats, and {} tests of what stands against them, which are there and run.",
+        threats.len(),
+        named.len()
+    );
     reliability::section("security", &section);
 }
 

@@ -79,6 +79,8 @@ pub fn tests_in(text: &str) -> Vec<String> {
     for line in text.lines().map(str::trim) {
         if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
             is_test = true;
+        } else if line.starts_with("#[ignore") {
+            is_test = false;
         } else if is_test && !line.starts_with('#') && !line.starts_with("//") {
             let name = line.split_once("fn ").and_then(|(_, rest)| rest.split('(').next());
             names.extend(name.map(str::to_owned));
