@@ -21,7 +21,7 @@ but who sends it. Whoever is let through has the thing done; what is refused is 
 
 ## People
 
-*Not signed up* has a valid token and no profile here. *Member* and *admin* are so in the organization in question, or that of the document in question; to everything else they are strangers.
+*Not signed up* has a valid token and no profile here, and asks for what is others'. *Member* and *admin* are so in the organization in question, or that of the document in question; to everything else they are strangers.
 *Owner* is the customer whose thing it is. 401 is API Gateway's answer, 403 (`forbidden`) and 404 (`not_found`) are the function's: what belongs to somebody else does not exist, and who may see a thing
 but not do this with it is told so.
 

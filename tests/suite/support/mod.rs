@@ -114,7 +114,9 @@ pub fn root() -> PathBuf {
 
 /// The template, with the defaults of its parameters.
 pub fn template() -> Template {
-    Template::read(&template_path()).unwrap()
+    // Once: it is long, and some tests look at it for each of hundreds of cases.
+    static READ: LazyLock<Template> = LazyLock::new(|| Template::read(&template_path()).unwrap());
+    READ.clone()
 }
 
 /// Where the template is.
