@@ -290,7 +290,7 @@ fn outcome<L: std::fmt::Debug>(result: Result<(), TransactError<L>>) -> bool {
 async fn an_erasure_that_is_broken_off_anywhere_ends_well_when_it_is_repeated() {
     let kinds = [FaultKind::Throttle, FaultKind::Conflict, FaultKind::Error, FaultKind::Reset, FaultKind::Timeout];
     // All at once: what takes time is the SDK, which waits before it tries again.
-    futures::future::join_all((0..).zip(kinds).map(|(seed, kind)| broken_off(kind, seed))).await;
+    join_all((0..).zip(kinds).map(|(seed, kind)| broken_off(kind, seed))).await;
 }
 
 async fn broken_off(kind: FaultKind, seed: u64) {
