@@ -143,11 +143,38 @@ fn refused(invalid: &Invalid, text: &str) {
 fn agree(text: &str) {
     let (ours, usual) = (json::Value::parse(text), serde_json::from_str::<Value>(text));
     match (ours, usual) {
-        (Ok(ours), Ok(usual)) => assert!(same(&ours, &usual), "{text}"),
+        (Ok(ours), Ok(usual)) => {
+            assert!(same(&ours, &usual), "{text}");
+            assert_eq!(members(&usual), colons(text), "a name is given twice, and taken: {text}");
+        }
         (Ok(_), Err(error)) => panic!("taken, but not by others: {error}: {text}"),
         (Err(json::ParseError::DuplicateName { .. } | json::ParseError::NumberOutOfRange), _) | (Err(_), Err(_)) => {}
         (Err(error), Ok(_)) => panic!("{error}, but not for others: {text}"),
     }
+}
+
+/// How many members all objects in it have.
+fn members(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(members).sum(),
+        Value::Object(object) => object.len() + object.values().map(members).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+/// How many colons a JSON text has outside of strings: one for each member that it names.
+fn colons(text: &str) -> usize {
+    let (mut count, mut is_text, mut is_escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b':' if !is_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 fn same(ours: &json::Value<'_>, usual: &Value) -> bool {
