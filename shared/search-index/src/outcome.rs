@@ -96,16 +96,16 @@ struct ItemError {
 impl From<ItemResult> for BulkOutcome {
     fn from(item: ItemResult) -> Self {
         let status = item.status;
-        match (status, item.error) {
-            (200..=299, _) => Self::Applied,
-            (409, _) => Self::Stale,
+        let (quoted, kind) = match item.error {
+            Some(error) => (format!("{}: {}", error.kind, error.reason), error.kind),
+            None => (format!("status {status}"), format!("status {status}")),
+        };
+        match status {
+            200..=299 => Self::Applied,
+            409 => Self::Stale,
             // An engine that has no room for a call quotes the call.
-            (_, Some(error)) if is_transient(status) || status >= 500 => Self::Retryable { reason: error.kind },
-            (_, Some(error)) => Self::Rejected { status, reason: format!("{}: {}", error.kind, error.reason) },
-            (_, None) if is_transient(status) || status >= 500 => {
-                Self::Retryable { reason: format!("status {status}") }
-            }
-            (_, None) => Self::Rejected { status, reason: format!("status {status}") },
+            status if is_transient(status) || status >= 500 => Self::Retryable { reason: kind },
+            status => Self::Rejected { status, reason: quoted },
         }
     }
 }
