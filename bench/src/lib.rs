@@ -19,9 +19,11 @@ mod performance;
 pub mod records;
 pub mod replay;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use local::Options;
 use tokio::runtime::{Builder, Runtime};
 
 /// Why there is no measurement.
@@ -48,6 +50,12 @@ impl BenchError {
     pub(crate) fn wrong(error: impl ToString) -> Self {
         Self::Wrong(error.to_string())
     }
+}
+
+/// The template's file. A measurement runs where its source is, so there always is one.
+fn template_file(options: &Options) -> PathBuf {
+    let of_the_source = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+    options.template_file().unwrap_or_else(of_the_source)
 }
 
 /// Measures Bodega.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use key_schema::id::CustomerId;
 
+use crate::built_in::Sample;
 use crate::import::{self, ImportArgs};
 use crate::token::SigningKey;
 use crate::{Log, Options, System, functions};
@@ -57,7 +58,7 @@ struct RunArgs {
     /// Keep the data in this folder; without it everything is gone at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Load the sample that comes with the source.
+    /// Load the sample that the program carries.
     #[arg(long)]
     demo: bool,
     /// Use this DynamoDB instead of the embedded one [env: AWS_ENDPOINT_URL_DYNAMODB].
@@ -66,7 +67,7 @@ struct RunArgs {
     /// Name of the table. Another DynamoDB gets a fresh one without it, which is deleted at the end.
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
-    /// Use this template [default: template.yaml here or above].
+    /// Use this template [default: template.yaml here or above, or the one that the program carries].
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
     /// Give a parameter of the template another value than its default, as `sam deploy` does. May be given more than once.
@@ -258,8 +259,14 @@ async fn serve(options: Options, args: &RunArgs) -> ExitCode {
 /// Introduces the system and then waits; returns only when the demonstration cannot be loaded.
 async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     if args.demo {
+        let sample = match Sample::write() {
+            Ok(sample) => sample,
+            Err(error) => {
+                return refuse(&format_args!("cannot write the sample of --demo to a temporary folder: {error}"));
+            }
+        };
         let token = system.token("demo", &["staff".to_owned()]);
-        let loaded = import::run(demo(), system.url(), token).await;
+        let loaded = import::run(demo(&sample), system.url(), token).await;
         if loaded != ExitCode::SUCCESS {
             return loaded;
         }
@@ -271,14 +278,13 @@ async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     std::future::pending().await
 }
 
-/// The sample that comes with the source.
-fn demo() -> ImportArgs {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+/// The import that `--demo` stands for.
+fn demo(sample: &Sample) -> ImportArgs {
     ImportArgs {
         port: 0,
-        products: Some(folder.join("products.csv")),
-        households: Some(folder.join("households.csv")),
-        baskets: Some(folder.join("baskets.ndjson")),
+        products: Some(sample.products()),
+        households: Some(sample.households()),
+        baskets: Some(sample.baskets()),
         limit: None,
         stock: 1_000_000,
         data: None,

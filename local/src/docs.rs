@@ -1,6 +1,7 @@
 //! The API reference: `openapi.yaml` as it is, and as a page to read. The page is made here and needs
 //! nothing from elsewhere.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,27 +14,50 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Map, Value as Json, json};
 
+use crate::built_in;
+
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}\
 code{background:#f3f3f3;padding:0 .25em}h3{margin-top:2.5rem;border-top:1px solid #ddd;padding-top:1rem}\
 h3 b{display:inline-block;min-width:4.5em}table{border-collapse:collapse}td,th{border:1px solid #ddd;padding:.2em .6em;\
 text-align:left;vertical-align:top}";
 
-/// `/v1/openapi.yaml` and `/docs`, from the file beside the template.
-pub fn router<S: Clone + Send + Sync + 'static>(template: &Path) -> Router<S> {
-    let file = Arc::new(template.with_file_name("openapi.yaml"));
-    Router::new().route("/v1/openapi.yaml", get(source)).route("/docs", get(page)).with_state(file)
+/// `/v1/openapi.yaml` and `/docs`, from the file beside the template. Without a template's file
+/// they show the description that the program carries.
+pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Router<S> {
+    let source = match template {
+        Some(template) => Source::File(template.with_file_name("openapi.yaml")),
+        None => Source::BuiltIn,
+    };
+    Router::new().route("/v1/openapi.yaml", get(source_text)).route("/docs", get(page)).with_state(Arc::new(source))
 }
 
-async fn source(State(file): State<Arc<PathBuf>>) -> Response {
-    match tokio::fs::read(file.as_path()).await {
-        Ok(text) => ([(CONTENT_TYPE, "application/yaml")], text).into_response(),
-        Err(_) => missing("openapi.yaml is not beside the template"),
+/// Where the description of the API is read.
+#[derive(Debug)]
+enum Source {
+    /// At each request, so that an edit shows at once.
+    File(PathBuf),
+    BuiltIn,
+}
+
+impl Source {
+    async fn text(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::File(path) => tokio::fs::read_to_string(path).await.ok().map(Cow::Owned),
+            Self::BuiltIn => Some(Cow::Borrowed(built_in::OPENAPI)),
+        }
     }
 }
 
-async fn page(State(file): State<Arc<PathBuf>>) -> Response {
-    let Ok(text) = tokio::fs::read_to_string(file.as_path()).await else {
+async fn source_text(State(source): State<Arc<Source>>) -> Response {
+    match source.text().await {
+        Some(text) => ([(CONTENT_TYPE, "application/yaml")], text).into_response(),
+        None => missing("openapi.yaml is not beside the template"),
+    }
+}
+
+async fn page(State(source): State<Arc<Source>>) -> Response {
+    let Some(text) = source.text().await else {
         return missing("openapi.yaml is not beside the template");
     };
     match template::parse_yaml(&text) {
@@ -260,8 +284,7 @@ mod tests {
     }
     #[test]
     fn the_description_of_this_api_can_be_shown() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../openapi.yaml");
-        let api = template::parse_yaml(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let api = template::parse_yaml(built_in::OPENAPI).unwrap();
         let page = render(&api);
         assert!(page.contains("<b>POST</b> <code>/v1/orders</code>"));
     }

@@ -19,6 +19,7 @@
 //! ```
 
 mod backends;
+mod built_in;
 pub mod cli;
 mod control;
 mod crash;

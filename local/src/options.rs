@@ -1,6 +1,6 @@
 //! What a system is started with.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use runtime_api::Log;
@@ -16,7 +16,7 @@ pub struct Options {
     pub port: u16,
     /// Folder to keep data in; without one everything is gone at the end.
     pub data: Option<PathBuf>,
-    /// The template; without one it is looked for.
+    /// The template; without one [`Options::template_file`] looks for it.
     pub template: Option<PathBuf>,
     /// Parameters of the template that do not have their default, by name.
     pub parameters: Vec<(String, String)>,
@@ -62,20 +62,16 @@ impl Options {
         }
     }
 
-    /// The template: the one given, that of `BODEGA_TEMPLATE`, the next one at or above the current
-    /// directory, or the one that this program was built with.
+    /// The template's file: the given one, that of `BODEGA_TEMPLATE`, or the next one at or above
+    /// the current directory. Without a file the system uses the template that the program carries.
     #[must_use]
-    pub fn template_path(&self) -> PathBuf {
+    pub fn template_file(&self) -> Option<PathBuf> {
         const NAME: &str = "template.yaml";
         let named = || std::env::var_os("BODEGA_TEMPLATE").map(PathBuf::from);
         let near = || {
             let directory = std::env::current_dir().ok()?;
             directory.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
         };
-        self.template
-            .clone()
-            .or_else(named)
-            .or_else(near)
-            .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(NAME))
+        self.template.clone().or_else(named).or_else(near)
     }
 }

@@ -27,7 +27,7 @@ use crate::gateway::Gateway;
 use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 use crate::token::{KeyError, SigningKey};
-use crate::{Options, docs, issuer, schedules, streams};
+use crate::{Options, built_in, docs, issuer, schedules, streams};
 
 /// How often the embedded table is swept for expired items. AWS promises days.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
@@ -130,9 +130,12 @@ impl System {
     /// # Errors
     /// [`StartError`]; nothing is left running.
     pub async fn start(options: Options) -> Result<Self, StartError> {
-        let template_path = options.template_path();
+        let template_file = options.template_file();
         // Read before anything starts, so that a broken template or a taken port is said at once.
-        let template = Template::read(&template_path)?;
+        let template = match &template_file {
+            Some(file) => Template::read(file),
+            None => Template::parse(built_in::TEMPLATE).map_err(in_program),
+        }?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await;
         let port_error = |source| StartError::Port { port: options.port, source };
         let listener = listener.map_err(port_error)?;
@@ -145,7 +148,11 @@ impl System {
         let url = url_of(address);
 
         let backends = Arc::new(Backends::start(&options, &template).await?);
-        let template = Template::read_for(&template_path, &deployment(&options, &backends, &key)?)?;
+        let deployment = deployment(&options, &backends, &key)?;
+        let template = match &template_file {
+            Some(file) => Template::read_for(file, &deployment),
+            None => Template::parse_for(built_in::TEMPLATE, &deployment).map_err(in_program),
+        }?;
         // Before there is a table that a refusal would leave behind.
         let grants = Grants::enforce(&template, &backends).await?;
         let dynamodb = DynamoDb::new(&backends.upstream, &backends.access_key)?;
@@ -189,7 +196,7 @@ impl System {
         let gateway =
             Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), key.clone(), address));
         let router = control::router(Arc::clone(&control))
-            .merge(docs::router(&template_path))
+            .merge(docs::router(template_file.as_deref()))
             .merge(issuer::router(&key, &url))
             .fallback(Gateway::handle)
             .with_state(gateway);
@@ -304,6 +311,11 @@ impl Drop for System {
 
 fn url_of(address: SocketAddr) -> String {
     format!("http://{address}")
+}
+
+/// Says that the fault is in the template that the program carries.
+fn in_program(error: TemplateError) -> TemplateError {
+    error.in_file("the program's template.yaml".as_ref())
 }
 
 /// The deployment that the system is, with the parameters that it was given.

@@ -32,6 +32,8 @@ const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
 const FILE: &str = "bodega-signing-key.p8";
 /// What earlier versions signed with: a secret that they shared with the gateway.
 const FORMER_FILE: &str = "bodega-signing-key";
+/// The folder of a downloaded program's key, in the user's home folder.
+const HOME_FOLDER: &str = ".bodega";
 /// Bytes of a coordinate of a point on P-256.
 const COORDINATE_BYTES: usize = 32;
 
@@ -69,8 +71,9 @@ pub enum KeyError {
 }
 
 impl SigningKey {
-    /// The key in the data folder, or without one in the build's target folder. It is created when
-    /// it is not there; of several processes that do so at once, all end up with the same one. The secret of an
+    /// The key in the data folder. Without a data folder, a built program has its key in the
+    /// build's target folder, and a downloaded one in `.bodega` of the user's home folder. The key
+    /// is created when it is not there; of several processes that do so at once, all end up with the same one. The secret of an
     /// earlier version is removed.
     ///
     /// # Errors
@@ -97,7 +100,7 @@ impl SigningKey {
     fn place(data: Option<&Path>) -> (PathBuf, PathBuf) {
         let folder = match data {
             Some(folder) => folder.to_owned(),
-            None => target_folder(&std::env::current_exe().unwrap_or_default()),
+            None => shared_folder(&std::env::current_exe().unwrap_or_default(), std::env::home_dir()),
         };
         let file = folder.join(FILE);
         (folder, file)
@@ -215,13 +218,19 @@ fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
     linked
 }
 
-/// The build's target folder, found from the executable's place; the folder of the executable when it lies elsewhere.
-fn target_folder(executable: &Path) -> PathBuf {
+/// The folder in which programs without a data folder share a key. The executable's place leads to
+/// the build's target folder. A program that was not built there may be in a folder that its user
+/// cannot write to, so its key is in the home folder. Without a home folder it is beside the program.
+fn shared_folder(executable: &Path, home: Option<PathBuf>) -> PathBuf {
     let folder = executable.parent().unwrap_or(Path::new("."));
     // Cargo leaves the first in a folder that it makes itself, the second in every one that it builds into.
     let is_target =
         |folder: &&Path| ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|mark| folder.join(mark).is_file());
-    folder.ancestors().find(is_target).unwrap_or(folder).to_owned()
+    match (folder.ancestors().find(is_target), home) {
+        (Some(target), _) => target.to_owned(),
+        (None, Some(home)) if !home.as_os_str().is_empty() => home.join(HOME_FOLDER),
+        (None, _) => folder.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -258,11 +267,19 @@ mod tests {
             fs::create_dir_all(&target).unwrap();
             fs::write(target.join(mark), []).unwrap();
             for program in ["debug/bodega", "debug/deps/suite-0", "aarch64-unknown-linux-gnu/release/bodega"] {
-                assert_eq!(target_folder(&target.join(program)), target);
+                assert_eq!(shared_folder(&target.join(program), Some("/home/ann".into())), target);
             }
             fs::remove_dir_all(&target).unwrap();
         }
-        assert_eq!(target_folder(Path::new("/nowhere/bin/bodega")), Path::new("/nowhere/bin"));
+    }
+
+    #[test]
+    fn a_downloaded_program_has_its_key_in_the_home_folder() {
+        let folder = |home: Option<&str>| shared_folder(Path::new("/nowhere/bin/bodega"), home.map(PathBuf::from));
+        assert_eq!(folder(Some("/home/ann")), Path::new("/home/ann/.bodega"));
+        for none in [None, Some("")] {
+            assert_eq!(folder(none), Path::new("/nowhere/bin"));
+        }
     }
 
     #[test]

@@ -16,12 +16,15 @@ fn bodega(args: &[&str]) -> Output {
 
 /// A running system with nothing kept, on a port of its own, and its address.
 fn running() -> (Child, String) {
-    let mut command = Command::new(BODEGA);
-    command.args(["--port", "0", "--quiet"]).env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
+    started(Command::new(BODEGA).args(["--port", "0", "--quiet"]))
+}
+
+/// The system that `command` starts, and its address.
+fn started(command: &mut Command) -> (Child, String) {
+    command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let url = line.trim().strip_prefix("ready: ").unwrap().to_owned();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let url = lines.find_map(|line| line.unwrap().strip_prefix("ready: ").map(str::to_owned)).unwrap();
     (child, url)
 }
 
@@ -74,6 +77,29 @@ async fn a_token_of_the_command_is_good_for_a_system_that_runs() {
     assert_ne!(call.send().await.unwrap().status(), 401);
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[tokio::test]
+async fn outside_of_its_source_the_program_has_the_template_the_api_and_the_sample() {
+    let folder = std::env::temp_dir().join(format!("bodega-outside-{:016x}", fastrand::u64(..)));
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = Command::new(BODEGA);
+    command.args(["--port", "0", "--demo"]).current_dir(&folder).env_remove("BODEGA_TEMPLATE");
+    let (mut child, url) = started(&mut command);
+    let get = async |path: &str| {
+        let answer = reqwest::get(format!("{url}{path}")).await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        answer.text().await.unwrap()
+    };
+    get("/health").await;
+    assert_eq!(get("/v1/openapi.yaml").await, include_str!("../../openapi.yaml"));
+    assert!(get("/docs").await.contains("/v1/orders"));
+    // A product of the sample.
+    assert!(get("/v1/products/819765").await.contains("NATURAL CHEESE"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The program leaves nothing where it runs.
+    std::fs::remove_dir(&folder).unwrap();
 }
 
 #[cfg(target_os = "linux")]

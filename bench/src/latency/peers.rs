@@ -101,7 +101,7 @@ impl Stage {
     /// When the template cannot be read, or the folder not be written.
     pub fn set(options: &Options, peers: &[Peer]) -> Result<Self, BenchError> {
         let stage = Self { folder: tempfile::tempdir()? };
-        let path = options.template_path();
+        let path = crate::template_file(options);
         let template = Template::read(&path).map_err(BenchError::wrong)?;
         let text = fs::read_to_string(&path)?;
         fs::write(stage.template(), extended(&text, peers.iter().map(|peer| peer.server))?)?;

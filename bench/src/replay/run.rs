@@ -42,7 +42,7 @@ pub async fn run(args: ReplayArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
     options.keeps_stream = true;
-    let template = Template::read(&options.template_path()).map_err(BenchError::wrong)?;
+    let template = Template::read(&crate::template_file(&options)).map_err(BenchError::wrong)?;
     let system = System::start(options).await.map_err(BenchError::wrong)?;
     let measured = measure(&system, &template, args).await;
     system.shutdown().await;

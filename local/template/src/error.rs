@@ -21,7 +21,9 @@ impl TemplateError {
         Self { file: None, line: None, path: String::new(), message: format!("cannot be read: {error}") }
     }
 
-    pub(crate) fn in_file(mut self, file: &Path) -> Self {
+    /// Begins the message with the name of the file.
+    #[must_use]
+    pub fn in_file(mut self, file: &Path) -> Self {
         self.file = Some(file.to_owned());
         self
     }

@@ -96,6 +96,14 @@ impl Template {
         Self::load(path, deployment)
     }
 
+    /// Reads the text of a template for inspection, as [`Template::read`] reads a file.
+    ///
+    /// # Errors
+    /// As [`Template::read`], without the file's name.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        Self::parse_for(text, &Deployment::for_inspection())
+    }
+
     /// The function with the logical id `id`.
     #[must_use]
     pub fn function(&self, id: &str) -> Option<&Function> {
@@ -104,10 +112,14 @@ impl Template {
 
     fn load(path: &Path, deployment: &Deployment) -> Result<Self, TemplateError> {
         let text = std::fs::read_to_string(path).map_err(|error| TemplateError::unreadable(&error));
-        text.and_then(|text| Self::parse(&text, deployment)).map_err(|error| error.in_file(path))
+        text.and_then(|text| Self::parse_for(&text, deployment)).map_err(|error| error.in_file(path))
     }
 
-    fn parse(text: &str, deployment: &Deployment) -> Result<Self, TemplateError> {
+    /// Reads the text of a template as `deployment` would deploy it.
+    ///
+    /// # Errors
+    /// As [`Template::read_for`], without the file's name.
+    pub fn parse_for(text: &str, deployment: &Deployment) -> Result<Self, TemplateError> {
         let document = yaml::document(text)?;
         let resolver = Resolver::new(&document, deployment)?;
         let root = Section::root(&document, &resolver);

@@ -64,7 +64,7 @@ Resources:
 
 fn small(from: &str, to: &str) -> Result<Template, TemplateError> {
     assert!(SMALL.contains(from), "the small template has no {from:?}");
-    Template::parse(&SMALL.replace(from, to), &Deployment::new("r", "a"))
+    Template::parse_for(&SMALL.replace(from, to), &Deployment::new("r", "a"))
 }
 
 fn refusal(from: &str, to: &str) -> String {
@@ -277,7 +277,7 @@ fn a_false_condition_leaves_a_function_and_its_routes_out() {
     let text = SMALL
         .replace("    Type: AWS::Serverless::Function\n", "    Type: AWS::Serverless::Function\n    Condition: Low\n");
     let deployment = Deployment::new("r", "a").parameter("Level", "high");
-    let template = Template::parse(&text, &deployment).unwrap();
+    let template = Template::parse_for(&text, &deployment).unwrap();
     assert!(template.functions.is_empty() && template.routes.is_empty());
 }
 
@@ -326,12 +326,12 @@ fn two_routes_that_cannot_be_told_apart_are_refused() {
 
 #[test]
 fn what_is_not_yaml_is_refused_with_its_line() {
-    let error = Template::parse("a: b\n c: [", &Deployment::new("r", "a")).unwrap_err();
+    let error = Template::parse_for("a: b\n c: [", &Deployment::new("r", "a")).unwrap_err();
     assert!(error.to_string().contains("not YAML"), "{error}");
     assert!(error.line().is_some());
     let nested = "[".repeat(200);
-    assert!(Template::parse(&nested, &Deployment::new("r", "a")).is_err());
-    assert!(Template::parse("", &Deployment::new("r", "a")).is_err());
+    assert!(Template::parse_for(&nested, &Deployment::new("r", "a")).is_err());
+    assert!(Template::parse_for("", &Deployment::new("r", "a")).is_err());
 }
 
 #[test]

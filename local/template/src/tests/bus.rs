@@ -39,7 +39,10 @@ fn with_bus(from: &str, to: &str) -> Result<Template, TemplateError> {
 ";
     let text = SMALL.replace("  One:\n", BUS).replace("      Events:\n", events);
     assert!(text.contains(from), "the template has no {from:?}");
-    Template::parse(&text.replacen(from, to, 1), &Deployment::new("r", "a").name("Bus", "shop").name("Kept2", "kept"))
+    Template::parse_for(
+        &text.replacen(from, to, 1),
+        &Deployment::new("r", "a").name("Bus", "shop").name("Kept2", "kept"),
+    )
 }
 
 #[test]
