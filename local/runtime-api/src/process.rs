@@ -14,6 +14,9 @@ use crate::{FunctionSpec, Log};
 
 /// How long a process may take to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
+/// Windows' own value.
+#[cfg(windows)]
+const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
 
 /// Starts the function's program. It is killed when the handle is dropped.
 pub(crate) fn spawn(
@@ -36,6 +39,8 @@ pub(crate) fn spawn(
     // functions in order.
     #[cfg(unix)]
     command.process_group(0);
+    #[cfg(windows)]
+    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
     let mut child = command.spawn()?;
     if let Some(out) = child.stdout.take() {
         tokio::spawn(log.forward(Arc::clone(lines), spec.name.clone(), out));
