@@ -1,8 +1,10 @@
-//! What it costs to build Bodega: from nothing, and after a change of what everything or one function rests on.
+//! Measures how long newcomers and contributors wait: for a running system from an empty build folder,
+//! for the same after a change, and for the tests.
 //!
-//! Each build goes to an empty folder, with cargo's own settings for this workspace. The CPU time of all its processes is what is compared: how long one waits
-//! depends on the cores, and on what else they do.
+//! Each step uses Cargo's own settings for this workspace. CPU time covers all processes of a step and
+//! is the figure to compare. The wait depends on the number of cores and on other work on the machine.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -24,55 +26,58 @@ pub(crate) struct BuildsArgs {
 /// The unit of times under /proc, on every architecture.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// A build, and the file that changes before it.
-const BUILDS: [(&str, &str, &[&str]); 6] = [
-    ("`cargo build`, from nothing", "", &["build"]),
-    ("`cargo build` after a change of key-schema", "shared/key-schema/src/lib.rs", &["build"]),
-    ("`cargo build` after a change of orders", "functions/orders/src/lib.rs", &["build"]),
-    ("`cargo test --workspace --no-run` after that", "", &["test", "--workspace", "--no-run"]),
+/// How a step ends.
+#[derive(Clone, Copy)]
+enum Until {
+    /// Cargo exits with these arguments.
+    Exit(&'static [&'static str]),
+    /// `cargo run` prints `ready:`.
+    Ready,
+}
+
+/// Each step's name, the file that changes before it, and its end.
+const STEPS: [(&str, &str, Until); 7] = [
+    ("clean folder → `ready:` of `cargo run`", "", Until::Ready),
+    ("one line of `orders` changed → `ready:`", "functions/orders/src/lib.rs", Until::Ready),
+    ("one line of `key-schema` changed → `ready:`", "shared/key-schema/src/lib.rs", Until::Ready),
+    ("`cargo test --workspace --no-run` after that", "", Until::Exit(&["test", "--workspace", "--no-run"])),
+    ("`cargo test --workspace` after that", "", Until::Exit(&["test", "--workspace"])),
     (
-        "`cargo test --workspace --no-run` after a change of key-schema",
+        "`cargo test --workspace --no-run` after a change of `key-schema`",
         "shared/key-schema/src/lib.rs",
-        &["test", "--workspace", "--no-run"],
+        Until::Exit(&["test", "--workspace", "--no-run"]),
     ),
     (
-        "`cargo test -p orders --no-run` after a change of orders",
+        "`cargo test -p orders --no-run` after a change of `orders`",
         "functions/orders/src/lib.rs",
-        &["test", "-p", "orders", "--no-run"],
+        Until::Exit(&["test", "-p", "orders", "--no-run"]),
     ),
 ];
 
-/// Builds, and prints the table.
+/// Runs the steps, and prints the table.
 pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = tempfile::tempdir()?;
     let target = args.target.as_deref().unwrap_or_else(|| folder.path());
     let mut table = format!(
-        "{} crates, of which {} are others'.\n\n| build | CPU s | crates compiled | waited s |\n|---|---|---|---|\n",
+        "{} crates, of which {} are others'.\n\n\
+         | step | waited s | CPU s | crates compiled | target folder, MB |\n|---|---|---|---|---|\n",
         crates(&root, "")?,
         crates(&root, "registry")?
     );
-    for (name, changed, arguments) in BUILDS {
+    for (name, changed, until) in STEPS {
         if !changed.is_empty() {
-            // As an editor that saves the file; what it says stays as it is.
+            // Like an editor that saves the file unchanged.
             std::fs::File::options().append(true).open(root.join(changed))?.set_modified(SystemTime::now())?;
         }
         let (cpu, began) = (children_cpu()?, Instant::now());
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
-            .args(arguments)
-            .args(["--locked", "--color", "never", "--target-dir"])
-            .arg(target)
-            .current_dir(&root)
-            .stdin(Stdio::null())
-            .output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            return Err(BenchError::Wrong(format!("{name}: {said}")));
-        }
-        let waited = began.elapsed().as_secs();
+        let (said, waited) = match until {
+            Until::Exit(arguments) => (finished(cargo(&root, target, arguments))?, began.elapsed()),
+            Until::Ready => ready(cargo(&root, target, &["run"]), began)?,
+        };
         let compiled = said.lines().filter(|line| line.trim_start().starts_with("Compiling ")).count();
-        let row = format!("| {name} | {} | {compiled} | {waited} |\n", (children_cpu()? - cpu).as_secs());
+        let cpu = (children_cpu()? - cpu).as_secs();
+        let row = format!("| {name} | {} | {cpu} | {compiled} | {} |\n", waited.as_secs(), size(target)? / 1_000_000);
         eprint!("{row}");
         table += &row;
     }
@@ -81,6 +86,51 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
         performance::write("builds", &table)?;
     }
     Ok(())
+}
+
+fn cargo(root: &Path, target: &Path, arguments: &[&str]) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(arguments).args(["--locked", "--color", "never", "--target-dir"]).arg(target);
+    cargo.current_dir(root).stdin(Stdio::null());
+    cargo
+}
+
+/// Returns Cargo's messages once it has succeeded.
+fn finished(mut cargo: Command) -> Result<String, BenchError> {
+    let output = cargo.stdout(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(said) } else { Err(BenchError::Wrong(format!("{cargo:?}: {said}"))) }
+}
+
+/// Returns Cargo's messages and the wait until the local system is ready, and stops the system.
+fn ready(mut cargo: Command, began: Instant) -> Result<(String, Duration), BenchError> {
+    // A port that is free now, and in all likelihood in some minutes.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    let mut system = cargo.args(["--", "--port", &port]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (Some(stdout), Some(mut stderr)) = (system.stdout.take(), system.stderr.take()) else {
+        return Err(BenchError::Wrong("the output of cargo run cannot be read".to_owned()));
+    };
+    let said = std::thread::spawn(move || {
+        let mut said = String::new();
+        stderr.read_to_string(&mut said).map(|_| said)
+    });
+    let is_ready = BufReader::new(stdout).lines().map_while(Result::ok).any(|line| line.starts_with("ready:"));
+    let waited = began.elapsed();
+    // On Unix Cargo replaces itself by the program that it runs, which ends on this signal.
+    if let Some(pid) = i32::try_from(system.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).map_err(std::io::Error::from)?;
+    }
+    system.wait()?;
+    let said = said.join().map_err(|_| BenchError::Wrong("the messages of cargo run are lost".to_owned()))??;
+    if is_ready { Ok((said, waited)) } else { Err(BenchError::Wrong(format!("{cargo:?}: {said}"))) }
+}
+
+/// Returns the bytes that a folder takes on disk. A file with several names counts once.
+fn size(folder: &Path) -> Result<u64, BenchError> {
+    let output = Command::new("du").arg("-sk").arg(folder).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let kilobytes = text.split_whitespace().next().and_then(|number| number.parse::<u64>().ok());
+    kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| BenchError::Wrong(format!("du: {text}")))
 }
 
 /// How many packages a build of the workspace takes whose source contains this text.
@@ -113,12 +163,12 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    use super::{BUILDS, children_cpu, crates};
+    use super::{STEPS, children_cpu, crates};
 
     #[test]
     fn every_file_that_changes_is_there() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        assert!(BUILDS.iter().all(|(_, changed, _)| root.join(changed).exists()));
+        assert!(STEPS.iter().all(|(_, changed, _)| root.join(changed).exists()));
         let (all, registry) = (crates(&root, "").unwrap(), crates(&root, "registry").unwrap());
         assert!(all > registry && registry > 100, "{all} crates, {registry} from the registry");
     }

@@ -134,6 +134,8 @@ fn with_symbols(workspace: &Path, package: &str) -> Result<PathBuf, BenchError> 
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .args(["build", "--release", "--locked", "-p", package, "--config", "profile.release.strip=false"])
+        // Optimised as one program, half of the functions that are looked for become parts of others.
+        .args(["--config", "profile.release.lto='thin'"])
         .args(["--target-dir", TARGET])
         .current_dir(workspace)
         .status()?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use boon::{Compiler, SchemaIndex, Schemas};
 use bus::{
     CustomerTierChanged, Data, DecodeError, Event, EventId, Kind, OrderPlaced, OrderStatusChanged, Origin,
     ReviewPosted, StockLow,
@@ -107,13 +108,33 @@ fn required(schema: &Value) -> BTreeSet<String> {
     schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
+/// A compiled schema.
+struct Validator {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+impl Validator {
+    fn new(schema: Value) -> Self {
+        const LOCATION: &str = "https://example.com/schema.json";
+        let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+        compiler.add_resource(LOCATION, schema).unwrap();
+        let index = compiler.compile(LOCATION, &mut schemas).unwrap();
+        Self { schemas, index }
+    }
+
+    fn validate(&self, value: &Value) -> Result<(), String> {
+        self.schemas.validate(value, self.index).map_err(|error| error.to_string())
+    }
+}
+
 #[test]
 fn every_event_is_valid_by_the_schema_of_its_kind_and_of_no_other() {
     for kind in Kind::ALL {
-        let validator = jsonschema::draft202012::new(&schema(*kind)).unwrap();
+        let validator = Validator::new(schema(*kind));
         for event in every_example() {
-            let errors: Vec<String> = validator.iter_errors(&detail(&event)).map(|error| error.to_string()).collect();
-            assert_eq!(errors.is_empty(), event.kind() == *kind, "{kind}: {event:?}: {errors:#?}");
+            let valid = validator.validate(&detail(&event));
+            assert_eq!(valid.is_ok(), event.kind() == *kind, "{kind}: {event:?}: {valid:?}");
         }
     }
 }
@@ -154,7 +175,8 @@ fn a_schema_is_of_the_current_draft_names_its_kind_and_describes_every_field() {
     for kind in Kind::ALL {
         let schema = schema(*kind);
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-        assert!(jsonschema::meta::is_valid(&schema), "{kind}");
+        // Compiling it compares it with the schema of the draft.
+        Validator::new(schema.clone());
         assert_eq!(schema["title"], kind.as_str());
         assert_eq!(schema["properties"]["type"]["const"], kind.as_str());
         assert_eq!(schema["properties"]["version"]["const"], kind.version());
@@ -164,9 +186,9 @@ fn a_schema_is_of_the_current_draft_names_its_kind_and_describes_every_field() {
 
 #[test]
 fn a_wrong_event_is_not_valid() {
-    let validator = jsonschema::draft202012::new(&schema(Kind::OrderPlaced)).unwrap();
+    let validator = Validator::new(schema(Kind::OrderPlaced));
     let good = detail(&examples(Kind::OrderPlaced)[0]);
-    assert!(validator.is_valid(&good));
+    validator.validate(&good).unwrap();
     for (pointer, wrong) in [
         ("/id", json!("o1")),
         ("/version", json!(2)),
@@ -180,7 +202,7 @@ fn a_wrong_event_is_not_valid() {
     ] {
         let mut bad = good.clone();
         *bad.pointer_mut(pointer).unwrap() = wrong;
-        assert!(!validator.is_valid(&bad), "{pointer}");
+        assert!(validator.validate(&bad).is_err(), "{pointer}");
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use key_schema::wallet::{EntryKind, WalletEntry};
 
-use crate::books::{Books, Report};
-use crate::goods::text;
+use super::books::{Books, Report};
+use super::goods::text;
+use super::world::{Request, World};
 use crate::support::Answer;
-use crate::world::{Request, World};
 
 /// A movement, as its entry shows it: its id, whose wallet, how much, in what, the other side and what was said.
 type Movement<'a> = (&'a str, &'a str, i64, &'a str, Option<&'a str>, Option<&'a str>);

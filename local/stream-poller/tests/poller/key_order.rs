@@ -1,13 +1,10 @@
 //! Parallelization: whatever fails, records of one item are never out of order nor side by side.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
-
-mod common;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
+use crate::common::{MemoryStream, age, failed, failures, insert, sequences, settings};
 use bytes::Bytes;
-use common::{MemoryStream, age, failed, failures, insert, sequences, settings};
 use futures::future::BoxFuture;
 use proptest::prelude::*;
 use stream_poller::{FunctionError, Invoke, Mapping, MappingSettings};
@@ -131,7 +128,7 @@ proptest! {
             for (number, key) in (0..).zip(&keys) {
                 stream.push("s1", insert(number, &key.to_string(), age(0)));
             }
-            common::run(&stream, Mapping::new(settings, function, None).unwrap()).await
+            crate::common::run(&stream, Mapping::new(settings, function, None).unwrap()).await
         });
         let seen = witness.seen.lock().unwrap();
         prop_assert_eq!(&seen.complaint, &None);

@@ -4,8 +4,8 @@ use key_schema::item::Stored;
 use key_schema::order::{Order, OrderStatus};
 use key_schema::wallet::{EntryKind, WalletEntry};
 
-use crate::books::Books;
-use crate::world::World;
+use super::books::Books;
+use super::world::World;
 
 /// A change, unless the run had nothing to change.
 type Tampering = fn(&mut Books, &World) -> Option<()>;

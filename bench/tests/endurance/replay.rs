@@ -1,9 +1,6 @@
 //! A history of 1,000 baskets, imported, and then taken by the consumer twice more, its batches in random order.
 //!
 //! The real two weeks: `cargo run --release -p bench -- replay --products … --households … --baskets …`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
-
-mod support;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +10,7 @@ use fastrand::Rng;
 use local::import::{ImportArgs, run};
 use serde_json::{Value, json};
 
-use support::{Clients, ended_session, start, stop, template};
+use crate::support::{Clients, ended_session, start, stop, template};
 
 const BASKETS: usize = 1_000;
 const PRODUCTS: usize = 400;

@@ -7,15 +7,12 @@
 //! filled once, so that it becomes one order or stays. At the end every effect is known, and the table is compared with them, item by item.
 //!
 //! Beside the pinned seeds a shorter schedule of a fresh seed runs each time. Before a schedule begins, what it takes to run it again is printed:
-//! `BODEGA_SEED` and `BODEGA_STEPS`, for `cargo test -p bench --test money`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+//! `BODEGA_SEED` and `BODEGA_STEPS`, for `cargo test -p bench --test endurance money`.
 
 mod books;
 mod goods;
 mod purse;
 mod steps;
-#[path = "../support/mod.rs"]
-mod support;
 mod tampered;
 mod troubles;
 mod world;
@@ -24,9 +21,9 @@ use bench::replay::Shop;
 use fastrand::Rng;
 use futures::StreamExt as _;
 
-use books::{Books, Report};
-use support::{start_embedded, stop};
-use world::World;
+use self::books::{Books, Report};
+use self::world::World;
+use crate::support::{start_embedded, stop};
 
 /// A seed that once found something stays here.
 const SEEDS: [u64; 1] = [4];

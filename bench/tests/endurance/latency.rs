@@ -1,15 +1,12 @@
 //! Every route is measured with a few requests: what is counted is what was asked for, and the shop has exactly the orders that were placed.
 //!
 //! With Node.js and Python beside it: `cargo run --release -p bench -- latency`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
-
-mod support;
 
 use std::time::Duration;
 
 use bench::latency::{Plan, Route, Row, Server, measure};
 
-use support::{start_embedded, stop};
+use crate::support::{start_embedded, stop};
 
 const REQUESTS: u64 = 10;
 const CLIENTS: [u16; 2] = [1, 3];

@@ -1,11 +1,8 @@
 //! Long random schedules through the whole system: clients at work, faults in every backend, crashes of functions at their named points.
 //!
 //! What must be equal in the end is worked out from the table and its stream ([`bench::replay::compare`]), not from what the clients were
-//! answered: a call that failed may have happened. The seed of a schedule is printed before it starts; `BODEGA_SEED=<seed> cargo test -p bench --test schedules`
+//! answered: a call that failed may have happened. The seed of a schedule is printed before it starts; `BODEGA_SEED=<seed> cargo test -p bench --test endurance schedules`
 //! runs that one again, `BODEGA_STEPS` makes it longer. What depends on timing is not repeated, what was asked for is.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
-
-mod support;
 
 use std::io::Write as _;
 
@@ -15,7 +12,7 @@ use futures::StreamExt as _;
 use local::System;
 use serde_json::{Value, json};
 
-use support::{Clients, start_embedded, stop, template};
+use crate::support::{Clients, start_embedded, stop, template};
 
 /// Schedules that every run of the tests takes, beside one that nobody has seen before. A seed that once found something stays here.
 const SEEDS: [u64; 2] = [1, 20_170_101];
@@ -224,7 +221,7 @@ async fn step(clients: &Clients, system: &System, mut rng: Rng, dice: u8) {
             let method = if rng.bool() { "PUT" } else { "DELETE" };
             clients.staff(method, &format!("/v1/products/p{p}/categories/PARTY~ICE"), &[], None).await;
         }
-        85..=88 => support::ended_session(system, &format!("s{:x}", rng.u64(..))).await,
+        85..=88 => crate::support::ended_session(system, &format!("s{:x}", rng.u64(..))).await,
         89 => drop(clients.local("POST", "/_local/ttl-sweep", None).await),
         90..=94 => {
             let (target, kind, most) = FAULTS[rng.usize(0..FAULTS.len())];

@@ -6,9 +6,9 @@ use key_schema::idempotency;
 use key_schema::order::{OrderLine, OrderStatus, OrderStatusEvent};
 use serde_json::Value;
 
-use crate::books::{Books, Report};
+use super::books::{Books, Report};
+use super::world::{ALL_PRODUCTS, PRICE, Request, World, initial_stock, product};
 use crate::support::Answer;
-use crate::world::{ALL_PRODUCTS, PRICE, Request, World, initial_stock, product};
 
 /// An order as it was wanted.
 struct Wanted<'a> {

@@ -1,7 +1,5 @@
 //! `bench stream` with few records: every variant takes them all, and calls as seldom as it should.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
 use std::process::Command;
 
 use serde_json::Value;

@@ -1,12 +1,9 @@
 //! A mapping reads the stream in the name of its function.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Function, MemoryStream, drain, mapping, settings, start};
+use crate::common::{Function, MemoryStream, drain, mapping, settings, start};
 use stream_poller::{MappingSettings, Pace, Poller, Role, SourceError, StreamCall};
 
 /// A role that lacks some calls, and what it was asked.

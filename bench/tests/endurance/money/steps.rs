@@ -5,8 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
+use super::world::{ALL_PRODUCTS, CUSTOMERS, Cart, Moved, PRICE, PRODUCTS, World, customer, product};
 use crate::support::Answer;
-use crate::world::{ALL_PRODUCTS, CUSTOMERS, Cart, Moved, PRICE, PRODUCTS, World, customer, product};
 
 const MOST_LINES: usize = 161;
 /// How often a cart's line is put, and the cart read, until it is known what is in it.

@@ -1,11 +1,8 @@
 //! The rules of an event source mapping, with a stream in memory and in the test's own time.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
-
-mod common;
 
 use std::time::Duration;
 
-use common::{
+use crate::common::{
     Bin, Function, MemoryStream, age, drain, failed, failures, insert, mapping, mapping_to, only, run, settings, start,
 };
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
 //! 1,000 baskets, among them large ones, imported while the function that places them dies at every point of its way: the totals are the data's.
 //!
 //! The real two weeks: `cargo run --release -p bench -- import --products … --households … --baskets …`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
-
-mod support;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +9,7 @@ use bench::import::import;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use support::{start_embedded, stop};
+use crate::support::{start_embedded, stop};
 
 const BASKETS: usize = 1_000;
 /// As in the data, one of thirty has more lines than a transaction takes; the largest has 161.

@@ -9,7 +9,7 @@ use futures::StreamExt as _;
 use local::System;
 use serde_json::{Value, json};
 
-use crate::CLIENTS;
+use super::CLIENTS;
 use crate::support::{Answer, Clients};
 
 /// Products that most orders are of; behind them are those of the giant orders.

@@ -1,11 +1,8 @@
 //! A stream that cannot be read for a while.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
-mod common;
 
 use std::time::Duration;
 
-use common::{Function, MemoryStream, drain, mapping, only, settings, start};
+use crate::common::{Function, MemoryStream, drain, mapping, only, settings, start};
 use stream_poller::SourceError;
 
 #[tokio::test(start_paused = true)]

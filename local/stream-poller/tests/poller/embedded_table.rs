@@ -1,11 +1,8 @@
 //! The poller on the stream of the real embedded table.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::{Function, drain, mapping, settings};
+use crate::common::{Function, drain, mapping, settings};
 use emulators::table::EmbeddedTable;
 use serde_json::{Value, json};
 use stream_poller::{Endpoint, HttpStream, MappingSettings, Pace, Poller, SequenceNumber, SourceError};

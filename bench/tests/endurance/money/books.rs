@@ -16,8 +16,8 @@ use key_schema::wallet::{Wallet, WalletEntry};
 use ops::Pace;
 use ops::progress::Progress;
 
+use super::world::{Fate, Request, World};
 use crate::support::Answer;
-use crate::world::{Fate, Request, World};
 
 /// The table.
 #[derive(Clone, Default)]

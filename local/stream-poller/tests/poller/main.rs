@@ -1,0 +1,9 @@
+//! The event source mapping's rules, on scripted sources and on the embedded table.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod common;
+mod embedded_table;
+mod key_order;
+mod mapping_rules;
+mod roles;
+mod unreadable;
