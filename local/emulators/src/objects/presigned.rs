@@ -121,7 +121,8 @@ fn instant(text: &str) -> Option<SystemTime> {
     OffsetDateTime::parse(&format!("{date}T{time}Z"), &Rfc3339).ok().map(Into::into)
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// In lower case.
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -95,6 +95,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "BadDigest", message)
     }
 
+    pub(super) const fn content_hash() -> Self {
+        let message = "The provided 'x-amz-content-sha256' header does not match what was computed.";
+        Self::new(StatusCode::BAD_REQUEST, "XAmzContentSHA256Mismatch", message)
+    }
+
     /// What S3 knows and this store does not.
     pub(super) const fn unknown(message: &'static str) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Method, Request, header};
 use percent_encoding::percent_decode_str;
 use ring::digest::{SHA256, digest};
 
-use super::presigned::Presigned;
+use super::presigned::{Presigned, hex};
 use super::problem::Problem;
 use super::store::{Kind, MAX_NAME_BYTES, is_name};
 use crate::access::Need;
@@ -29,7 +29,7 @@ pub(super) struct Asked {
 pub(super) enum Call {
     HeadBucket,
     List(List),
-    Get { name: String },
+    Get { name: String, has_checksum: bool },
     Put { name: String, kind: Kind, new: bool },
     Copy { name: String, from: Source },
     Delete { name: String },
@@ -49,6 +49,8 @@ pub(super) struct List {
     pub(super) token: Option<String>,
     /// What either says.
     pub(super) after: String,
+    /// Whether names are encoded as in addresses (`encoding-type=url`).
+    pub(super) is_encoded: bool,
     pub(super) limit: usize,
 }
 
@@ -83,7 +85,8 @@ impl Asked {
         let call = match *request.method() {
             Method::GET | Method::HEAD => {
                 refuse(headers, &["range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"])?;
-                Call::Get { name }
+                let has_checksum = headers.get("x-amz-checksum-mode").is_some_and(|mode| mode == "ENABLED");
+                Call::Get { name, has_checksum }
             }
             Method::PUT => match source(headers)? {
                 Some(from) => copy(name, from, headers)?,
@@ -156,6 +159,11 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
     let token = take("continuation-token");
     let limit = take("max-keys").map_or(Ok(MAX_KEYS), |limit| limit.parse());
     let limit = limit.map_err(|_| Problem::argument("Provided max-keys not an integer or within integer range"))?;
+    let is_encoded = match take("encoding-type").as_deref() {
+        None => false,
+        Some("url") => true,
+        Some(_) => return Err(Problem::argument("Invalid Encoding Method specified in Request")),
+    };
     if !parameters.is_empty() {
         return Err(Problem::unknown("this parameter of a list is not known here"));
     }
@@ -164,7 +172,7 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
         Some(token) => untokened(token).ok_or(Problem::argument("The continuation token provided is incorrect"))?,
         None => start_after.clone(),
     };
-    Ok(List { prefix, start_after, token, after, limit: limit.min(MAX_KEYS) })
+    Ok(List { prefix, start_after, token, after, is_encoded, limit: limit.min(MAX_KEYS) })
 }
 
 /// The token of a list that goes on after a name.
@@ -208,9 +216,15 @@ fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem>
     {
         return Err(Problem::digest());
     }
-    if let Some(sum) = text("x-amz-checksum-sha256")
-        && sum != STANDARD.encode(digest(&SHA256, body))
+    let hash = digest(&SHA256, body);
+    if let Some(sum) = text("x-amz-content-sha256")
+        && sum != "UNSIGNED-PAYLOAD"
+        && sum != hex(hash.as_ref())
     {
+        return Err(Problem::content_hash());
+    }
+    let sha256 = text("x-amz-checksum-sha256").map(str::to_owned);
+    if sha256.as_ref().is_some_and(|sum| *sum != STANDARD.encode(hash)) {
         return Err(Problem::digest());
     }
     let new = match text("if-none-match") {
@@ -221,7 +235,7 @@ fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem>
     let class = text("x-amz-storage-class").unwrap_or("STANDARD");
     let class = CLASSES.into_iter().find(|known| *known == class).ok_or(Problem::class())?.to_owned();
     let content_type = text("content-type").unwrap_or("binary/octet-stream").to_owned();
-    Ok(Call::Put { name, kind: Kind { class, content_type }, new })
+    Ok(Call::Put { name, kind: Kind { class, content_type, sha256 }, new })
 }
 
 /// The form in which headers have it.

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use hyper::http::HeaderValue;
 use hyper::{HeaderMap, Request, StatusCode, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::task::spawn_blocking;
@@ -20,6 +21,9 @@ use super::xml::{Piece, element, xml_answer};
 use crate::access::{self, Access, Denied, Need};
 use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
+
+/// The characters that an encoded list has as they are.
+const IN_LISTS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*').remove(b'/');
 
 /// An object store that answers as S3 does, in this process. Dropping the value ends it.
 pub struct ObjectServer {
@@ -78,7 +82,7 @@ impl ObjectServer {
     /// # Errors
     /// [`Error::NoBucket`], [`Error::Name`], [`Error::File`].
     pub fn put(&self, bucket: &str, name: &str, body: Bytes) -> Result<(), Error> {
-        let kind = Kind { class: "STANDARD".to_owned(), content_type: "application/json".to_owned() };
+        let kind = Kind { class: "STANDARD".to_owned(), content_type: "application/json".to_owned(), sha256: None };
         self.store.put(bucket, name, &body, kind, false).map(|_| ())
     }
 }
@@ -132,10 +136,10 @@ fn done(store: &Store, asked: Asked, body: &Bytes) -> Result<Answer, Problem> {
             let page = store.list(&bucket, &list.prefix, &list.after, list.limit)?;
             Ok(listed(&bucket, &list, &page))
         }
-        Call::Get { name } => {
+        Call::Get { name, has_checksum } => {
             let (properties, body) = store.get(&bucket, &name)?.ok_or(Problem::no_key())?;
             let mut answer = plain(StatusCode::OK);
-            describe(&properties, answer.headers_mut());
+            describe(&properties, has_checksum, answer.headers_mut());
             *answer.body_mut() = body.into();
             Ok(answer)
         }
@@ -147,9 +151,9 @@ fn done(store: &Store, asked: Asked, body: &Bytes) -> Result<Answer, Problem> {
             }
         }
         Call::Copy { name, from } => {
-            let (Properties { class, content_type, .. }, body) =
+            let (Properties { class, content_type, sha256, .. }, body) =
                 store.get(&from.bucket, &from.name)?.ok_or(Problem::no_key())?;
-            store.put(&bucket, &name, &body, Kind { class, content_type }, false)?;
+            store.put(&bucket, &name, &body, Kind { class, content_type, sha256 }, false)?;
             let copied = store.describe(&bucket, &name)?.ok_or(Problem::internal())?;
             let fields = [("LastModified", rfc3339(copied.modified())), ("ETag", copied.etag)];
             let fields = fields.map(|(name, value)| element(name, &[value.as_str().into()]));
@@ -162,7 +166,7 @@ fn done(store: &Store, asked: Asked, body: &Bytes) -> Result<Answer, Problem> {
     }
 }
 
-fn describe(properties: &Properties, headers: &mut HeaderMap) {
+fn describe(properties: &Properties, has_checksum: bool, headers: &mut HeaderMap) {
     let class = Some(&properties.class).filter(|class| *class != "STANDARD").cloned();
     let described = [
         ("content-type", Some(properties.content_type.clone())),
@@ -170,9 +174,13 @@ fn describe(properties: &Properties, headers: &mut HeaderMap) {
         ("last-modified", Some(httpdate::fmt_http_date(properties.modified()))),
         // S3 leaves out the usual one.
         ("x-amz-storage-class", class),
-        ("x-amz-checksum-crc32", Some(crc32(properties.crc32))),
-        ("x-amz-checksum-type", Some("FULL_OBJECT".to_owned())),
     ];
+    let checksum = match &properties.sha256 {
+        Some(sum) => ("x-amz-checksum-sha256", Some(sum.clone())),
+        None => ("x-amz-checksum-crc32", Some(crc32(properties.crc32))),
+    };
+    let checksums = [checksum, ("x-amz-checksum-type", Some("FULL_OBJECT".to_owned()))];
+    let described = described.into_iter().chain(checksums.into_iter().filter(|_| has_checksum));
     for (name, value) in described {
         // All are ASCII: they came by headers, or were made here.
         if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
@@ -183,21 +191,28 @@ fn describe(properties: &Properties, headers: &mut HeaderMap) {
 
 fn listed(bucket: &str, list: &List, page: &ListPage) -> Answer {
     let text = |name, value: &str| element(name, &[value.into()]);
+    let shown = |name: &str| match list.is_encoded {
+        true => utf8_percent_encode(name, IN_LISTS).to_string().replace("%20", "+"),
+        false => name.to_owned(),
+    };
     let mut result = vec![
         text("Name", bucket),
-        text("Prefix", &list.prefix),
+        text("Prefix", &shown(&list.prefix)),
         text("KeyCount", &page.items.len().to_string()),
         text("MaxKeys", &list.limit.to_string()),
         text("IsTruncated", if page.more { "true" } else { "false" }),
     ];
     if !list.start_after.is_empty() {
-        result.push(text("StartAfter", &list.start_after));
+        result.push(text("StartAfter", &shown(&list.start_after)));
+    }
+    if list.is_encoded {
+        result.push(text("EncodingType", "url"));
     }
     result.extend(list.token.as_ref().map(|token| text("ContinuationToken", token)));
     if let Some((last, _)) = page.items.last().filter(|_| page.more) {
         result.push(text("NextContinuationToken", &token(last)));
     }
-    result.extend(page.items.iter().map(|(name, properties)| contents(name, properties)));
+    result.extend(page.items.iter().map(|(name, properties)| contents(&shown(name), properties)));
     xml_answer(StatusCode::OK, &element("ListBucketResult", &result))
 }
 

@@ -47,6 +47,9 @@ pub(super) struct Properties {
     pub(super) content_type: String,
     pub(super) etag: String,
     pub(super) crc32: u32,
+    /// The checksum that its writer has given, as in the header.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sha256: Option<String>,
 }
 
 struct Object {
@@ -166,6 +169,7 @@ impl Bucket {
 pub(super) struct Kind {
     pub(super) class: String,
     pub(super) content_type: String,
+    pub(super) sha256: Option<String>,
 }
 
 pub(super) struct ListPage {
@@ -202,6 +206,7 @@ fn properties(body: &Bytes, kind: Kind) -> Properties {
         // S3's is an MD5 of the body, or something else: nobody may rely on it.
         etag: format!("\"{crc32:08x}-{}\"", body.len()),
         crc32,
+        sha256: kind.sha256,
     }
 }
 
