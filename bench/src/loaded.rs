@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use aws::Connector;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use emulators::table::EmbeddedTable;
@@ -23,6 +24,7 @@ const BATCH: usize = 5_000;
 /// In memory, gone when it is dropped.
 pub(crate) struct LoadedTable {
     embedded: EmbeddedTable,
+    connector: Connector,
 }
 
 impl LoadedTable {
@@ -43,7 +45,7 @@ impl LoadedTable {
         if !answer.status().is_success() {
             return Err(BenchError::Wrong(format!("CreateTable: {}", answer.status())));
         }
-        Ok(Self { embedded })
+        Ok(Self { embedded, connector: aws::connector().map_err(BenchError::wrong)? })
     }
 
     /// Where it is reached.
@@ -57,7 +59,7 @@ impl LoadedTable {
             .region(Region::new("us-east-1"))
             .credentials_provider(Credentials::new("bench", "bench", None, None, "bench"))
             .endpoint_url(self.embedded.url())
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .http_client(self.connector.clone())
             .build();
         Client::from_conf(config)
     }

@@ -80,12 +80,12 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
                 Box::new(Search::open(Counted { port: client, calls: Arc::clone(&search) }).await)
             }
             "bus" => {
-                let port = EventBus::from_env().await.map_err(BenchError::wrong)?;
+                let port = EventBus::from_env().map_err(BenchError::wrong)?;
                 let rules = Rules { table: table.name().to_owned(), stock_low: settings.stock_low };
                 Box::new(Bus::new(Arc::clone(&table), Counted { port, calls: Arc::clone(&bus) }, rules))
             }
             "audit" => {
-                let port = ObjectStore::from_env("ARCHIVE_BUCKET").await.map_err(BenchError::wrong)?;
+                let port = ObjectStore::from_env("ARCHIVE_BUCKET").map_err(BenchError::wrong)?;
                 let archive = Arc::new(Counted { port, calls: Arc::clone(&objects) });
                 Box::new(Audit::new(Arc::clone(&table), archive, settings.concurrency))
             }

@@ -10,7 +10,8 @@ mod shop;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
+use aws::s3::Bucket;
+use aws::{Credentials, SharedCredentialsProvider};
 use clap::Args;
 use futures::future::BoxFuture;
 use http_api::sample::{Answered, Call};
@@ -89,7 +90,8 @@ pub(crate) fn served(routes: Routes<Store>, store: Store) -> Result<Box<dyn Func
 /// The catalogue, whose bucket nobody asks.
 pub(crate) fn catalog(store: Store) -> Result<Box<dyn Function>, BenchError> {
     let credentials = Credentials::new("bench", "bench", None, None, "bench");
-    let media = Media::new("bench", "us-east-1".to_owned(), None, SharedCredentialsProvider::new(credentials));
+    let credentials = SharedCredentialsProvider::new(credentials);
+    let media = Media::new(Bucket::new("bench", "us-east-1", None, credentials).map_err(BenchError::wrong)?);
     Ok(Box::new(Served { routes: catalog::routes(), app: catalog::App { store, media }, store: |app| &app.store }))
 }
 

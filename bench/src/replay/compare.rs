@@ -200,7 +200,7 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
     compared.differs("expirations missing in the audit", missing);
     let surplus = entries.len().saturating_sub(history.removals.len());
     compared.differs("expirations too many in the audit", (surplus > 0).then(|| surplus.to_string()));
-    let archive = shop.archive();
+    let archive = shop.archive()?;
     let mut without = Vec::new();
     // Of what was nobody's there is none.
     for name in entries.iter().filter_map(|entry| entry.archive.as_ref()) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aws::{Connector, SharedCredentialsProvider};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
 use local::System;
@@ -18,6 +19,7 @@ pub struct Shop {
     environment: BTreeMap<String, String>,
     base: String,
     http: reqwest::Client,
+    connector: Connector,
 }
 
 impl Shop {
@@ -29,7 +31,8 @@ impl Shop {
         let (base, http) = (system.url(), reqwest::Client::new());
         let answer = http.get(format!("{base}/_local/environment")).send().await.map_err(BenchError::wrong)?;
         let environment = answer.json().await.map_err(BenchError::wrong)?;
-        Ok(Self { environment, base, http })
+        let connector = aws::connector().map_err(BenchError::wrong)?;
+        Ok(Self { environment, base, http, connector })
     }
 
     fn variable(&self, name: &str) -> &str {
@@ -55,7 +58,7 @@ impl Shop {
             .region(Region::new(self.region().to_owned()))
             .credentials_provider(Credentials::new(key, key, None, None, "bench"))
             .endpoint_url(self.variable("AWS_ENDPOINT_URL_DYNAMODB"))
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .http_client(self.connector.clone())
             .build();
         Client::from_conf(config)
     }
@@ -71,17 +74,12 @@ impl Shop {
     }
 
     /// The archive of expired items.
-    pub(crate) fn archive(&self) -> ObjectStore {
+    pub(crate) fn archive(&self) -> Result<ObjectStore, BenchError> {
         let key = self.access_key();
-        let config = aws_sdk_s3::Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new(self.region().to_owned()))
-            .credentials_provider(Credentials::new(key, key, None, None, "bench"))
-            .endpoint_url(self.variable("AWS_ENDPOINT_URL_S3"))
-            .force_path_style(true)
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .build();
-        ObjectStore::new(aws_sdk_s3::Client::from_conf(config), self.variable("ARCHIVE_BUCKET").to_owned())
+        let credentials = SharedCredentialsProvider::new(Credentials::new(key, key, None, None, "bench"));
+        let (name, address) = (self.variable("ARCHIVE_BUCKET"), self.variable("AWS_ENDPOINT_URL_S3"));
+        let bucket = aws::s3::Bucket::new(name, self.region(), Some(address), credentials);
+        bucket.map(ObjectStore::new).map_err(BenchError::wrong)
     }
 
     pub(crate) fn search(&self) -> Result<SearchClient, BenchError> {

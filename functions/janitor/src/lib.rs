@@ -69,7 +69,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("janitor");
     let grace = Grace::from_variable(std::env::var("JANITOR_GRACE_SECONDS").ok().as_deref())?;
     let media = Media::from_env("MEDIA_BUCKET").map_err(StartError::from)?;
-    let archive = ObjectStore::from_env("ARCHIVE_BUCKET").await.map_err(StartError::from)?;
+    let archive = ObjectStore::from_env("ARCHIVE_BUCKET").map_err(StartError::from)?;
     let janitor = &Janitor::new(Table::from_env().await.map_err(StartError::from)?, media, archive);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| async move {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));

@@ -27,6 +27,7 @@ pub mod mailer;
 pub mod message;
 pub mod notifier;
 
+use aws::{Api, Service};
 use key_schema::instant;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ use tokio::time::Instant;
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("notifier");
     let from = aws::variable("MAIL_FROM")?;
-    let mailer = Ses::new(&aws::config().await?, from);
+    let mailer = Ses::new(Service::from_env(Api::Ses)?, from);
     let notifier = &Notifier::new(Table::from_env().await?, mailer);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Delivery>| async move {
         let started = Instant::now();

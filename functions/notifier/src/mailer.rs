@@ -1,24 +1,17 @@
-//! The way out: a port, and SES behind it. The second implementation is the tests', which fail on purpose.
+//! How mail is sent: a port, and its implementation with SES. The second implementation is the tests', which fail on purpose.
 
 use std::future::Future;
 use std::time::Duration;
 
-use aws::SdkConfig;
-use aws_sdk_sesv2::Client;
-use aws_sdk_sesv2::config::Builder;
-use aws_sdk_sesv2::config::retry::RetryConfig;
-use aws_sdk_sesv2::config::timeout::TimeoutConfig;
-use aws_sdk_sesv2::error::{ProvideErrorMetadata as _, SdkError};
-use aws_sdk_sesv2::operation::send_email::{SendEmailError, SendEmailInput};
-use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message as Simple, MessageTag};
-use bus::Kind;
+use aws::{Call, CallError, Failure, Limits, Method, Response, Service};
+use serde::Serialize;
 
 use crate::message::Message;
 
-/// One connection attempt.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// One request. Patient: an answer that is given up may be of a message that was accepted.
+/// One request. Patient: a request whose response is not awaited may be of a message that was accepted.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// The operation, in the REST JSON protocol of SES's API version 2.
+const SEND_EMAIL: &str = "/v2/email/outbound-emails";
 
 /// Sends messages.
 pub trait Mailer: Send + Sync {
@@ -54,86 +47,163 @@ impl MailError {
 /// Amazon Simple Email Service.
 #[derive(Debug)]
 pub struct Ses {
-    client: Client,
+    service: Service,
     from: String,
 }
 
 impl Ses {
-    /// With the sender's address. The client has no retries of its own: a request whose answer was lost may be one that was accepted, and
-    /// only the claim in the table knows how to go on.
+    /// With the sender's address. A request is sent once: a request whose response was lost may have been accepted, and only the claim in the
+    /// table says whether to send again.
     #[must_use]
-    pub fn new(config: &SdkConfig, from: String) -> Self {
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .operation_attempt_timeout(REQUEST_TIMEOUT)
-            .operation_timeout(REQUEST_TIMEOUT)
-            .build();
-        let config = Builder::from(config).retry_config(RetryConfig::disabled()).timeout_config(timeouts).build();
-        Self { client: Client::from_conf(config), from }
+    pub fn new(service: Service, from: String) -> Self {
+        Self { service: service.with_limits(Limits::once(REQUEST_TIMEOUT)), from }
     }
 }
 
 impl Mailer for Ses {
     async fn send(&self, message: &Message) -> Result<(), MailError> {
-        let request = request(message, &self.from).map_err(|error| MailError::Rejected(error.to_string()))?;
-        let sending = self
-            .client
-            .send_email()
-            .set_from_email_address(request.from_email_address)
-            .set_destination(request.destination)
-            .set_content(request.content)
-            .set_email_tags(request.email_tags);
-        match sending.send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(judge(&error)),
+        let body = serde_json::to_vec(&request(message, &self.from));
+        let body = body.map_err(|error| MailError::Rejected(error.to_string()))?.into();
+        let headers = [("content-type", "application/json")];
+        let call = Call { headers: &headers, body, ..Call::new(Method::POST, SEND_EMAIL) };
+        match self.service.call(&call, |_| false).await {
+            Ok(response) if response.status == 200 => Ok(()),
+            Ok(response) => Err(judge(&response)),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-fn request(message: &Message, from: &str) -> Result<SendEmailInput, aws_sdk_sesv2::error::BuildError> {
-    let text = |text: &str| Content::builder().data(text).charset("UTF-8").build();
-    let body = Body::builder().text(text(message.text())?).build();
-    let simple = Simple::builder().subject(text(message.subject())?).body(body).build();
-    SendEmailInput::builder()
-        .from_email_address(from)
-        .destination(Destination::builder().to_addresses(message.to()).build())
-        .content(EmailContent::builder().simple(simple).build())
-        .email_tags(tag(message.kind())?)
-        .build()
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct SendEmail<'a> {
+    from_email_address: &'a str,
+    destination: Destination<'a>,
+    content: Content<'a>,
+    email_tags: [Tag<'a>; 1],
 }
 
-/// What SES counts deliveries and complaints by.
-fn tag(kind: Kind) -> Result<MessageTag, aws_sdk_sesv2::error::BuildError> {
-    MessageTag::builder().name("event").value(kind.as_str()).build()
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Destination<'a> {
+    to_addresses: [&'a str; 1],
 }
 
-/// What a failed request means. Only the code is kept: SES's own words quote addresses.
-fn judge<R>(error: &SdkError<SendEmailError, R>) -> MailError {
-    let SdkError::ServiceError(service) = error else {
-        return match error {
-            SdkError::ConstructionFailure(_) => MailError::Rejected("cannot be built".to_owned()),
-            // Without a connection nothing can have arrived.
-            SdkError::DispatchFailure(failure) if failure.is_user() => MailError::Throttled("no connection".to_owned()),
-            SdkError::TimeoutError(_) => MailError::Unknown("timeout".to_owned()),
-            _ => MailError::Unknown("connection".to_owned()),
-        };
-    };
-    let code = || service.err().code().unwrap_or("unknown").to_owned();
-    match service.err() {
-        SendEmailError::MessageRejected(_) | SendEmailError::BadRequestException(_) => MailError::Rejected(code()),
-        SendEmailError::TooManyRequestsException(_) | SendEmailError::LimitExceededException(_) => {
-            MailError::Throttled(code())
-        }
-        SendEmailError::AccountSuspendedException(_)
-        | SendEmailError::MailFromDomainNotVerifiedException(_)
-        | SendEmailError::NotFoundException(_)
-        | SendEmailError::SendingPausedException(_) => MailError::Refused(code()),
-        _ => match code().as_str() {
-            "ThrottlingException" | "Throttling" | "ServiceUnavailable" => MailError::Throttled(code()),
-            "AccessDeniedException" | "UnrecognizedClientException" | "ExpiredTokenException" => {
-                MailError::Refused(code())
-            }
-            _ => MailError::Unknown(code()),
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Content<'a> {
+    simple: Simple<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Simple<'a> {
+    subject: Text<'a>,
+    body: Body<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Body<'a> {
+    text: Text<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Text<'a> {
+    data: &'a str,
+    charset: &'static str,
+}
+
+/// SES counts deliveries and complaints by its tags.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Tag<'a> {
+    name: &'static str,
+    value: &'a str,
+}
+
+fn request<'a>(message: &'a Message, from: &'a str) -> SendEmail<'a> {
+    let text = |data| Text { data, charset: "UTF-8" };
+    SendEmail {
+        from_email_address: from,
+        destination: Destination { to_addresses: [message.to()] },
+        content: Content {
+            simple: Simple { subject: text(message.subject()), body: Body { text: text(message.text()) } },
         },
+        email_tags: [Tag { name: "event", value: message.kind().as_str() }],
+    }
+}
+
+/// Classifies a response that is no success. Only the code is kept: SES's own words quote addresses.
+fn judge(response: &Response) -> MailError {
+    let code = response.json_error().unwrap_or_else(|| format!("status {}", response.status));
+    match code.as_str() {
+        "MessageRejected" | "BadRequestException" => MailError::Rejected(code),
+        "TooManyRequestsException"
+        | "LimitExceededException"
+        | "ThrottlingException"
+        | "Throttling"
+        | "ServiceUnavailable" => MailError::Throttled(code),
+        "AccountSuspendedException"
+        | "MailFromDomainNotVerifiedException"
+        | "NotFoundException"
+        | "SendingPausedException"
+        | "AccessDeniedException"
+        | "UnrecognizedClientException"
+        | "ExpiredTokenException" => MailError::Refused(code),
+        _ => MailError::Unknown(code),
+    }
+}
+
+impl From<CallError> for MailError {
+    fn from(error: CallError) -> Self {
+        match error.failure {
+            // The credentials cannot be read, or the endpoint is no address.
+            Failure::Invalid(reason) => Self::Refused(reason),
+            // Without a connection nothing can have arrived.
+            Failure::NotConnected => Self::Throttled(Failure::NotConnected.to_string()),
+            failure => Self::Unknown(failure.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_whether_the_message_the_moment_or_the_deployment_is_the_reason() {
+        let judged = |code: &str| {
+            let body = format!("{{\"__type\":\"{code}\",\"message\":\"ann@example.com\"}}");
+            judge(&Response { status: 400, body: body.into(), ..Response::default() })
+        };
+        let said = |code: &str| code.to_owned();
+        for code in ["MessageRejected", "BadRequestException"] {
+            assert_eq!(judged(code), MailError::Rejected(said(code)));
+        }
+        for code in ["TooManyRequestsException", "LimitExceededException", "ThrottlingException", "Throttling"] {
+            assert_eq!(judged(code), MailError::Throttled(said(code)));
+        }
+        for code in [
+            "AccountSuspendedException",
+            "MailFromDomainNotVerifiedException",
+            "NotFoundException",
+            "SendingPausedException",
+            "AccessDeniedException",
+            "ExpiredTokenException",
+        ] {
+            assert_eq!(judged(code), MailError::Refused(said(code)));
+        }
+        assert_eq!(judged("InternalServiceException"), MailError::Unknown(said("InternalServiceException")));
+        let bare = Response { status: 502, ..Response::default() };
+        assert_eq!(judge(&bare), MailError::Unknown("status 502".to_owned()));
+    }
+
+    #[test]
+    fn only_a_call_that_was_not_sent_is_certain() {
+        let certain = |failure| MailError::from(CallError { failure, attempts: 1 }).is_certain();
+        assert!(certain(Failure::NotConnected) && certain(Failure::Invalid("no credentials".to_owned())));
+        assert!(![Failure::Timeout, Failure::Broken, Failure::TooLong(1)].into_iter().any(certain));
     }
 }

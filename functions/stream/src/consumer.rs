@@ -57,7 +57,7 @@ impl Consumer {
         for name in names {
             sinks.push(sink::open(name, &shared).await?);
         }
-        let failed = ObjectStore::from_env("FAILED_RECORDS_BUCKET").await.map_err(StartError::Objects)?;
+        let failed = ObjectStore::from_env("FAILED_RECORDS_BUCKET").map_err(StartError::Objects)?;
         let consumer = Self::new(sinks, Box::new(InStore(Arc::new(failed))), settings);
         Ok(Self { table: Some(table), ..consumer })
     }

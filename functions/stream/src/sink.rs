@@ -47,10 +47,10 @@ pub async fn open(name: &str, shared: &Shared) -> Result<Box<dyn Sink>, StartErr
         "search" => Box::new(Search::open(SearchClient::from_env()?).await),
         "bus" => {
             let rules = Rules { table: shared.table.name().to_owned(), stock_low: shared.settings.stock_low };
-            Box::new(Bus::new(shared.table.clone(), EventBus::from_env().await.map_err(StartError::Bus)?, rules))
+            Box::new(Bus::new(shared.table.clone(), EventBus::from_env().map_err(StartError::Bus)?, rules))
         }
         "audit" => {
-            let archive = ObjectStore::from_env("ARCHIVE_BUCKET").await.map_err(StartError::Objects)?;
+            let archive = ObjectStore::from_env("ARCHIVE_BUCKET").map_err(StartError::Objects)?;
             Box::new(Audit::new(shared.table.clone(), Arc::new(archive), shared.settings.concurrency))
         }
         "derived" => Box::new(Derived::new(shared.table.clone(), shared.settings.concurrency)),

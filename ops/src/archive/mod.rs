@@ -92,7 +92,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
 }
 
 async fn store() -> Result<ObjectStore, OpsError> {
-    Ok(ObjectStore::from_env("ARCHIVE_BUCKET").await?)
+    Ok(ObjectStore::from_env("ARCHIVE_BUCKET")?)
 }
 
 /// What expired on a day, newest first.

@@ -70,7 +70,7 @@ impl Chosen {
 }
 
 pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
-    let store = ObjectStore::from_env("FAILED_RECORDS_BUCKET").await?;
+    let store = ObjectStore::from_env("FAILED_RECORDS_BUCKET")?;
     match command {
         Command::List => {
             let listed = list(&store).await?;

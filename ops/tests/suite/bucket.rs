@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use aws_sdk_s3::Client;
-use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
+use aws::{Credentials, SharedCredentialsProvider};
 use bytes::Bytes;
 use emulators::objects::ObjectServer;
 use objects::ObjectStore;
@@ -25,15 +24,9 @@ impl Bucket {
 
     /// One of several on a server.
     pub fn of(server: &Arc<ObjectServer>, name: &'static str) -> Self {
-        let config = Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-            .endpoint_url(server.url())
-            .force_path_style(true)
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .build();
-        let store = ObjectStore::new(Client::from_conf(config), name.to_owned());
+        let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+        let bucket = aws::s3::Bucket::new(name, "us-east-1", Some(server.url()), credentials).unwrap();
+        let store = ObjectStore::new(bucket);
         Self { server: Arc::clone(server), name, store }
     }
 

@@ -1,15 +1,21 @@
-//! How every AWS service is reached: environment region and credentials, one TLS stack, the few roots that AWS endpoints chain to.
+//! How Bodega reaches AWS services: environment region and credentials, one TLS stack, the few roots that AWS endpoints chain to.
+//!
+//! `DynamoDB` is reached through its SDK crate, over [`config()`]. Every other service is reached through [`Service`], because each of them needs
+//! one operation or four: an SDK crate for that costs more build time than the rest of a function.
 //!
 //! Loading the system's trust store costs more instructions than the rest of a cold start together, so the roots of Amazon Trust
 //! Services are embedded (`roots/`, valid to 2037 and later; <https://www.amazontrust.com/repository/>). Where an endpoint has another
 //! issuer (a proxy, a test server), `AWS_CA_BUNDLE` names a PEM file that replaces them, as it does for AWS's own tools.
 //!
-//! The SDK's standard variables say the rest: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its companions, `AWS_ENDPOINT_URL` for all services or
-//! `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, … for one, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`. A function has no
-//! profiles and no other source of credentials, so the chains that look for them are left out: in a program they weigh more than all that is ours.
+//! The SDK's standard variables configure both ways: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its companions, `AWS_ENDPOINT_URL` for all services
+//! or `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, … for one, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`. A function has no
+//! profiles and no other source of credentials, so the chains that look for them are left out: they weigh more than all other code of a function.
 
 mod connector;
+pub mod s3;
+mod service;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use aws_config::BehaviorVersion;
@@ -17,11 +23,14 @@ use aws_config::environment::{EnvironmentVariableCredentialsProvider, Environmen
 use aws_config::meta::region::ProvideRegion as _;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_types::sdk_config::SharedCredentialsProvider;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
 pub use crate::connector::{Connector, Tls};
+pub use crate::service::{Api, Call, CallError, Failure, Limits, Response, Service, Signing, is_transient};
 pub use aws_config::SdkConfig;
+pub use aws_credential_types::Credentials;
+pub use aws_credential_types::provider::SharedCredentialsProvider;
+pub use http::Method;
 
 /// Roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem");
@@ -52,8 +61,7 @@ pub enum SetupError {
     CaBundle(#[from] std::io::Error),
 }
 
-/// What the clients of all services share, from the SDK's standard environment variables. Clients made from one value share its
-/// connections; a function that reaches several services makes it once.
+/// What SDK clients share, from the SDK's standard environment variables. Clients made from one value share its connections.
 ///
 /// # Errors
 /// As [`connector`].
@@ -65,7 +73,7 @@ pub async fn config() -> Result<SdkConfig, SetupError> {
         .build();
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
-        .credentials_provider(SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()))
+        .credentials_provider(credentials())
         .http_client(connector()?)
         .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
         .timeout_config(timeouts)
@@ -88,13 +96,23 @@ impl LoadServiceConfig for Environment {
     }
 }
 
-/// None when it is not set, or says neither.
+/// `None` when the variable is not set, or is neither `true` nor `false`.
 fn switch(name: &'static str) -> Option<bool> {
     variable(name).ok()?.to_ascii_lowercase().parse().ok()
 }
 
-/// The same connections and roots without an SDK around it, for a service of which one call is made: its own crate would weigh more than the rest of
-/// the function. Whoever calls signs, bounds and retries.
+/// The region of the environment.
+fn region() -> Result<String, SetupError> {
+    variable("AWS_REGION").or_else(|missing| variable("AWS_DEFAULT_REGION").map_err(|_| missing))
+}
+
+/// The credentials of the environment, read anew for each call.
+#[must_use]
+pub fn credentials() -> SharedCredentialsProvider {
+    SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new())
+}
+
+/// A pool of connections that trusts what [`tls`] trusts.
 ///
 /// # Errors
 /// [`SetupError::Roots`], [`SetupError::Tls`] and [`SetupError::CaBundle`].
@@ -102,18 +120,34 @@ pub fn connector() -> Result<Connector, SetupError> {
     Ok(Connector::new(tls()?, CONNECT_TIMEOUT))
 }
 
-/// Trusts the roots that endpoints of AWS chain to, or those of `AWS_CA_BUNDLE`.
+/// Like [`connector()`] for a host that need not be AWS's: other hosts are trusted by the system's roots.
 ///
 /// # Errors
-/// As [`connector`].
-pub fn tls() -> Result<Tls, SetupError> {
-    match std::env::var_os("AWS_CA_BUNDLE") {
-        Some(path) => Tls::trusting(&std::fs::read(path)?),
-        None => Tls::trusting(AMAZON_ROOTS),
-    }
+/// As [`connector()`].
+#[cfg(feature = "system-roots")]
+pub fn connector_to(host: &str, is_encrypted: bool) -> Result<Connector, SetupError> {
+    let is_of_aws = service::is_of_aws(host) || std::env::var_os("AWS_CA_BUNDLE").is_some();
+    let tls = if is_encrypted && !is_of_aws { Tls::of_system()? } else { tls()? };
+    Ok(Connector::new(tls, CONNECT_TIMEOUT))
 }
 
-/// What a variable of the environment says: the name of a table, a bucket, a bus.
+/// Trusts the roots that endpoints of AWS chain to, or those of `AWS_CA_BUNDLE`. A process reads them once.
+///
+/// # Errors
+/// As [`connector()`].
+pub fn tls() -> Result<Tls, SetupError> {
+    static TLS: OnceLock<Tls> = OnceLock::new();
+    if let Some(tls) = TLS.get() {
+        return Ok(tls.clone());
+    }
+    let tls = match std::env::var_os("AWS_CA_BUNDLE") {
+        Some(path) => Tls::trusting(&std::fs::read(path)?),
+        None => Tls::trusting(AMAZON_ROOTS),
+    }?;
+    Ok(TLS.get_or_init(|| tls).clone())
+}
+
+/// Reads a variable of the environment: the name of a table, a bucket, a bus.
 ///
 /// # Errors
 /// [`SetupError::NotSet`] when it is missing, empty or no text.

@@ -1,18 +1,15 @@
 //! The way to EventBridge: PutEvents.
 //!
 //! A call takes at most [`MAX_ENTRIES`] entries and less than [`MAX_REQUEST_BYTES`], and its answer is about each entry alone: a call that succeeds
-//! may still have failed for some of them. Those, and those alone, are sent again, with full jitter and inside a budget; what the
-//! SDK itself repeats are whole calls that had no answer. Either can publish an event twice, which is why its id is derived.
+//! may still have failed for some of them. Those, and those alone, are sent again, with full jitter and inside a budget. A call that has no response is
+//! repeated as a whole ([`aws::Service`]). Either can publish an event twice, which is why its id is derived.
 
 use std::time::Duration;
 
-use aws::SetupError;
-use aws_sdk_eventbridge::Client;
-use aws_sdk_eventbridge::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_eventbridge::primitives::DateTime;
-use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
+use aws::{Api, Call, Failure, Method, Response, Service, SetupError, is_transient};
 use futures::StreamExt as _;
 use futures::stream;
+use serde::{Deserialize, Serialize};
 use telemetry::correlation;
 use tokio::time::{Instant, sleep};
 
@@ -56,10 +53,10 @@ pub enum Outcome {
     },
 }
 
-/// An event bus of EventBridge, with the client that reaches it.
+/// An event bus of EventBridge.
 #[derive(Debug, Clone)]
 pub struct EventBus {
-    client: Client,
+    service: Service,
     name: String,
     limits: Limits,
 }
@@ -79,35 +76,65 @@ impl Default for Limits {
     }
 }
 
+/// The headers of PutEvents, in AWS JSON 1.1.
+const HEADERS: [(&str, &str); 2] =
+    [("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "AWSEvents.PutEvents")];
+
 /// An event in the form in which it is sent.
 struct Entry {
     /// The event's position in the call of [`EventBus::publish`].
     position: usize,
-    entry: PutEventsRequestEntry,
+    entry: RequestEntry,
     bytes: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct PutEvents<'a> {
+    entries: Vec<&'a RequestEntry>,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct RequestEntry {
+    event_bus_name: String,
+    source: &'static str,
+    detail_type: &'static str,
+    /// Seconds since 1970.
+    time: i64,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_header: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PutEventsAnswer {
+    #[serde(default)]
+    entries: Vec<ResultEntry>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ResultEntry {
+    event_id: Option<String>,
+    error_code: Option<String>,
+    error_message: Option<String>,
 }
 
 impl EventBus {
     /// From the environment: `BUS_NAME` and the SDK's own variables (region, credentials, endpoint).
     ///
     /// # Errors
-    /// [`SetupError`] when `BUS_NAME` is missing or the TLS client cannot be built.
-    pub async fn from_env() -> Result<Self, SetupError> {
-        Self::over(&aws::config().await?)
+    /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
+    pub fn from_env() -> Result<Self, SetupError> {
+        Ok(Self::new(Service::from_env(Api::EventBridge)?, aws::variable("BUS_NAME")?))
     }
 
-    /// Over the configuration that a function shares among its clients; `BUS_NAME` names the bus.
-    ///
-    /// # Errors
-    /// [`SetupError::NotSet`] when the variable is missing.
-    pub fn over(config: &aws::SdkConfig) -> Result<Self, SetupError> {
-        Ok(Self::new(Client::new(config), aws::variable("BUS_NAME")?))
-    }
-
-    /// Over a client that is already built; `name` is the bus's name or ARN.
+    /// The bus of this name or ARN.
     #[must_use]
-    pub fn new(client: Client, name: String) -> Self {
-        Self { client, name, limits: Limits::default() }
+    pub fn new(service: Service, name: String) -> Self {
+        Self { service, name, limits: Limits::default() }
     }
 
     /// The same with other limits.
@@ -158,15 +185,27 @@ impl EventBus {
     }
 
     async fn call(&self, entries: Vec<Entry>) -> (Vec<Entry>, Vec<Answer>) {
-        let sent = entries.iter().map(|entry| entry.entry.clone()).collect();
-        let answers = match self.client.put_events().set_entries(Some(sent)).send().await {
+        let answers = match self.put(&entries).await {
             Ok(answer) => {
-                let mut results = answer.entries.unwrap_or_default().into_iter();
+                let mut results = answer.entries.into_iter();
                 entries.iter().map(|_| results.next().map_or_else(Answer::missing, Answer::from)).collect()
             }
-            Err(error) => vec![Answer::failed(describe(&error)); entries.len()],
+            Err(reason) => vec![Answer::failed(reason); entries.len()],
         };
         (entries, answers)
+    }
+
+    /// One call of PutEvents. An error is safe to log.
+    async fn put(&self, entries: &[Entry]) -> Result<PutEventsAnswer, String> {
+        let entries = entries.iter().map(|entry| &entry.entry).collect();
+        let body = serde_json::to_vec(&PutEvents { entries }).map_err(|error| error.to_string())?;
+        let call = Call { headers: &HEADERS, body: body.into(), ..Call::new(Method::POST, "/") };
+        let says_later = |response: &Response| is_transient(response.status, response.json_error().as_deref());
+        let response = self.service.call(&call, says_later).await.map_err(|error| error.to_string())?;
+        match response.status {
+            200 => serde_json::from_slice(&response.body).map_err(|_| Failure::Broken.to_string()),
+            status => Err(response.json_error().unwrap_or_else(|| format!("status {status}"))),
+        }
     }
 
     /// The event as an entry; why it cannot be one.
@@ -180,14 +219,14 @@ impl EventBus {
                 self.limits.bytes
             ));
         }
-        let entry = PutEventsRequestEntry::builder()
-            .event_bus_name(&self.name)
-            .source(SOURCE)
-            .detail_type(kind)
-            .time(DateTime::from_millis(event.occurred_at.as_millis()))
-            .detail(detail)
-            .set_trace_header(correlation::trace_header().map(|header| header.to_string()))
-            .build();
+        let entry = RequestEntry {
+            event_bus_name: self.name.clone(),
+            source: SOURCE,
+            detail_type: kind,
+            time: event.occurred_at.as_seconds(),
+            detail,
+            trace_header: correlation::trace_header().map(|header| header.to_string()),
+        };
         Ok(Entry { position, entry, bytes })
     }
 }
@@ -201,7 +240,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// The whole call failed, after the SDK repeated it.
+    /// The whole call failed, after all its attempts.
     const fn failed(reason: String) -> Self {
         Self { outcome: Outcome::Retryable { reason }, again: false }
     }
@@ -212,8 +251,8 @@ impl Answer {
     }
 }
 
-impl From<PutEventsResultEntry> for Answer {
-    fn from(result: PutEventsResultEntry) -> Self {
+impl From<ResultEntry> for Answer {
+    fn from(result: ResultEntry) -> Self {
         match (result.error_code, result.event_id) {
             (None, Some(_)) => Self { outcome: Outcome::Published, again: false },
             (Some(code), _) if REFUSALS.contains(&code.as_str()) => {
@@ -251,32 +290,13 @@ fn pack(entries: Vec<Entry>, limit: usize) -> Vec<Vec<Entry>> {
     calls
 }
 
-/// What a failed call is called in a log.
-fn describe<E, R>(error: &SdkError<E, R>) -> String
-where
-    E: ProvideErrorMetadata,
-{
-    let text = match error {
-        SdkError::ServiceError(service) => service.err().code().unwrap_or("unknown error"),
-        SdkError::ConstructionFailure(_) => "the call could not be built",
-        SdkError::TimeoutError(_) => "timeout",
-        SdkError::DispatchFailure(failure) if failure.is_timeout() => "timeout",
-        SdkError::DispatchFailure(_) => "connection",
-        _ => "broken answer",
-    };
-    text.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn calls(bytes: &[usize], limit: usize) -> Vec<Vec<usize>> {
-        let entry = |(position, bytes): (usize, &usize)| Entry {
-            position,
-            entry: PutEventsRequestEntry::builder().build(),
-            bytes: *bytes,
-        };
+        let entry =
+            |(position, bytes): (usize, &usize)| Entry { position, entry: RequestEntry::default(), bytes: *bytes };
         let calls = pack(bytes.iter().enumerate().map(entry).collect(), limit);
         calls.into_iter().map(|call| call.into_iter().map(|entry| entry.position).collect()).collect()
     }
@@ -296,8 +316,8 @@ mod tests {
     #[test]
     fn only_what_is_about_the_entry_itself_is_a_refusal() {
         let answer = |code: Option<&str>, id: Option<&str>| {
-            let result = PutEventsResultEntry::builder().set_error_code(code.map(str::to_owned));
-            Answer::from(result.error_message("why").set_event_id(id.map(str::to_owned)).build())
+            let (error_code, event_id) = (code.map(str::to_owned), id.map(str::to_owned));
+            Answer::from(ResultEntry { event_id, error_code, error_message: Some("why".to_owned()) })
         };
         let refused = Outcome::Refused { reason: "MalformedDetail: why".to_owned() };
         assert_eq!(answer(None, Some("e1")).outcome, Outcome::Published);

@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use aws_sdk_eventbridge::Client;
-use aws_sdk_eventbridge::config::retry::RetryConfig;
-use aws_sdk_eventbridge::config::{BehaviorVersion, Credentials, Region};
+use aws::{Api, Credentials, Service, SharedCredentialsProvider};
 use bus::{Event, EventBus, Limits, MAX_REQUEST_BYTES, Outcome, ReviewPosted, SOURCE};
 use emulators::events::EventBusServer;
 use emulators::faults::{Fault, FaultKind};
@@ -20,7 +18,7 @@ struct World {
 impl World {
     async fn open() -> Self {
         let server = EventBusServer::start(&["shop".to_owned()]).await.unwrap();
-        let bus = EventBus::new(client(&server), "shop".to_owned());
+        let bus = EventBus::new(service(&server), "shop".to_owned());
         Self { server, bus }
     }
 
@@ -39,16 +37,11 @@ impl World {
     }
 }
 
-fn client(server: &EventBusServer) -> Client {
-    let config = aws_sdk_eventbridge::Config::builder()
-        .behavior_version(BehaviorVersion::v2026_01_12())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .endpoint_url(server.url())
-        .retry_config(RetryConfig::disabled())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build();
-    Client::from_conf(config)
+/// One attempt a call, so that tests see what a failure leaves.
+fn service(server: &EventBusServer) -> Service {
+    let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+    let service = Service::of(Api::EventBridge, "us-east-1", Some(server.url()), credentials).unwrap();
+    service.with_limits(aws::Limits::once(Duration::from_secs(3)))
 }
 
 fn event(number: usize, product: &str) -> Event {
@@ -129,7 +122,7 @@ async fn a_call_that_fails_as_a_whole_leaves_its_events_to_be_retried() {
     for (kind, expected) in [
         (FaultKind::Throttle, "ThrottlingException"),
         (FaultKind::Error, "InternalException"),
-        (FaultKind::Reset, "connection"),
+        (FaultKind::Reset, "the connection or the response broke off"),
     ] {
         let world = World::open().await;
         world.fail(kind, 1.0, Some(1));
@@ -159,7 +152,7 @@ async fn an_event_that_is_too_large_is_refused_before_anything_is_sent_and_the_o
 #[tokio::test]
 async fn a_bus_that_is_not_there_is_a_fault_of_the_deployment_and_not_of_the_event() {
     let world = World::open().await;
-    let other = EventBus::new(client(&world.server), "nowhere".to_owned());
+    let other = EventBus::new(service(&world.server), "nowhere".to_owned());
     let other = other.with_limits(Limits { bytes: MAX_REQUEST_BYTES, budget: Duration::ZERO });
     let reason = "ResourceNotFoundException".to_owned();
     assert_eq!(other.publish(&events(1)).await, [Outcome::Retryable { reason }]);

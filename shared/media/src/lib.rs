@@ -1,22 +1,17 @@
 //! Objects that clients upload and read themselves, by URLs that are signed here and good for one of them.
 //!
 //! A URL is computed, not asked for: Signature Version 4 in the query, with the headers that the client must send. S3 refuses every other name, media type
-//! and length, and everything once the URL has expired. What a function does itself (look, copy, delete) goes by such URLs, too, so there is
-//! one way to sign. All three can be repeated without harm, and are.
-//!
-//! This is not `objects`, whose SDK would be linked into a function that answers for product pages: three calls and one signature do not need it.
+//! and length, and everything once the URL has expired. The calls of a function (describe, copy, delete) are signed in their headers. All three can be
+//! repeated without harm, and are.
 //!
 //! Errors name the error code of S3, never an object or a URL: a URL is a permission.
 
 mod call;
-mod sign;
 
-use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use aws::Connector;
-use aws_config::environment::EnvironmentVariableCredentialsProvider;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws::s3::{self, Bucket};
+use aws::{Call, Method};
 
 pub use aws::SetupError;
 pub use call::Described;
@@ -42,15 +37,10 @@ pub enum MediaError {
     Signing(String),
 }
 
-/// A bucket, and who signs.
+/// A bucket whose objects clients upload and read.
 #[derive(Debug)]
 pub struct Media {
-    /// What comes before an object's name in a URL.
-    base: String,
-    region: String,
-    credentials: SharedCredentialsProvider,
-    /// Made with the first call: most functions that sign never make one, and it costs the reading of certificates.
-    connector: OnceLock<Result<Connector, String>>,
+    bucket: Bucket,
 }
 
 /// What an upload must be.
@@ -88,28 +78,18 @@ impl Media {
     /// From the environment: the variable that names the bucket, and the SDK's own (region, credentials, endpoint).
     ///
     /// # Errors
-    /// [`SetupError::NotSet`] when a variable is missing.
+    /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
     pub fn from_env(bucket_variable: &'static str) -> Result<Self, SetupError> {
-        let (bucket, region) = (aws::variable(bucket_variable)?, aws::variable("AWS_REGION")?);
-        let endpoint =
-            ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].into_iter().find_map(|name| aws::variable(name).ok());
-        let credentials = SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());
-        Ok(Self::new(&bucket, region, endpoint.as_deref(), credentials))
+        Bucket::from_env(bucket_variable).map(Self::new)
     }
 
-    /// A bucket of a region, at an endpoint of its own or at AWS's.
+    /// The objects of a bucket.
     #[must_use]
-    pub fn new(bucket: &str, region: String, endpoint: Option<&str>, credentials: SharedCredentialsProvider) -> Self {
-        let base = match endpoint {
-            // AWS names a bucket by host; another endpoint is one host only, so that the bucket goes into the path.
-            Some(endpoint) => format!("{}/{bucket}", endpoint.trim_end_matches('/')),
-            None if region.starts_with("cn-") => format!("https://{bucket}.s3.{region}.amazonaws.com.cn"),
-            None => format!("https://{bucket}.s3.{region}.amazonaws.com"),
-        };
-        Self { base, region, credentials, connector: OnceLock::new() }
+    pub const fn new(bucket: Bucket) -> Self {
+        Self { bucket }
     }
 
-    /// Permits to upload one object. The name must be of characters that a URL has as they are.
+    /// Permits to upload one object.
     ///
     /// # Errors
     /// [`MediaError::Signing`].
@@ -117,7 +97,7 @@ impl Media {
         let mut headers =
             vec![("content-length", expected.bytes.to_string()), ("content-type", expected.content_type.to_owned())];
         headers.extend(expected.sha256.map(|sum| ("x-amz-checksum-sha256", sum.to_owned())));
-        let url = self.sign("PUT", name, &headers, now, UPLOAD_LIFE).await?;
+        let url = self.presign(Method::PUT, name, &headers, now, UPLOAD_LIFE).await?;
         Ok(Upload { url, headers, expires_at: now + UPLOAD_LIFE })
     }
 
@@ -128,7 +108,21 @@ impl Media {
     pub async fn reading(&self, name: &str, now: SystemTime) -> Result<Reading, MediaError> {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(since - since % READ_STEP.as_secs());
-        let url = self.sign("GET", name, &[], start, READ_LIFE).await?;
+        let url = self.presign(Method::GET, name, &[], start, READ_LIFE).await?;
         Ok(Reading { url, expires_at: start + READ_LIFE })
+    }
+
+    async fn presign(
+        &self,
+        method: Method,
+        name: &str,
+        headers: &[(&'static str, String)],
+        from: SystemTime,
+        life: Duration,
+    ) -> Result<String, MediaError> {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let path = s3::object(name);
+        let call = Call { headers: &headers, ..Call::new(method, &path) };
+        self.bucket.presign(&call, from, life).await.map_err(|failure| MediaError::Signing(failure.to_string()))
     }
 }

@@ -1,6 +1,6 @@
-//! What can go wrong between a request and its answer.
+//! Requests without a usable response.
 
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws::{CallError, Failure, Response, s3};
 
 /// A request that has no answer. None of them quotes a name or a body.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ impl ObjectError {
     }
 
     pub(crate) fn timeout() -> Self {
-        Self::Unavailable("timeout".to_owned())
+        Self::Unavailable(Failure::Timeout.to_string())
     }
 }
 
@@ -46,51 +46,41 @@ const FAILURES: [&str; 5] =
 const DENIALS: [&str; 6] =
     ["AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem"];
 
-/// Sorts a failed call. Answers that mean something to a caller were looked at before.
-pub(crate) fn classify<E>(error: &SdkError<E, aws_sdk_s3::config::http::HttpResponse>) -> ObjectError
-where
-    E: ProvideErrorMetadata,
-{
-    match error {
-        SdkError::ServiceError(service) => {
-            let status = service.raw().status().as_u16();
-            match service.err().code() {
-                Some(code) if THROTTLES.contains(&code) => ObjectError::Throttled,
-                Some(code) if FAILURES.contains(&code) => ObjectError::Unavailable(code.to_owned()),
-                Some(code) if DENIALS.contains(&code) => ObjectError::Denied(code.to_owned()),
-                // An answer to HEAD, or one of a proxy on the way, has no body that says more.
-                _ if status == 429 => ObjectError::Throttled,
-                _ if status >= 500 => ObjectError::Unavailable(format!("status {status}")),
-                _ if status == 401 || status == 403 => ObjectError::Denied(format!("status {status}")),
-                Some(code) => ObjectError::Refused(code.to_owned()),
-                None => ObjectError::Refused(format!("status {status}")),
-            }
+impl From<CallError> for ObjectError {
+    fn from(error: CallError) -> Self {
+        match error.failure {
+            Failure::TooLong(_) => Self::TooLarge,
+            Failure::Invalid(reason) => Self::Refused(reason),
+            failure => Self::Unavailable(failure.to_string()),
         }
-        SdkError::ConstructionFailure(_) => ObjectError::Refused("the request could not be built".to_owned()),
-        SdkError::TimeoutError(_) => ObjectError::timeout(),
-        SdkError::DispatchFailure(failure) if failure.is_timeout() => ObjectError::timeout(),
-        SdkError::DispatchFailure(failure) if failure.is_io() => ObjectError::Unavailable("connection".to_owned()),
-        SdkError::DispatchFailure(_) => ObjectError::Unavailable("dispatch".to_owned()),
-        _ => ObjectError::Unavailable("broken answer".to_owned()),
+    }
+}
+
+/// Classifies a response that is no success. The caller has handled the responses that have a meaning of their own.
+pub(crate) fn classify(response: &Response) -> ObjectError {
+    let status = response.status;
+    match s3::error_code(response) {
+        Some(code) if THROTTLES.contains(&code.as_str()) => ObjectError::Throttled,
+        Some(code) if FAILURES.contains(&code.as_str()) => ObjectError::Unavailable(code),
+        Some(code) if DENIALS.contains(&code.as_str()) => ObjectError::Denied(code),
+        // A proxy on the way may answer without a code.
+        _ if status == 429 => ObjectError::Throttled,
+        _ if status >= 500 => ObjectError::Unavailable(format!("status {status}")),
+        _ if status == 401 || status == 403 => ObjectError::Denied(format!("status {status}")),
+        Some(code) => ObjectError::Refused(code),
+        None => ObjectError::Refused(format!("status {status}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-    use aws_sdk_s3::config::http::HttpResponse;
-    use aws_sdk_s3::error::ErrorMetadata;
-    use aws_sdk_s3::primitives::SdkBody;
-
     use super::*;
 
     fn answered(status: u16, code: Option<&str>) -> ObjectError {
-        let mut error = ErrorMetadata::builder().message("a customer's archive");
-        if let Some(code) = code {
-            error = error.code(code);
-        }
-        let raw = HttpResponse::new(status.try_into().unwrap(), SdkBody::empty());
-        classify(&SdkError::service_error(error.build(), raw))
+        let body = code.map_or_else(String::new, |code| {
+            format!("<Error><Message>a customer's archive</Message><Code>{code}</Code></Error>")
+        });
+        classify(&Response { status, body: body.into(), ..Response::default() })
     }
 
     #[test]

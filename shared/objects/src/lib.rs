@@ -1,18 +1,17 @@
-//! How S3 is reached: objects that are written once and never changed.
+//! Objects of S3 that are written once and never changed.
 //!
-//! A name is derived from what the object holds, so that writing it again is harmless; [`ObjectStore::put_new`] lets the first writer win.
-//! Bodies are whole in memory: what is stored here is an item of the table or a batch of records, never a file of unknown length.
-//! That is also why checksums cost nothing to speak of: the SDK sends the CRC-32 of such a body as a header, S3 compares, and no body is sent in
-//! chunks with a trailer.
+//! A name is derived from the object's content, so that writing it again is harmless; [`ObjectStore::put_new`] lets the first writer win.
+//! Bodies are whole in memory: an object is an item of the table or a batch of records, never a file of unknown length.
+//! So checksums cost almost nothing. The SHA-256 of a body is signed and stored with the object, S3 compares it when the object is written, and
+//! this crate compares it when the object is read.
 //!
-//! Errors name the error code of S3, never the name or content of an object: what is archived is somebody's.
+//! Errors name the error code of S3, never the name or content of an object, because archived items belong to customers.
 
 mod error;
 mod read;
 mod write;
 
-use aws_sdk_s3::Client;
-use aws_sdk_s3::config::Builder;
+use aws::s3::Bucket;
 
 pub use aws::SetupError;
 pub use error::ObjectError;
@@ -22,42 +21,29 @@ pub use write::{Class, Put};
 /// The longest name, in bytes of UTF-8: a limit of S3.
 pub const MAX_NAME_BYTES: usize = 1024;
 
-/// One bucket, with the client that reaches it.
+/// One bucket.
 #[derive(Debug, Clone)]
 pub struct ObjectStore {
-    client: Client,
-    bucket: String,
+    bucket: Bucket,
 }
 
 impl ObjectStore {
-    /// Over a client that is already built.
+    /// The objects of a bucket.
     #[must_use]
-    pub const fn new(client: Client, bucket: String) -> Self {
-        Self { client, bucket }
+    pub const fn new(bucket: Bucket) -> Self {
+        Self { bucket }
     }
 
     /// From the environment: the variable that names the bucket, and the SDK's own (region, credentials, endpoint).
     ///
     /// # Errors
-    /// [`SetupError`] when the variable is missing or the TLS client cannot be built.
-    pub async fn from_env(bucket_variable: &'static str) -> Result<Self, SetupError> {
-        Self::over(&aws::config().await?, bucket_variable)
-    }
-
-    /// Over the configuration that a function shares among its clients; the variable names the bucket.
-    ///
-    /// # Errors
-    /// [`SetupError::NotSet`] when the variable is missing.
-    pub fn over(config: &aws::SdkConfig, bucket_variable: &'static str) -> Result<Self, SetupError> {
-        let bucket = aws::variable(bucket_variable)?;
-        // AWS names a bucket by host; another endpoint is one host only, so that the bucket goes into the path.
-        let elsewhere = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].into_iter().any(|name| aws::variable(name).is_ok());
-        let config = Builder::from(config).force_path_style(elsewhere).build();
-        Ok(Self::new(Client::from_conf(config), bucket))
+    /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
+    pub fn from_env(bucket_variable: &'static str) -> Result<Self, SetupError> {
+        Bucket::from_env(bucket_variable).map(Self::new)
     }
 }
 
-/// Refuses a name that S3 would not take, or could not list: XML has no control characters.
+/// Refuses a name that S3 would refuse, and control characters, which not every reader of a list can handle.
 fn check(name: &str) -> Result<(), ObjectError> {
     match name {
         "" => Err(ObjectError::Name("it is empty")),

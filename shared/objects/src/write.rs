@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use aws::OPERATION_TIMEOUT;
-use aws_sdk_s3::error::ProvideErrorMetadata;
-use aws_sdk_s3::types::StorageClass;
+use aws::{Call, Method, OPERATION_TIMEOUT, s3};
 use bytes::Bytes;
 use tokio::time::{sleep, timeout};
 
 use crate::error::classify;
 use crate::{ObjectError, ObjectStore, check};
 
-/// What S3 calls two conditional writes of one name at the same moment: one of them has to come again.
+/// S3's error code for two conditional writes of one name at the same moment. One of them must be repeated.
 const CONFLICT: &str = "ConditionalRequestConflict";
 /// After each attempt that met another write, the longest wait in milliseconds before the next: full jitter.
 const WAITS: [u64; 6] = [50, 100, 200, 400, 800, 0];
@@ -62,23 +60,32 @@ impl ObjectStore {
     /// [`ObjectError`]; after [`ObjectError::Unavailable`] the object may be gone.
     pub async fn delete(&self, name: &str) -> Result<(), ObjectError> {
         check(name)?;
-        let deleted = self.client.delete_object().bucket(&self.bucket).key(name).send().await;
-        deleted.map(|_| ()).map_err(|error| classify(&error))
+        let response = self.bucket.call(&Call::new(Method::DELETE, &s3::object(name))).await?;
+        if matches!(response.status, 200 | 204) { Ok(()) } else { Err(classify(&response)) }
     }
 
-    /// One attempt, with the SDK's retries; `None` when it met another write of the name.
+    /// One attempt, with the retries of every call; `None` when it met another write of the name.
     async fn attempt(&self, name: &str, body: &Bytes, class: Class) -> Result<Option<Put>, ObjectError> {
         let class = match class {
-            Class::Standard => StorageClass::Standard,
-            Class::Cold => StorageClass::GlacierIr,
+            Class::Standard => "STANDARD",
+            Class::Cold => "GLACIER_IR",
         };
-        let put = self.client.put_object().bucket(&self.bucket).key(name).if_none_match("*");
-        let put = put.content_type("application/json").storage_class(class).body(body.clone().into());
-        let Err(error) = put.send().await else { return Ok(Some(Put::Created)) };
-        match error.as_service_error().and_then(ProvideErrorMetadata::code) {
+        let sum = s3::checksum(body);
+        let headers = [
+            ("content-type", "application/json"),
+            ("if-none-match", "*"),
+            (s3::CHECKSUM, sum.as_str()),
+            ("x-amz-storage-class", class),
+        ];
+        let (path, body) = (s3::object(name), body.clone());
+        let response = self.bucket.call(&Call { headers: &headers, body, ..Call::new(Method::PUT, &path) }).await?;
+        if response.status == 200 {
+            return Ok(Some(Put::Created));
+        }
+        match s3::error_code(&response).as_deref() {
             Some("PreconditionFailed") => Ok(Some(Put::AlreadyThere)),
             Some(CONFLICT) => Ok(None),
-            _ => Err(classify(&error)),
+            _ => Err(classify(&response)),
         }
     }
 }

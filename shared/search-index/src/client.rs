@@ -219,7 +219,7 @@ impl SearchClient {
         body: Option<&Value>,
         deadline: Instant,
     ) -> Result<Answer, SearchError> {
-        let body = body.map(Value::to_string).unwrap_or_default().into_bytes();
+        let body = body.map(Value::to_string).unwrap_or_default().into();
         let call = Call { method, path, content_type: JSON, body };
         self.transport.call(&call, deadline).await
     }

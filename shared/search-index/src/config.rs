@@ -1,21 +1,29 @@
 //! Where the engine is and how long it may take.
 
-use std::fmt;
 use std::time::Duration;
 
-use aws_config::environment::EnvironmentVariableCredentialsProvider;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws::{Connector, Limits, Signing};
 use http::Uri;
 use http::uri::Scheme;
 use thiserror::Error;
 
-/// Everything that a [`crate::SearchClient`] needs to know.
+/// How long a call may take and how often it is attempted, unless [`SearchConfig::with_limits`] says otherwise.
+const LIMITS: Limits = Limits {
+    attempt: Duration::from_secs(3),
+    total: Duration::from_secs(5),
+    attempts: 4,
+    backoff: Duration::from_millis(50),
+};
+
+/// Everything that a [`crate::SearchClient`] needs to know. Clients of one value share its connections.
 #[derive(Debug, Clone)]
 pub struct SearchConfig {
     pub(crate) endpoint: Uri,
     pub(crate) index_prefix: String,
     pub(crate) limits: Limits,
+    /// How calls are signed: for `es` (OpenSearch Service) or `aoss` (Serverless).
     pub(crate) signing: Option<Signing>,
+    pub(crate) connector: Connector,
 }
 
 impl SearchConfig {
@@ -34,7 +42,10 @@ impl SearchConfig {
         if !valid_name {
             return Err(ConfigError::IndexPrefix);
         }
-        Ok(Self { endpoint, index_prefix: index_prefix.to_owned(), limits: Limits::default(), signing: None })
+        let is_encrypted = endpoint.scheme() == Some(&Scheme::HTTPS);
+        let connector = aws::connector_to(endpoint.host().unwrap_or_default(), is_encrypted);
+        let connector = connector.map_err(|error| ConfigError::Tls(error.to_string()))?;
+        Ok(Self { endpoint, index_prefix: index_prefix.to_owned(), limits: LIMITS, signing: None, connector })
     }
 
     /// Reads the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`, and for signing
@@ -51,15 +62,12 @@ impl SearchConfig {
         let required = |name| variable(name).ok_or(ConfigError::Missing(name));
         let mut config = Self::new(&required("SEARCH_ENDPOINT")?, &required("SEARCH_INDEX_PREFIX")?)?;
         if config.is_encrypted() && variable("AWS_ACCESS_KEY_ID").is_some() {
-            config.signing = Some(Signing {
-                service: match variable("SEARCH_SERVICE").as_deref() {
-                    None | Some("es") => "es",
-                    Some("aoss") => "aoss",
-                    Some(_) => return Err(ConfigError::Service),
-                },
-                region: required("AWS_REGION")?,
-                credentials: SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()),
-            });
+            let service = match variable("SEARCH_SERVICE").as_deref() {
+                None | Some("es") => "es",
+                Some("aoss") => "aoss",
+                Some(_) => return Err(ConfigError::Service),
+            };
+            config.signing = Some(Signing::new(service, &required("AWS_REGION")?, aws::credentials()));
         }
         Ok(config)
     }
@@ -84,50 +92,6 @@ impl SearchConfig {
     }
 }
 
-/// How calls are signed (AWS Signature Version 4).
-#[derive(Clone)]
-pub struct Signing {
-    /// `es` for OpenSearch Service, `aoss` for Serverless.
-    pub service: &'static str,
-    /// The region of the domain or collection.
-    pub region: String,
-    /// Who calls.
-    pub credentials: SharedCredentialsProvider,
-}
-
-impl fmt::Debug for Signing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signing").field("service", &self.service).field("region", &self.region).finish_non_exhaustive()
-    }
-}
-
-/// How long a call may take and how often it is attempted.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Establishing a connection.
-    pub connect: Duration,
-    /// One attempt, from connecting to the last byte of the answer.
-    pub attempt: Duration,
-    /// The whole call with all attempts and the pauses between them.
-    pub total: Duration,
-    /// Attempts at most, the first one included.
-    pub attempts: u32,
-    /// The pause before attempt n+1 is random between nothing and `backoff` · 2ⁿ⁻¹ ("full jitter").
-    pub backoff: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_millis(500),
-            attempt: Duration::from_secs(3),
-            total: Duration::from_secs(5),
-            attempts: 4,
-            backoff: Duration::from_millis(50),
-        }
-    }
-}
-
 /// A configuration that cannot work.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
@@ -145,6 +109,9 @@ pub enum ConfigError {
     /// Neither `es` nor `aoss`.
     #[error("SEARCH_SERVICE must be es or aoss")]
     Service,
+    /// The trust store cannot be used.
+    #[error("{0}")]
+    Tls(String),
 }
 
 #[cfg(test)]

@@ -58,9 +58,10 @@ mod stored;
 mod transport;
 mod write;
 
+pub use aws::{Limits, Signing};
 pub use bulk::BulkOperation;
 pub use client::SearchClient;
-pub use config::{ConfigError, Limits, SearchConfig, Signing};
+pub use config::{ConfigError, SearchConfig};
 pub use document::{Collection, OrderDocument, ProductDocument, SearchDocument, document_id};
 pub use error::SearchError;
 pub use layout::IndexState;

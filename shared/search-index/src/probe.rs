@@ -101,7 +101,7 @@ impl SearchClient {
     }
 
     async fn probe_bulk<const N: usize>(&self, lines: String) -> Result<[Item; N], SearchError> {
-        let call = Call { method: Method::POST, path: "/_bulk", content_type: NDJSON, body: lines.into_bytes() };
+        let call = Call { method: Method::POST, path: "/_bulk", content_type: NDJSON, body: lines.into() };
         let answer = self.transport.call(&call, self.transport.deadline()).await?.accepted()?;
         let items: Vec<Item> = answer.parse::<BulkAnswer>()?.items.into_iter().map(|item| item.index).collect();
         if let Some(item) = items.iter().find(|item| is_transient(item.status) || item.status >= 500) {

@@ -96,7 +96,7 @@ impl SearchClient {
         for found in found {
             body.push_str(&delete_line(found)?);
         }
-        let call = Call { method: Method::POST, path: "/_bulk", content_type: NDJSON, body: body.into_bytes() };
+        let call = Call { method: Method::POST, path: "/_bulk", content_type: NDJSON, body: body.into() };
         let answer = self.transport.call(&call, self.transport.deadline()).await?.accepted()?;
         outcome::outcomes(&answer.body, found.len())
     }

@@ -164,7 +164,8 @@ impl SearchClient {
 
     async fn bulk_request(&self, request: &BulkRequest, deadline: Instant) -> Result<Vec<BulkOutcome>, SearchError> {
         let count = request.positions.len();
-        let call = Call { method: Method::POST, path: "/_bulk", content_type: NDJSON, body: request.body.clone() };
+        let call =
+            Call { method: Method::POST, path: "/_bulk", content_type: NDJSON, body: request.body.clone().into() };
         match self.transport.call(&call, deadline).await {
             Ok(answer) => outcome::outcomes(&answer.accepted()?.body, count),
             Err(SearchError::Unavailable { reason, .. }) => Ok(vec![BulkOutcome::Retryable { reason }; count]),

@@ -1,8 +1,8 @@
 //! A catalogue of its own for each test.
 
 use ::media::Media;
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws::s3::Bucket;
+use aws::{Credentials, SharedCredentialsProvider};
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use catalog::App;
 use emulators::objects::ObjectServer;
@@ -31,7 +31,7 @@ impl Shop {
         let test = TestTable::create().await;
         let objects = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
         let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
-        let media = Media::new(BUCKET, "us-east-1".to_owned(), Some(objects.url()), credentials);
+        let media = Media::new(Bucket::new(BUCKET, "us-east-1", Some(objects.url()), credentials).unwrap());
         Self { app: App { store: test.store(), media }, routes: catalog::routes(), objects, test }
     }
 

@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_sdk_s3::Client;
-use aws_sdk_s3::config::retry::RetryConfig;
-use aws_sdk_s3::config::{BehaviorVersion, Config, Region};
+use aws::s3::Bucket;
+use aws::{Credentials, Limits, SharedCredentialsProvider};
 use emulators::objects::ObjectServer;
 use emulators::table::{Fault, FaultKind, Faults};
 use fixture::TestTable;
@@ -231,21 +228,17 @@ impl Shop {
     }
 
     pub fn media(&self) -> Media {
-        let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
-        Media::new(BUCKET, "us-east-1".to_owned(), Some(self.objects.url()), credentials)
+        Media::new(self.bucket(BUCKET))
     }
 
     fn archive(&self) -> ObjectStore {
-        let config = Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-            .endpoint_url(self.objects.url())
-            .force_path_style(true)
-            .retry_config(RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::from_millis(1)))
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .build();
-        ObjectStore::new(Client::from_conf(config), ARCHIVE.to_owned())
+        let limits = Limits { attempts: 2, backoff: Duration::from_millis(1), ..Limits::default() };
+        ObjectStore::new(self.bucket(ARCHIVE).with_limits(limits))
+    }
+
+    fn bucket(&self, name: &str) -> Bucket {
+        let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+        Bucket::new(name, "us-east-1", Some(self.objects.url()), credentials).unwrap()
     }
 
     pub fn janitor(&self) -> Janitor {

@@ -1,23 +1,23 @@
-//! The way out as SES sees it.
+//! Requests as SES receives them.
 
-use aws::SdkConfig;
-use aws_sdk_sesv2::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
+use std::time::Duration;
+
+use aws::{Api, Credentials, Service, SharedCredentialsProvider};
 use emulators::faults::{Fault, FaultKind};
 use emulators::mail::{Mail, MailServer};
 use notifier::mailer::Ses;
-use notifier::notifier::{Notifier, NotifyError, Outcome};
+use notifier::notifier::{MARGIN, Notifier, NotifyError, Outcome};
+use tokio::time::Instant as Clock;
 
 use crate::support::{NOW, Shop, at, at_once};
 
 fn ses(server: &MailServer) -> Ses {
-    let config = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::v2026_01_12())
-        .region(Region::new("eu-central-1"))
-        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test")))
-        .endpoint_url(server.url())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build();
-    Ses::new(&config, "shop@example.com".to_owned())
+    ses_at(server.url())
+}
+
+fn ses_at(url: &str) -> Ses {
+    let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+    Ses::new(Service::of(Api::Ses, "eu-central-1", Some(url), credentials).unwrap(), "shop@example.com".to_owned())
 }
 
 fn mails(server: &MailServer) -> Vec<Mail> {
@@ -72,4 +72,19 @@ async fn an_unclear_answer_is_not_followed_by_another_request_at_once() {
         assert_eq!(notifier.take(&event, at(NOW).plus_seconds(60), at_once()).await.unwrap(), Outcome::Sent);
         assert_eq!(mails(&server).len(), 1);
     }
+}
+
+/// Nothing can have been accepted: the claim is given back, and the next attempt need not wait.
+#[tokio::test]
+async fn without_a_connection_another_request_follows_at_once() {
+    let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());
+    let (gone, event) = (server.url().to_owned(), shop.placed(1));
+    drop(server);
+    let notifier = Notifier::new(shop.table.table(), ses_at(&gone));
+    let soon = Clock::now() + MARGIN + Duration::from_millis(300);
+    let error = notifier.take(&event, at(NOW), soon).await.unwrap_err();
+    assert!(matches!(&error, NotifyError::Mail(error) if error.is_certain()), "{error}");
+    let server = MailServer::start().await.unwrap();
+    let notifier = Notifier::new(shop.table.table(), ses(&server));
+    assert_eq!(notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
 }

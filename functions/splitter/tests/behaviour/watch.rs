@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws::{Api, Credentials, Service, SharedCredentialsProvider};
 use emulators::contributors::{InsightServer, Throttles};
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
@@ -125,5 +124,5 @@ fn splitter(test: &TestTable, url: &str) -> Splitter {
 
 pub fn cloudwatch(url: &str) -> CloudWatch {
     let credentials = SharedCredentialsProvider::new(Credentials::new("key", "secret", None, None, "test"));
-    CloudWatch::new(aws::connector().unwrap(), url.to_owned(), "us-east-1".to_owned(), credentials)
+    CloudWatch::new(Service::of(Api::CloudWatch, "us-east-1", Some(url), credentials).unwrap())
 }

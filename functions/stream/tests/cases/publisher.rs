@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aws_sdk_eventbridge::Client;
-use aws_sdk_eventbridge::config::retry::RetryConfig;
-use aws_sdk_eventbridge::config::{BehaviorVersion, Credentials, Region};
+use aws::{Api, Credentials, Service, SharedCredentialsProvider};
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
@@ -115,16 +113,10 @@ impl Publisher for ScriptedBus {
 
 /// The publisher itself, for an endpoint; it sends failed entries again for some milliseconds only.
 pub fn event_bus(endpoint: &str, bytes: usize) -> EventBus {
-    let config = aws_sdk_eventbridge::Config::builder()
-        .behavior_version(BehaviorVersion::v2026_01_12())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-        .endpoint_url(endpoint)
-        .retry_config(RetryConfig::disabled())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build();
-    let limits = Limits { bytes, budget: Duration::from_millis(500) };
-    EventBus::new(Client::from_conf(config), "shop".to_owned()).with_limits(limits)
+    let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+    let service = Service::of(Api::EventBridge, "us-east-1", Some(endpoint), credentials).unwrap();
+    let service = service.with_limits(aws::Limits::once(Duration::from_secs(3)));
+    EventBus::new(service, "shop".to_owned()).with_limits(Limits { bytes, budget: Duration::from_millis(500) })
 }
 
 /// An endpoint with EventBridge's wire that fails one entry of its first answer, and remembers what it was sent.

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_s3::Client;
-use aws_sdk_s3::config::retry::RetryConfig;
-use aws_sdk_s3::config::timeout::TimeoutConfig;
-use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
+use aws::{Credentials, Limits, SharedCredentialsProvider};
 use emulators::objects::{ObjectInfo, ObjectServer};
 use objects::ObjectStore;
 use serde_json::Value;
@@ -22,18 +19,11 @@ pub struct Bucket {
 impl Bucket {
     pub async fn create() -> Self {
         let server = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
-        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_millis(1500)).build();
-        let config = Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-            .endpoint_url(server.url())
-            .force_path_style(true)
-            .retry_config(RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::from_millis(1)))
-            .timeout_config(timeouts)
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .build();
-        let store = Arc::new(ObjectStore::new(Client::from_conf(config), BUCKET.to_owned()));
+        let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+        let bucket = aws::s3::Bucket::new(BUCKET, "us-east-1", Some(server.url()), credentials).unwrap();
+        let (attempt, backoff) = (Duration::from_millis(1500), Duration::from_millis(1));
+        let limits = Limits { attempt, attempts: 2, backoff, ..Limits::default() };
+        let store = Arc::new(ObjectStore::new(bucket.with_limits(limits)));
         Self { server, store }
     }
 

@@ -15,13 +15,8 @@ use serde_json::{Value, json};
 const PREFIX: &str = "bodega";
 
 /// No pauses, so that tests do not wait; otherwise as deployed.
-const LIMITS: Limits = Limits {
-    connect: Duration::from_millis(500),
-    attempt: Duration::from_secs(3),
-    total: Duration::from_secs(5),
-    attempts: 4,
-    backoff: Duration::ZERO,
-};
+const LIMITS: Limits =
+    Limits { attempt: Duration::from_secs(3), total: Duration::from_secs(5), attempts: 4, backoff: Duration::ZERO };
 
 async fn start(data_dir: Option<&Path>) -> (SearchServer, SearchClient) {
     let server = SearchServer::start(data_dir).await.unwrap();

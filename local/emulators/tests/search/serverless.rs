@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws::{Credentials, SharedCredentialsProvider};
 use axum::extract::Path;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
@@ -15,11 +14,8 @@ use tokio::net::TcpListener;
 use crate::engine::{shop, write};
 
 fn client(endpoint: &str) -> SearchClient {
-    let signing = Signing {
-        service: "aoss",
-        region: "eu-central-1".to_owned(),
-        credentials: SharedCredentialsProvider::new(Credentials::new("AKID", "secret", None, None, "test")),
-    };
+    let credentials = SharedCredentialsProvider::new(Credentials::new("AKID", "secret", None, None, "test"));
+    let signing = Signing::new("aoss", "eu-central-1", credentials);
     let limits = Limits { attempts: 2, backoff: Duration::ZERO, ..Limits::default() };
     SearchClient::new(&SearchConfig::new(endpoint, "bodega").unwrap().with_signing(signing).with_limits(limits))
 }

@@ -10,13 +10,13 @@ use super::pool::Kept;
 
 /// A body that nobody reads to its end closes its connection: what is left of it would lie before the next answer.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     body: Incoming,
     kept: Option<Kept>,
 }
 
 impl Answer {
-    pub fn new(body: Incoming, kept: Option<Kept>) -> Self {
+    pub(super) fn new(body: Incoming, kept: Option<Kept>) -> Self {
         let mut answer = Self { body, kept };
         answer.end_if_read();
         answer

@@ -31,13 +31,13 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use body::Answer;
+pub(crate) use body::Answer;
 use pool::{Pool, Sender};
 use stream::Stream;
 pub use tls::Tls;
 
 /// A request that cannot be one.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends requests. Clones share their connections.
 #[derive(Debug, Clone)]
@@ -54,25 +54,31 @@ impl Connector {
         Self { tls, pool: Arc::default(), connect_timeout }
     }
 
-    async fn exchange(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
-        let mut request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
-        let origin = Origin::of(&mut request).map_err(ConnectorError::user)?;
+    /// Sends one request. The head of the response is there when this returns, its body is not.
+    pub(crate) async fn send(&self, mut request: Request<SdkBody>) -> Result<Response<Answer>, SendError> {
+        let origin = Origin::of(&mut request).map_err(SendError::Invalid)?;
         while let Some(mut sender) = self.pool.take(&origin).await {
             match sender.try_send_request(request).await {
-                Ok(response) => return self.answer(origin, sender, response),
+                Ok(response) => return Ok(self.answer(origin, sender, response)),
                 Err(mut error) => match error.take_message() {
-                    // It had gone while nobody used it.
+                    // The connection ended while it was idle.
                     Some(unsent) => request = unsent,
-                    None => return Err(ConnectorError::io(error.into_error().into())),
+                    None => return Err(SendError::Broken(error.into_error().into())),
                 },
             }
         }
         let mut sender = timeout(self.connect_timeout, self.connect(&origin))
             .await
-            .map_err(|error| ConnectorError::timeout(error.into()).never_connected())?
-            .map_err(|error| ConnectorError::io(error).never_connected())?;
-        let response = sender.send_request(request).await.map_err(|error| ConnectorError::io(error.into()))?;
-        self.answer(origin, sender, response)
+            .map_err(|error| SendError::ConnectTimeout(error.into()))?
+            .map_err(SendError::Connect)?;
+        let response = sender.send_request(request).await.map_err(|error| SendError::Broken(error.into()))?;
+        Ok(self.answer(origin, sender, response))
+    }
+
+    async fn exchange(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+        let response = self.send(request).await?.map(SdkBody::from_body_1_x);
+        HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
     }
 
     /// The host's addresses are tried one after the other.
@@ -88,16 +94,34 @@ impl Connector {
         Ok(sender)
     }
 
-    fn answer(
-        self,
-        origin: Origin,
-        sender: Sender,
-        response: Response<Incoming>,
-    ) -> Result<HttpResponse, ConnectorError> {
+    fn answer(&self, origin: Origin, sender: Sender, response: Response<Incoming>) -> Response<Answer> {
         // A server that fails may do better over another connection, which leads to another one.
         let kept = (!response.status().is_server_error()).then(|| self.pool.kept(origin, sender));
-        let response = response.map(|body| SdkBody::from_body_1_x(Answer::new(body, kept)));
-        HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
+        response.map(|body| Answer::new(body, kept))
+    }
+}
+
+/// Why a request has no response.
+#[derive(Debug)]
+pub(crate) enum SendError {
+    /// The request names no host, or no protocol that is known here. Nothing was sent.
+    Invalid(Cause),
+    /// The host cannot be reached. Nothing was sent.
+    Connect(Cause),
+    /// The connection was not open in time. Nothing was sent.
+    ConnectTimeout(Cause),
+    /// The connection ended before the response began. The request may have arrived.
+    Broken(Cause),
+}
+
+impl From<SendError> for ConnectorError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Invalid(cause) => Self::user(cause),
+            SendError::Connect(cause) => Self::io(cause).never_connected(),
+            SendError::ConnectTimeout(cause) => Self::timeout(cause).never_connected(),
+            SendError::Broken(cause) => Self::io(cause),
+        }
     }
 }
 

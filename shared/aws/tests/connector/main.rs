@@ -1,7 +1,8 @@
-//! The connector, against a server that does what servers do.
+//! The connector and the calls over it, against a server that does what servers do.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod calls;
 mod server;
 
 use std::time::{Duration, Instant};

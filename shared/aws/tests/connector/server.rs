@@ -14,6 +14,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 pub struct Server {
     pub port: u16,
     connections: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
 }
 
 impl Server {
@@ -38,34 +39,40 @@ impl Server {
     async fn start(acceptor: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (port, connections) = (listener.local_addr().unwrap().port(), Arc::<AtomicUsize>::default());
-        let count = Arc::clone(&connections);
+        let requests = Arc::<AtomicUsize>::default();
+        let (count, asked) = (Arc::clone(&connections), Arc::clone(&requests));
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 count.fetch_add(1, Ordering::Relaxed);
-                let acceptor = acceptor.clone();
+                let (acceptor, asked) = (acceptor.clone(), Arc::clone(&asked));
                 tokio::spawn(async move {
                     match acceptor {
-                        None => converse(stream).await,
+                        None => converse(stream, &asked).await,
                         // Whoever does not trust it goes away.
                         Some(acceptor) => match acceptor.accept(stream).await {
-                            Ok(stream) => converse(stream).await,
+                            Ok(stream) => converse(stream, &asked).await,
                             Err(_) => None,
                         },
                     }
                 });
             }
         });
-        Self { port, connections }
+        Self { port, connections, requests }
     }
 
-    /// How many there were so far.
+    /// How many requests there were so far.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// How many connections there were so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin) -> Option<()> {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, asked: &AtomicUsize) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut head, mut length) = (Vec::new(), 0);
@@ -85,9 +92,19 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin) -> Option<()> {
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await.ok()?;
         let path = head.first()?.split(' ').nth(1)?.to_owned();
+        let number = 1 + asked.fetch_add(1, Ordering::Relaxed);
         let ok = |headers: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{headers}\r\n{body}");
         let sized = |body: &str| ok(&format!("content-length: {}\r\n", body.len()), body);
+        let large = "x".repeat(100_000);
+        let failing = |body: &str| sized(body).replace("200 OK", "503 Service Unavailable");
         let answer = match path.as_str() {
+            "/third-time" if number < 3 => failing("later"),
+            "/always-busy" => failing("later"),
+            "/head" => ok("content-length: 100000\r\n", ""),
+            "/large" => sized(&large),
+            "/large-in-chunks" => ok("transfer-encoding: chunked\r\n", &format!("186a0\r\n{large}\r\n0\r\n\r\n")),
+            "/large-error" => failing(&large),
+            "/silent" => std::future::pending().await,
             "/chunked" => ok("transfer-encoding: chunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
             "/empty" => "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
             "/failing" => "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n".to_owned(),

@@ -1,26 +1,20 @@
 //! Asking the issuer for its keys: its discovery document (OpenID Connect Discovery 1.0, section 4) says where they are.
 //!
-//! Two calls, each bounded in time and size; no redirect is followed. Each has a connection of its own, because there is an hour between them and the next
-//! ones, and an environment that slept keeps connections that are gone.
+//! Two calls, each attempted once, bounded in time and size; no redirect is followed. Each has a connection of its own, because there is an hour between
+//! them and the next ones.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{Connector, Tls};
-use aws_smithy_runtime_api::client::http::HttpConnector as _;
-use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_types::body::SdkBody;
-use http_body_util::{BodyExt as _, Limited};
+use aws::{Call, Failure, Limits, Method, Service};
+use lambda_http::http::Uri;
 use lambda_http::http::uri::Scheme;
-use lambda_http::http::{Request, Uri};
 
 use super::IssuerError;
 use super::keys::Key;
 use crate::json::Value;
 
-/// One connection attempt.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Both calls together; less than a function has.
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest answer that is read: a set of dozens of keys.
@@ -40,14 +34,12 @@ pub(super) struct Source {
 pub(super) enum FetchError {
     #[error("the issuer of tokens did not answer in time")]
     Timeout,
-    #[error("the issuer of tokens cannot be reached")]
-    Connection(#[source] ConnectorError),
+    #[error("the issuer of tokens gave no usable response: {0}")]
+    Call(Failure),
     #[error("the issuer of tokens cannot be trusted")]
     Trust(#[from] aws::SetupError),
     #[error("the issuer of tokens answered {0}")]
     Status(u16),
-    #[error("the answer of the issuer of tokens broke off, or is longer than {MAX_ANSWER_BYTES} bytes")]
-    Body,
     #[error("the issuer of tokens answered with no {0}")]
     Document(&'static str),
     #[error("the issuer of tokens is left alone after it did not answer")]
@@ -90,22 +82,19 @@ impl Source {
 }
 
 async fn get(place: &Uri) -> Result<String, FetchError> {
-    let request = Request::get(place).header("accept", "application/json").body(SdkBody::empty());
-    let bad_place = || FetchError::Document("usable address");
-    let request = request.map_err(|_| bad_place())?.try_into().map_err(|_| bad_place())?;
-    let response = connector(place)?.call(request).await.map_err(FetchError::Connection)?;
-    let status = response.status().as_u16();
-    if status != 200 {
-        return Err(FetchError::Status(status));
+    let (scheme, authority) = (place.scheme_str().unwrap_or_default(), place.authority());
+    let base = format!("{scheme}://{}", authority.map_or("", |authority| authority.as_str()));
+    let path = place.path_and_query().map_or("/", |path| path.as_str());
+    // An issuer may be anywhere. Cognito's endpoints are AWS's.
+    let connector = aws::connector_to(place.host().unwrap_or_default(), is_encrypted(place))?;
+    let service = Service::new(connector, &base, None).with_limits(Limits::once(TIMEOUT));
+    let headers = [("accept", "application/json")];
+    let call = Call { headers: &headers, max_response: MAX_ANSWER_BYTES, ..Call::new(Method::GET, path) };
+    let response = service.call(&call, |_| false).await.map_err(|error| FetchError::Call(error.failure))?;
+    match response.status {
+        200 => String::from_utf8(response.body.into()).map_err(|_| FetchError::Document("text")),
+        status => Err(FetchError::Status(status)),
     }
-    let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|_| FetchError::Body)?;
-    String::from_utf8(body.to_bytes().into()).map_err(|_| FetchError::Document("text"))
-}
-
-/// Cognito is an endpoint of AWS, whose few roots are there already; any other issuer is trusted by the system's.
-fn connector(place: &Uri) -> Result<Connector, FetchError> {
-    let tls = if is_encrypted(place) && !is_of_aws(place) { Tls::of_system()? } else { aws::tls()? };
-    Ok(Connector::new(tls, CONNECT_TIMEOUT))
 }
 
 fn is_encrypted(place: &Uri) -> bool {
@@ -116,11 +105,6 @@ fn is_on_this_machine(place: &Uri) -> bool {
     let host = place.host().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     place.scheme() == Some(&Scheme::HTTP) && (host == "localhost" || address.is_ok_and(|address| address.is_loopback()))
-}
-
-fn is_of_aws(place: &Uri) -> bool {
-    let host = place.host().unwrap_or_default();
-    host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn")
 }
 
 #[cfg(test)]
@@ -181,18 +165,6 @@ mod tests {
         let source = Source::new("https://issuer", "https://issuer").unwrap();
         for document in ["", "[]", "{}", r#"{"issuer":"https://issuer"}"#, r#"{"jwks_uri":"https://keys.example"}"#] {
             assert_eq!(source.place_of_keys(document), None, "{document}");
-        }
-    }
-
-    #[test]
-    fn only_hosts_of_aws_are_trusted_by_its_roots() {
-        for (host, aws) in [
-            ("https://cognito-idp.eu-west-1.amazonaws.com/p", true),
-            ("https://cognito-idp.cn-north-1.amazonaws.com.cn/p", true),
-            ("https://issuer.example/amazonaws.com", false),
-            ("https://notamazonaws.com", false),
-        ] {
-            assert_eq!(is_of_aws(&host.parse().unwrap()), aws, "{host}");
         }
     }
 }

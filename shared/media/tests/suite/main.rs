@@ -5,8 +5,8 @@ mod calls;
 mod grants;
 mod urls;
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws::s3::Bucket;
+use aws::{Credentials, SharedCredentialsProvider};
 use emulators::objects::ObjectServer;
 use media::Media;
 use reqwest::{Client, Method};
@@ -22,7 +22,8 @@ async fn start() -> (ObjectServer, Media) {
 /// As a function, if one is named, would reach the bucket.
 fn media(server: &ObjectServer, function: Option<&str>) -> Media {
     let credentials = Credentials::new("local", "local", function.map(str::to_owned), None, "test");
-    Media::new(BUCKET, "us-east-1".to_owned(), Some(server.url()), SharedCredentialsProvider::new(credentials))
+    let credentials = SharedCredentialsProvider::new(credentials);
+    Media::new(Bucket::new(BUCKET, "us-east-1", Some(server.url()), credentials).unwrap())
 }
 
 /// The status and, of an error, the code.

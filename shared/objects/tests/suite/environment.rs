@@ -18,7 +18,7 @@ async fn run(variables: &[(&str, &str)]) -> std::process::Output {
 #[tokio::test]
 #[ignore = "run by the tests below"]
 async fn in_the_child() {
-    match ObjectStore::from_env("ARCHIVE_BUCKET").await {
+    match ObjectStore::from_env("ARCHIVE_BUCKET") {
         Ok(store) => println!(
             "{:?}",
             store.put_new("a b/c", b"{}".to_vec(), Class::Cold).await.map_err(|error| error.to_string())
@@ -32,7 +32,7 @@ async fn in_the_child() {
 async fn the_endpoint_of_the_environment_is_reached_by_path_with_the_bucket_of_the_variable() {
     for variable in ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] {
         let (server, _) = start().await;
-        // By name: to an address the SDK goes by path in any case.
+        // By a host name, which could have the bucket in front.
         let url = server.url().replace("127.0.0.1", "localhost");
         let output = run(&[
             (variable, &url),

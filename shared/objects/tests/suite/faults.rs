@@ -6,7 +6,7 @@ use ::objects::{Class, ObjectError, ObjectStore, Put};
 use emulators::faults::{Fault, FaultKind};
 use emulators::objects::ObjectServer;
 
-use super::{BUCKET, client_within, start};
+use super::{BUCKET, bucket_within, start};
 
 fn fail(server: &ObjectServer, kind: FaultKind, count: Option<u32>) {
     server.faults().add(Fault { kind, rate: 1.0, count, seed: 7 }).unwrap();
@@ -16,11 +16,10 @@ fn fired(server: &ObjectServer) -> u64 {
     server.faults().counts().iter().map(|count| count.fired).sum()
 }
 
-/// With a client that gives an attempt a moment.
+/// With a short time limit for an attempt.
 async fn hasty() -> (ObjectServer, ObjectStore) {
     let (server, _) = start().await;
-    let client = client_within(server.url(), Duration::from_millis(150));
-    let store = ObjectStore::new(client, BUCKET.to_owned());
+    let store = ObjectStore::new(bucket_within(server.url(), BUCKET, Duration::from_millis(150)));
     (server, store)
 }
 

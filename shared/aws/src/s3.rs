@@ -1,0 +1,205 @@
+//! A bucket of S3: its address, the names in it, and the XML of its responses.
+
+use std::time::{Duration, SystemTime};
+
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_xml::decode::{Document, XmlDecodeError, try_data};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use ring::digest::{SHA256, digest};
+
+use crate::service::{Api, Call, CallError, Failure, Limits, Response, Service, Signing, Variant, configured};
+use crate::{SetupError, is_transient};
+
+/// The header with the SHA-256 of an object.
+pub const CHECKSUM: &str = "x-amz-checksum-sha256";
+
+/// The characters that an address has as they are, by the rules of Signature Version 4.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const IN_PATH: &AsciiSet = &UNRESERVED.remove(b'/');
+
+/// A bucket. Clones share connections.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    service: Service,
+    name: String,
+}
+
+impl Bucket {
+    /// A bucket of a region: at `address`, or without one where AWS has it.
+    ///
+    /// # Errors
+    /// As [`crate::connector()`].
+    pub fn new(
+        name: &str,
+        region: &str,
+        address: Option<&str>,
+        credentials: SharedCredentialsProvider,
+    ) -> Result<Self, SetupError> {
+        Self::at(&base(name, region, address, Variant::default()), name, region, credentials)
+    }
+
+    /// From the environment: the variable that names the bucket, and the SDK's own (region, credentials, endpoint).
+    ///
+    /// # Errors
+    /// [`SetupError::NotSet`] when a variable is missing; otherwise as [`crate::connector()`].
+    pub fn from_env(variable: &'static str) -> Result<Self, SetupError> {
+        let (name, region) = (crate::variable(variable)?, crate::region()?);
+        let base = base(&name, &region, configured(Api::S3).as_deref(), Variant::from_env());
+        Self::at(&base, &name, &region, crate::credentials())
+    }
+
+    fn at(base: &str, name: &str, region: &str, credentials: SharedCredentialsProvider) -> Result<Self, SetupError> {
+        let signing = Signing::new(Api::S3.signed_as(), region, credentials);
+        Ok(Self { service: Service::new(crate::connector()?, base, Some(signing)), name: name.to_owned() })
+    }
+
+    /// The same bucket with other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { service: self.service.with_limits(limits), ..self }
+    }
+
+    /// The bucket's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes a call, whose path is an object's ([`object`]) or the bucket's (`/`, with a query). Every call here may be repeated.
+    ///
+    /// # Errors
+    /// [`CallError`]; [`Failure::Broken`] also for an object that is not what its checksum says.
+    pub async fn call(&self, call: &Call<'_>) -> Result<Response, CallError> {
+        let response = self.service.call(call, |response| is_passing(call, response)).await?;
+        match is_damaged(call, &response) {
+            false => Ok(response),
+            true => Err(CallError { failure: Failure::Broken, attempts: response.attempts }),
+        }
+    }
+
+    /// As [`Service::presign`].
+    ///
+    /// # Errors
+    /// [`Failure::Invalid`].
+    pub async fn presign(&self, call: &Call<'_>, from: SystemTime, life: Duration) -> Result<String, Failure> {
+        self.service.presign(call, from, life).await
+    }
+}
+
+/// The path of an object.
+#[must_use]
+pub fn object(name: &str) -> String {
+    format!("/{}", utf8_percent_encode(name, IN_PATH))
+}
+
+/// A value in a query.
+#[must_use]
+pub fn query(value: &str) -> String {
+    utf8_percent_encode(value, UNRESERVED).to_string()
+}
+
+/// The value of [`CHECKSUM`] for a body.
+#[must_use]
+pub fn checksum(body: &[u8]) -> String {
+    STANDARD.encode(digest(&SHA256, body))
+}
+
+/// The error code of a response; `None` where its body is no error.
+#[must_use]
+pub fn error_code(response: &Response) -> Option<String> {
+    error(std::str::from_utf8(&response.body).ok()?).ok().flatten()
+}
+
+fn error(xml: &str) -> Result<Option<String>, XmlDecodeError> {
+    let mut document = Document::new(xml);
+    let mut root = document.root_element()?;
+    if !root.start_el().matches("Error") {
+        return Ok(None);
+    }
+    while let Some(mut tag) = root.next_tag() {
+        if tag.start_el().matches("Code") {
+            return Ok(Some(try_data(&mut tag)?.into_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// AWS names a bucket by host, unless its certificate would not cover that name. Another endpoint is one host only, so the bucket is in the path.
+fn base(bucket: &str, region: &str, address: Option<&str>, variant: Variant) -> String {
+    match address {
+        Some(address) => format!("{}/{bucket}", address.trim_end_matches('/')),
+        None if bucket.contains('.') => format!("{}/{bucket}", Api::S3.address(region, variant)),
+        None => format!("https://{bucket}.{}", Api::S3.host(region, variant)),
+    }
+}
+
+fn is_passing(call: &Call<'_>, response: &Response) -> bool {
+    match response.status {
+        // The response to a copy may begin well and end as an error.
+        200 => (call.method == Method::PUT && error_code(response).is_some()) || is_damaged(call, response),
+        status => is_transient(status, error_code(response).as_deref()),
+    }
+}
+
+/// Whether an object differs from what was written. A checksum with a hyphen is that of several parts.
+fn is_damaged(call: &Call<'_>, response: &Response) -> bool {
+    let sum = response.header(CHECKSUM).filter(|sum| !sum.contains('-'));
+    call.method == Method::GET && response.status == 200 && sum.is_some_and(|sum| sum != checksum(&response.body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(status: u16, body: &'static str) -> Response {
+        Response { status, body: body.into(), ..Response::default() }
+    }
+
+    #[test]
+    fn a_bucket_is_named_by_host_at_aws_and_in_the_path_elsewhere() {
+        let fips = Variant { fips: true, dual_stack: true };
+        for (bucket, address, variant, expected) in [
+            ("shop", None, Variant::default(), "https://shop.s3.eu-west-1.amazonaws.com"),
+            ("shop", None, fips, "https://shop.s3-fips.dualstack.eu-west-1.amazonaws.com"),
+            ("shop.example", None, Variant::default(), "https://s3.eu-west-1.amazonaws.com/shop.example"),
+            ("shop", Some("http://127.0.0.1:1/"), fips, "http://127.0.0.1:1/shop"),
+        ] {
+            assert_eq!(base(bucket, "eu-west-1", address, variant), expected);
+        }
+    }
+
+    #[test]
+    fn names_are_encoded_once_and_keep_their_slashes() {
+        assert_eq!(object("a b/ä+%~(c)//..;="), "/a%20b/%C3%A4%2B%25~%28c%29//..%3B%3D");
+        assert_eq!(query("a b/c&d"), "a%20b%2Fc%26d");
+    }
+
+    #[test]
+    fn what_says_later_is_transient_also_where_it_says_so_late() {
+        let error = "<?xml version=\"1.0\"?>\n<Error><Code>InternalError</Code><Message>We</Message></Error>";
+        for (status, body, again) in [
+            (200, "", false),
+            (200, "<CopyObjectResult><ETag>x</ETag></CopyObjectResult>", false),
+            (200, error, true),
+            (404, "<Error><Code>NoSuchKey</Code></Error>", false),
+            (403, "<Error><Code>AccessDenied</Code></Error>", false),
+            (400, "<Error><Message>slow</Message><Code>RequestTimeout</Code></Error>", true),
+            (400, "<Error><Code>Throttling</Code></Error>", true),
+            (409, "<Error><Code>ConditionalRequestConflict</Code></Error>", false),
+            (429, "", true),
+            (500, error, true),
+            (503, "<Error><Code>SlowDown</Code></Error>", true),
+        ] {
+            assert_eq!(is_passing(&Call::new(Method::PUT, "/a"), &response(status, body)), again, "{status} {body}");
+        }
+        // An object may be a document of this form.
+        assert!(!is_passing(&Call::new(Method::GET, "/a"), &response(200, error)));
+        assert_eq!(error_code(&response(500, error)).as_deref(), Some("InternalError"));
+        for body in ["", "Error", "<html><Code>1</Code></html>", "<Error>", "{}"] {
+            assert_eq!(error_code(&response(500, body)), None, "{body}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A response, read whole, and the error that it may describe.
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
+use serde::Deserialize;
+
+use super::Failure;
+use crate::connector::Answer;
+
+/// A response.
+#[derive(Debug, Clone, Default)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// How many attempts it took.
+    pub attempts: u32,
+}
+
+/// The error codes of a service that refuses requests because there are too many of them: the SDK's list.
+const THROTTLES: [&str; 14] = [
+    "BandwidthLimitExceeded",
+    "EC2ThrottledException",
+    "LimitExceededException",
+    "PriorRequestNotComplete",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "RequestThrottled",
+    "RequestThrottledException",
+    "SlowDown",
+    "ThrottledException",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+    "TransactionInProgressException",
+];
+
+/// Whether a response of an AWS service says that the same request may succeed later. `code` is the error code, if there is one.
+#[must_use]
+pub fn is_transient(status: u16, code: Option<&str>) -> bool {
+    matches!(status, 429 | 500 | 502 | 503 | 504)
+        || code.is_some_and(|code| THROTTLES.contains(&code) || code.starts_with("RequestTimeout"))
+}
+
+impl Response {
+    pub(super) async fn read(response: http::Response<Answer>, max: usize, attempts: u32) -> Result<Self, Failure> {
+        let (head, mut body) = response.into_parts();
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let mut read = BytesMut::with_capacity(announced.min(max));
+        let is_error = head.status.is_client_error() || head.status.is_server_error();
+        if announced > max && !is_error {
+            return Err(Failure::TooLong(max));
+        }
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
+            if read.len() + data.len() > max {
+                if is_error {
+                    // The status says enough: what is on the way in front of a service may send a page.
+                    break;
+                }
+                return Err(Failure::TooLong(max));
+            }
+            read.extend_from_slice(&data);
+        }
+        Ok(Self { status: head.status.as_u16(), headers: head.headers, body: read.freeze(), attempts })
+    }
+
+    /// A header as text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The error code of a service with a JSON protocol, without its namespace: from the header `x-amzn-errortype`, or from the body.
+    #[must_use]
+    pub fn json_error(&self) -> Option<String> {
+        #[derive(Default, Deserialize)]
+        struct Refusal {
+            #[serde(rename = "__type", alias = "code")]
+            kind: Option<String>,
+        }
+        let from_body = || serde_json::from_slice::<Refusal>(&self.body).unwrap_or_default().kind;
+        let code = self.header("x-amzn-errortype").map(str::to_owned).or_else(from_body)?;
+        let code = code.split(':').next().unwrap_or_default();
+        Some(code.rsplit('#').next().unwrap_or_default().to_owned())
+    }
+}

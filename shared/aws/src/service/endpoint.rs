@@ -1,0 +1,197 @@
+//! Where AWS has a service: the rules of the SDK's endpoint data for the services that Bodega calls without an SDK crate.
+
+use crate::{switch, variable};
+
+/// A service of AWS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Amazon CloudWatch.
+    CloudWatch,
+    /// Amazon EventBridge.
+    EventBridge,
+    /// Amazon S3.
+    S3,
+    /// Amazon Simple Email Service, version 2 of its API.
+    Ses,
+}
+
+/// Which of a service's endpoints is meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Variant {
+    /// One with validated cryptography (FIPS 140).
+    pub fips: bool,
+    /// One that IPv6 reaches, too.
+    pub dual_stack: bool,
+}
+
+/// The partitions of AWS other than the first: how their regions begin, the suffix of host names, and the suffix of those that IPv6 reaches.
+const PARTITIONS: [(&str, &str, &str); 7] = [
+    ("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
+    ("eusc-", "amazonaws.eu", "api.amazonwebservices.eu"),
+    ("us-iso-", "c2s.ic.gov", "api.aws.ic.gov"),
+    ("us-isob-", "sc2s.sgov.gov", "api.aws.scloud"),
+    ("eu-isoe-", "cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"),
+    ("us-isof-", "csp.hci.ic.gov", "api.aws.hci.ic.gov"),
+    // The first partition, and `aws-us-gov`.
+    ("", "amazonaws.com", "api.aws"),
+];
+
+impl Api {
+    /// The service, as signatures name it.
+    pub(crate) const fn signed_as(self) -> &'static str {
+        match self {
+            Self::CloudWatch => "monitoring",
+            Self::EventBridge => "events",
+            Self::S3 => "s3",
+            Self::Ses => "ses",
+        }
+    }
+
+    /// The variable that names another endpoint for this service alone.
+    const fn endpoint_variable(self) -> &'static str {
+        match self {
+            Self::CloudWatch => "AWS_ENDPOINT_URL_CLOUDWATCH",
+            Self::EventBridge => "AWS_ENDPOINT_URL_EVENTBRIDGE",
+            Self::S3 => "AWS_ENDPOINT_URL_S3",
+            Self::Ses => "AWS_ENDPOINT_URL_SESV2",
+        }
+    }
+
+    pub(crate) fn address(self, region: &str, variant: Variant) -> String {
+        format!("https://{}", self.host(region, variant))
+    }
+
+    pub(crate) fn host(self, region: &str, Variant { fips, dual_stack }: Variant) -> String {
+        let host = if self == Self::Ses { "email" } else { self.signed_as() };
+        // Every endpoint of these two in GovCloud is validated, under its usual name.
+        let is_fips_anyway = region.starts_with("us-gov-") && matches!(self, Self::CloudWatch | Self::EventBridge);
+        let fips = if fips && !is_fips_anyway { "-fips" } else { "" };
+        let (plain, dual) = suffixes(region);
+        match (self, dual_stack) {
+            (Self::S3, true) => format!("{host}{fips}.dualstack.{region}.{plain}"),
+            (_, true) => format!("{host}{fips}.{region}.{dual}"),
+            (_, false) => format!("{host}{fips}.{region}.{plain}"),
+        }
+    }
+}
+
+impl Variant {
+    /// As `AWS_USE_FIPS_ENDPOINT` and `AWS_USE_DUALSTACK_ENDPOINT` say.
+    pub(crate) fn from_env() -> Self {
+        let is_on = |name| switch(name) == Some(true);
+        Self { fips: is_on("AWS_USE_FIPS_ENDPOINT"), dual_stack: is_on("AWS_USE_DUALSTACK_ENDPOINT") }
+    }
+}
+
+/// The endpoint that the environment names for a service, or for all of them.
+pub(crate) fn configured(api: Api) -> Option<String> {
+    variable(api.endpoint_variable()).or_else(|_| variable("AWS_ENDPOINT_URL")).ok()
+}
+
+/// The suffixes of a region's host names: the usual one, and that of the hosts that IPv6 reaches.
+pub(crate) fn suffixes(region: &str) -> (&'static str, &'static str) {
+    let partition = PARTITIONS.into_iter().find(|(prefix, ..)| region.starts_with(prefix));
+    partition.map_or(("amazonaws.com", "api.aws"), |(_, plain, dual)| (plain, dual))
+}
+
+/// Whether a host is AWS's, so that its certificate chains to Amazon's roots.
+#[cfg(feature = "system-roots")]
+pub(crate) fn is_of_aws(host: &str) -> bool {
+    let suffixes = PARTITIONS.iter().flat_map(|(_, plain, dual)| [plain, dual]);
+    suffixes.into_iter().any(|suffix| host.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.')))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use aws_sdk_dynamodb::config::endpoint::{DefaultResolver, Params, ResolveEndpoint as _};
+
+    use super::*;
+
+    const REGIONS: [&str; 14] = [
+        "us-east-1",
+        "eu-central-1",
+        "ap-southeast-2",
+        "mx-central-1",
+        "cn-north-1",
+        "cn-northwest-1",
+        "us-gov-west-1",
+        "us-gov-east-1",
+        "eusc-de-east-1",
+        "us-iso-east-1",
+        "us-isob-east-1",
+        "eu-isoe-west-1",
+        "us-isof-south-1",
+        "us-isof-east-1",
+    ];
+
+    fn variants() -> impl Iterator<Item = Variant> {
+        [(false, false), (false, true), (true, false), (true, true)]
+            .into_iter()
+            .map(|(fips, dual_stack)| Variant { fips, dual_stack })
+    }
+
+    #[tokio::test]
+    async fn every_partition_has_the_suffixes_of_the_sdks_own_data() {
+        let resolver = DefaultResolver::new();
+        for (region, variant) in REGIONS.into_iter().flat_map(|region| variants().map(move |variant| (region, variant)))
+        {
+            let Variant { fips, dual_stack } = variant;
+            let params = Params::builder().region(region).use_fips(fips).use_dual_stack(dual_stack).build().unwrap();
+            let theirs = resolver.resolve_endpoint(&params).await.unwrap().url().to_owned();
+            // DynamoDB has an exception of its own for GovCloud.
+            let name = theirs.strip_prefix("https://dynamodb").unwrap().trim_start_matches("-fips");
+            let ours = Api::Ses.address(region, variant);
+            let expected = if fips { "https://email-fips" } else { "https://email" };
+            assert_eq!(ours, format!("{expected}{name}"), "{region} {variant:?}");
+        }
+    }
+
+    /// From the rule sets of botocore 1.44.
+    #[test]
+    fn services_have_the_hosts_of_their_rule_sets() {
+        let hosts = |api: Api, region: &str| variants().map(|variant| api.host(region, variant)).collect::<Vec<_>>();
+        assert_eq!(
+            hosts(Api::S3, "eu-central-1"),
+            [
+                "s3.eu-central-1.amazonaws.com",
+                "s3.dualstack.eu-central-1.amazonaws.com",
+                "s3-fips.eu-central-1.amazonaws.com",
+                "s3-fips.dualstack.eu-central-1.amazonaws.com",
+            ]
+        );
+        assert_eq!(hosts(Api::S3, "us-isob-east-1").get(1).unwrap(), "s3.dualstack.us-isob-east-1.sc2s.sgov.gov");
+        for (api, name) in [(Api::EventBridge, "events"), (Api::CloudWatch, "monitoring")] {
+            assert_eq!(
+                hosts(api, "cn-north-1"),
+                [
+                    format!("{name}.cn-north-1.amazonaws.com.cn"),
+                    format!("{name}.cn-north-1.api.amazonwebservices.com.cn"),
+                    format!("{name}-fips.cn-north-1.amazonaws.com.cn"),
+                    format!("{name}-fips.cn-north-1.api.amazonwebservices.com.cn"),
+                ]
+            );
+            let (plain, dual) =
+                (format!("{name}.us-gov-east-1.amazonaws.com"), format!("{name}.us-gov-east-1.api.aws"));
+            assert_eq!(hosts(api, "us-gov-east-1"), [plain.clone(), dual.clone(), plain, dual]);
+        }
+        assert_eq!(hosts(Api::Ses, "us-gov-west-1").get(3).unwrap(), "email-fips.us-gov-west-1.api.aws");
+    }
+
+    #[cfg(feature = "system-roots")]
+    #[test]
+    fn only_hosts_of_aws_are_trusted_by_its_roots() {
+        for (host, aws) in [
+            ("cognito-idp.eu-west-1.amazonaws.com", true),
+            ("cognito-idp.cn-north-1.amazonaws.com.cn", true),
+            ("cognito-idp.eu-west-1.api.aws", true),
+            ("issuer.example", false),
+            ("notamazonaws.com", false),
+            ("amazonaws.com", false),
+            ("amazonaws.com.example", false),
+        ] {
+            assert_eq!(is_of_aws(host), aws, "{host}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Calls of AWS services that need no SDK crate, and of other HTTP services: one place that builds, signs, bounds, sends and retries a request.
+//!
+//! An SDK crate for one operation costs tens of seconds of every build. This module has the part of an SDK that Bodega needs: endpoints
+//! ([`Api`]), Signature Version 4 in headers and in queries, a time limit for each attempt and for the whole call, retries with full jitter, and a
+//! limit for the size of a response. The caller writes the body, reads the response and says which responses are transient.
+
+mod answer;
+mod endpoint;
+mod sign;
+
+use std::time::{Duration, SystemTime};
+
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_types::body::SdkBody;
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request};
+use tokio::time::{Instant, sleep, timeout_at};
+
+pub use answer::{Response, is_transient};
+pub use endpoint::Api;
+#[cfg(feature = "system-roots")]
+pub(crate) use endpoint::is_of_aws;
+pub(crate) use endpoint::{Variant, configured};
+pub use sign::Signing;
+
+use crate::connector::{Connector, SendError};
+use crate::{ATTEMPT_TIMEOUT, ATTEMPTS, OPERATION_TIMEOUT, SetupError};
+
+/// The longest response of a call that does not say otherwise.
+const MAX_RESPONSE: usize = 64 * 1024;
+/// The header that carries a trace. Signatures do not cover it.
+const TRACE_HEADER: &str = "x-amzn-trace-id";
+
+/// An HTTP service at one address. Clones share connections.
+#[derive(Debug, Clone)]
+pub struct Service {
+    connector: Connector,
+    base: String,
+    signing: Option<Signing>,
+    limits: Limits,
+}
+
+/// How long a call may take and how often it is attempted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// One attempt, from connecting to the last byte of the response.
+    pub attempt: Duration,
+    /// The whole call with all attempts and the pauses between them.
+    pub total: Duration,
+    /// Attempts at most, the first one included.
+    pub attempts: u32,
+    /// The pause before attempt n+1 is random between nothing and `backoff` · 2ⁿ⁻¹ ("full jitter").
+    pub backoff: Duration,
+}
+
+/// A request, apart from host and signature.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    /// The method.
+    pub method: Method,
+    /// Path and query, percent-encoded. It begins with `/` and follows the service's own address.
+    pub path: &'a str,
+    /// Headers, by names in lower case.
+    pub headers: &'a [(&'static str, &'a str)],
+    /// The body. Attempts share it.
+    pub body: Bytes,
+    /// The longest response in bytes.
+    pub max_response: usize,
+}
+
+/// A call without a usable response.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{failure}")]
+pub struct CallError {
+    /// How the last attempt ended.
+    pub failure: Failure,
+    /// How many attempts were made.
+    pub attempts: u32,
+}
+
+/// How an attempt ends that has no usable response.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The request cannot be built or signed. Every attempt would fail like this one.
+    #[error("the request cannot be built or signed: {0}")]
+    Invalid(String),
+    /// There is no connection. Nothing was sent.
+    #[error("no connection")]
+    NotConnected,
+    /// There was no response in time. The request may have arrived.
+    #[error("timeout")]
+    Timeout,
+    /// The connection ended before the response did, or the response is damaged. The request may have arrived.
+    #[error("the connection or the response broke off")]
+    Broken,
+    /// The response is longer than the call allows.
+    #[error("the response is longer than {0} bytes")]
+    TooLong(usize),
+}
+
+impl Failure {
+    /// Whether the next attempt may succeed.
+    const fn is_transient(&self) -> bool {
+        matches!(self, Self::NotConnected | Self::Timeout | Self::Broken)
+    }
+
+    fn invalid(error: impl std::fmt::Display) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
+impl From<SendError> for Failure {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Invalid(cause) => Self::invalid(cause),
+            SendError::Connect(_) | SendError::ConnectTimeout(_) => Self::NotConnected,
+            SendError::Broken(_) => Self::Broken,
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    /// A request without headers and body, whose response has at most 64 KB.
+    #[must_use]
+    pub const fn new(method: Method, path: &'a str) -> Self {
+        Self { method, path, headers: &[], body: Bytes::new(), max_response: MAX_RESPONSE }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let backoff = Duration::from_millis(200);
+        Self { attempt: ATTEMPT_TIMEOUT, total: OPERATION_TIMEOUT, attempts: ATTEMPTS, backoff }
+    }
+}
+
+impl Limits {
+    /// One attempt, for requests that must not be sent twice.
+    #[must_use]
+    pub const fn once(attempt: Duration) -> Self {
+        Self { attempt, total: attempt, attempts: 1, backoff: Duration::ZERO }
+    }
+
+    /// When a call that begins now must have ended.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        Instant::now() + self.total
+    }
+
+    /// Waits after so many attempts; `false` when there is to be no further one.
+    pub async fn pause(&self, attempts: u32, deadline: Instant) -> bool {
+        let pause = self.longest_pause(attempts).mul_f64(fastrand::f64());
+        let is_over = attempts >= self.attempts || Instant::now() + pause >= deadline;
+        if !is_over {
+            sleep(pause).await;
+        }
+        !is_over
+    }
+
+    /// Grows with each attempt, so that callers that failed together do not return together.
+    fn longest_pause(&self, attempts: u32) -> Duration {
+        self.backoff.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1)))
+    }
+}
+
+impl Service {
+    /// A service at an address (`http` or `https`, with or without a path), whose calls are signed or not.
+    #[must_use]
+    pub fn new(connector: Connector, address: &str, signing: Option<Signing>) -> Self {
+        let base = address.trim_end_matches('/').to_owned();
+        Self { connector, base, signing, limits: Limits::default() }
+    }
+
+    /// A service of AWS in a region: at `address`, or without one where AWS has it.
+    ///
+    /// # Errors
+    /// As [`crate::connector()`].
+    pub fn of(
+        api: Api,
+        region: &str,
+        address: Option<&str>,
+        credentials: SharedCredentialsProvider,
+    ) -> Result<Self, SetupError> {
+        let address = address.map_or_else(|| api.address(region, Variant::default()), str::to_owned);
+        Ok(Self::new(crate::connector()?, &address, Some(Signing::new(api.signed_as(), region, credentials))))
+    }
+
+    /// A service of AWS as the SDK's standard variables describe it: region, credentials, endpoint.
+    ///
+    /// # Errors
+    /// [`SetupError::NotSet`] without a region; otherwise as [`crate::connector()`].
+    pub fn from_env(api: Api) -> Result<Self, SetupError> {
+        let region = crate::region()?;
+        let address = configured(api).unwrap_or_else(|| api.address(&region, Variant::from_env()));
+        Self::of(api, &region, Some(&address), crate::credentials())
+    }
+
+    /// The same service with other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The limits of its calls.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Makes a call. Failures that may pass, and responses for which `is_transient` holds, are followed by another attempt while the limits
+    /// allow one. The last response is returned, whatever its status.
+    ///
+    /// # Errors
+    /// [`CallError`] when the last attempt had no response.
+    pub async fn call(&self, call: &Call<'_>, is_transient: impl Fn(&Response) -> bool) -> Result<Response, CallError> {
+        self.call_until(self.limits.deadline(), call, is_transient).await
+    }
+
+    /// Like [`Service::call`], with a deadline instead of the limit of the whole call.
+    ///
+    /// # Errors
+    /// As [`Service::call`].
+    pub async fn call_until(
+        &self,
+        deadline: Instant,
+        call: &Call<'_>,
+        is_transient: impl Fn(&Response) -> bool,
+    ) -> Result<Response, CallError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let until = deadline.min(Instant::now() + self.limits.attempt);
+            let attempt = timeout_at(until, self.attempt(call, attempts)).await.unwrap_or(Err(Failure::Timeout));
+            let may_pass = match &attempt {
+                Ok(response) => is_transient(response),
+                Err(failure) => failure.is_transient(),
+            };
+            if !may_pass || !self.limits.pause(attempts, deadline).await {
+                return attempt.map_err(|failure| CallError { failure, attempts });
+            }
+            tracing::debug!(attempts, "an outbound call is attempted again");
+        }
+    }
+
+    /// The address of a request that anybody may make with these headers, from a time on and for so long.
+    ///
+    /// # Errors
+    /// [`Failure::Invalid`], also when calls of this service are not signed.
+    pub async fn presign(&self, call: &Call<'_>, from: SystemTime, life: Duration) -> Result<String, Failure> {
+        let signing = self.signing.as_ref().ok_or_else(|| Failure::invalid("there are no credentials"))?;
+        let mut request = self.request(call)?;
+        signing.sign_query(&mut request, from, life).await?;
+        Ok(request.uri().to_string())
+    }
+
+    async fn attempt(&self, call: &Call<'_>, attempts: u32) -> Result<Response, Failure> {
+        let request = self.signed(call, SystemTime::now()).await?;
+        let response = self.connector.send(request).await?;
+        Response::read(response, call.max_response, attempts).await
+    }
+
+    async fn signed(&self, call: &Call<'_>, now: SystemTime) -> Result<Request<SdkBody>, Failure> {
+        let mut request = self.request(call)?;
+        if let Some(signing) = &self.signing {
+            // As from the SDK: X-Ray joins the call to the invocation, and AWS stops functions that invoke each other for ever.
+            if let Some(trace) = trace_of_lambda(|name| std::env::var(name).ok()) {
+                request.headers_mut().insert(TRACE_HEADER, trace);
+            }
+            signing.sign_headers(&mut request, &call.body, now).await?;
+        }
+        Ok(request)
+    }
+
+    fn request(&self, call: &Call<'_>) -> Result<Request<SdkBody>, Failure> {
+        let mut request = Request::builder().method(&call.method).uri(format!("{}{}", self.base, call.path));
+        for (name, value) in call.headers {
+            request = request.header(*name, *value);
+        }
+        request.body(SdkBody::from(call.body.clone())).map_err(Failure::invalid)
+    }
+}
+
+/// The trace of the present invocation, where a function runs.
+fn trace_of_lambda(variable: impl Fn(&str) -> Option<String>) -> Option<HeaderValue> {
+    variable("AWS_LAMBDA_FUNCTION_NAME")?;
+    HeaderValue::try_from(variable("_X_AMZN_TRACE_ID")?).ok()
+}
+
+#[cfg(test)]
+mod tests;
