@@ -1,5 +1,4 @@
 //! The event bus, by requests in AWS JSON 1.1. `.ci/wire` sends them by AWS's own client.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use emulators::events::{EventBusServer, Published};
 use emulators::faults::{Fault, FaultKind};

@@ -11,7 +11,7 @@ use search_index::{BulkOutcome, Collection, Kind, Limits, SearchClient, SearchCo
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::engine::{shop, write};
+use super::engine::{shop, write};
 
 fn client(endpoint: &str) -> SearchClient {
     let credentials = SharedCredentialsProvider::new(Credentials::new("AKID", "secret", None, None, "test"));

@@ -1,5 +1,4 @@
 //! The mail service, by requests in the REST JSON protocol of SES's API version 2. `.ci/wire` sends them by AWS's own client.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! The search client against the search engine: the one in this process or, when `SEARCH_ENDPOINT` is
 //! set, the OpenSearch that listens there. `faults` is about the one in this process alone,
 //! `serverless` about engines that are played.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod engine;
 mod faults;

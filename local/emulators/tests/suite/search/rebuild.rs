@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use search_index::{BulkOperation, BulkOutcome, Collection, Kind, ProductDocument, Rebuild, SearchClient, SearchError};
 use serde_json::{Value, json};
 
-use crate::engine::{Engine, key, product, remove, shop, write};
+use super::engine::{Engine, key, product, remove, shop, write};
 
 const PRODUCTS: Collection = Collection::Products;
 
@@ -201,7 +201,7 @@ async fn an_index_of_a_deployment_without_write_aliases_gets_one() {
 }
 
 /// What is in use today.
-const PRODUCTS_INDEX: &str = include_str!("../../../../shared/search-index/src/indices/products.json");
+const PRODUCTS_INDEX: &str = include_str!("../../../../../shared/search-index/src/indices/products.json");
 
 /// An index as an earlier version of the shop made it: without some fields of today.
 async fn make_old_index(engine: &Engine, brand: Value) {

@@ -5,7 +5,7 @@ use search_index::{
 };
 use serde_json::json;
 
-use crate::engine::{Engine, key, product, remove, shop, write};
+use super::engine::{Engine, key, product, remove, shop, write};
 
 const PRODUCTS: Collection = Collection::Products;
 

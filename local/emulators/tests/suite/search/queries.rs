@@ -7,7 +7,7 @@ use search_index::{
     ProductSort, SearchError, SearchText, document_id,
 };
 
-use crate::engine::{Engine, ids, key, product, remove, search_for, shop, write};
+use super::engine::{Engine, ids, key, product, remove, search_for, shop, write};
 
 fn sorted(mut ids: Vec<String>) -> Vec<String> {
     ids.sort_unstable();

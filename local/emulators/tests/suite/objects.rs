@@ -1,5 +1,4 @@
 //! What the object store does that its client does not ask for: other requests, kept data. The client's own tests are those of `objects`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,7 @@
+//! The emulated services, each by requests of its own protocol or by Bodega's client.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod events;
+mod mail;
+mod objects;
+mod search;
