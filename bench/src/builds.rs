@@ -18,6 +18,9 @@ pub(crate) struct BuildsArgs {
     /// Build here instead of in a temporary folder. What lies there already is not built again.
     #[arg(long, value_name = "FOLDER")]
     target: Option<PathBuf>,
+    /// Take only the first N steps.
+    #[arg(long, value_name = "N", default_value_t = STEPS.len())]
+    steps: usize,
     /// Write the table into docs/performance.md.
     #[arg(long)]
     write: bool,
@@ -56,7 +59,10 @@ const STEPS: [(&str, &str, Until); 7] = [
 
 /// Runs the steps, and prints the table.
 pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = std::env::current_dir()?;
+    if !root.join("functions").is_dir() {
+        return Err(BenchError::Wrong("start bench builds in the top folder of a checkout".to_owned()));
+    }
     let folder = tempfile::tempdir()?;
     let target = args.target.as_deref().unwrap_or_else(|| folder.path());
     let mut table = format!(
@@ -65,7 +71,7 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
         crates(&root, "")?,
         crates(&root, "registry")?
     );
-    for (name, changed, until) in STEPS {
+    for (name, changed, until) in STEPS.into_iter().take(args.steps) {
         if !changed.is_empty() {
             // Like an editor that saves the file unchanged.
             std::fs::File::options().append(true).open(root.join(changed))?.set_modified(SystemTime::now())?;

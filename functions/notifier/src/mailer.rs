@@ -1,4 +1,5 @@
-//! How mail is sent: a port, and its implementation with SES. The second implementation is the tests', which fail on purpose.
+//! How mail is sent: a port, and its implementation with SES. The second implementation is the
+//! tests', which fail on purpose.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use serde::Serialize;
 
 use crate::message::Message;
 
-/// One request. Patient: a request whose response is not awaited may be of a message that was accepted.
+/// One request. Patient: a request whose response is not awaited may be of a message that was
+/// accepted.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The operation, in the REST JSON protocol of SES's API version 2.
 const SEND_EMAIL: &str = "/v2/email/outbound-emails";
@@ -52,8 +54,8 @@ pub struct Ses {
 }
 
 impl Ses {
-    /// With the sender's address. A request is sent once: a request whose response was lost may have been accepted, and only the claim in the
-    /// table says whether to send again.
+    /// With the sender's address. A request is sent once: a request whose response was lost may
+    /// have been accepted, and only the claim in the table says whether to send again.
     #[must_use]
     pub fn new(service: Service, from: String) -> Self {
         Self { service: service.with_limits(Limits::once(REQUEST_TIMEOUT)), from }
@@ -135,7 +137,8 @@ fn request<'a>(message: &'a Message, from: &'a str) -> SendEmail<'a> {
     }
 }
 
-/// Classifies a response that is no success. Only the code is kept: SES's own words quote addresses.
+/// Classifies a response that is no success. Only the code is kept: SES's own words quote
+/// addresses.
 fn judge(response: &Response) -> MailError {
     let code = response.json_error().unwrap_or_else(|| format!("status {}", response.status));
     match code.as_str() {

@@ -1,15 +1,19 @@
-//! How Bodega reaches AWS services: environment region and credentials, one TLS stack, the few roots that AWS endpoints chain to.
+//! How Bodega reaches AWS services: environment region and credentials, one TLS stack, the few
+//! roots that AWS endpoints chain to.
 //!
-//! `DynamoDB` is reached through its SDK crate, over [`config()`]. Every other service is reached through [`Service`], because each of them needs
-//! one operation or four: an SDK crate for that costs more build time than the rest of a function.
+//! `DynamoDB` is reached through its SDK crate, over [`config()`]. Every other service is reached
+//! through [`Service`], because each of them needs one operation or four: an SDK crate for that
+//! costs more build time than the rest of a function.
 //!
 //! Loading the system's trust store costs more instructions than the rest of a cold start together, so the roots of Amazon Trust
 //! Services are embedded (`roots/`, valid to 2037 and later; <https://www.amazontrust.com/repository/>). Where an endpoint has another
 //! issuer (a proxy, a test server), `AWS_CA_BUNDLE` names a PEM file that replaces them, as it does for AWS's own tools.
 //!
-//! The SDK's standard variables configure both ways: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its companions, `AWS_ENDPOINT_URL` for all services
-//! or `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, … for one, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`. A function has no
-//! profiles and no other source of credentials, so the chains that look for them are left out: they weigh more than all other code of a function.
+//! The SDK's standard variables configure both ways: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its
+//! companions, `AWS_ENDPOINT_URL` for all services or `AWS_ENDPOINT_URL_DYNAMODB`,
+//! `AWS_ENDPOINT_URL_S3`, … for one, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`. A
+//! function has no profiles and no other source of credentials, so the chains that look for them
+//! are left out: they weigh more than all other code of a function.
 
 mod connector;
 pub mod s3;
@@ -61,7 +65,8 @@ pub enum SetupError {
     CaBundle(#[from] std::io::Error),
 }
 
-/// What SDK clients share, from the SDK's standard environment variables. Clients made from one value share its connections.
+/// What SDK clients share, from the SDK's standard environment variables. Clients made from one
+/// value share its connections.
 ///
 /// # Errors
 /// As [`connector`].
@@ -120,7 +125,8 @@ pub fn connector() -> Result<Connector, SetupError> {
     Ok(Connector::new(tls()?, CONNECT_TIMEOUT))
 }
 
-/// Like [`connector()`] for a host that need not be AWS's: other hosts are trusted by the system's roots.
+/// Like [`connector()`] for a host that need not be AWS's: other hosts are trusted by the system's
+/// roots.
 ///
 /// # Errors
 /// As [`connector()`].
@@ -131,7 +137,8 @@ pub fn connector_to(host: &str, is_encrypted: bool) -> Result<Connector, SetupEr
     Ok(Connector::new(tls, CONNECT_TIMEOUT))
 }
 
-/// Trusts the roots that endpoints of AWS chain to, or those of `AWS_CA_BUNDLE`. A process reads them once.
+/// Trusts the roots that endpoints of AWS chain to, or those of `AWS_CA_BUNDLE`. A process reads
+/// them once.
 ///
 /// # Errors
 /// As [`connector()`].

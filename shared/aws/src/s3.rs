@@ -41,7 +41,8 @@ impl Bucket {
         Self::at(&base(name, region, address, Variant::default()), name, region, credentials)
     }
 
-    /// From the environment: the variable that names the bucket, and the SDK's own (region, credentials, endpoint).
+    /// From the environment: the variable that names the bucket, and the SDK's own (region,
+    /// credentials, endpoint).
     ///
     /// # Errors
     /// [`SetupError::NotSet`] when a variable is missing; otherwise as [`crate::connector()`].
@@ -68,7 +69,8 @@ impl Bucket {
         &self.name
     }
 
-    /// Makes a call, whose path is an object's ([`object`]) or the bucket's (`/`, with a query). Every call here may be repeated.
+    /// Makes a call, whose path is an object's ([`object`]) or the bucket's (`/`, with a query).
+    /// Every call here may be repeated.
     ///
     /// # Errors
     /// [`CallError`]; [`Failure::Broken`] also for an object that is not what its checksum says.
@@ -127,7 +129,8 @@ fn error(xml: &str) -> Result<Option<String>, XmlDecodeError> {
     Ok(None)
 }
 
-/// AWS names a bucket by host, unless its certificate would not cover that name. Another endpoint is one host only, so the bucket is in the path.
+/// AWS names a bucket by host, unless its certificate would not cover that name. Another endpoint
+/// is one host only, so the bucket is in the path.
 fn base(bucket: &str, region: &str, address: Option<&str>, variant: Variant) -> String {
     match address {
         Some(address) => format!("{}/{bucket}", address.trim_end_matches('/')),
@@ -144,7 +147,8 @@ fn is_passing(call: &Call<'_>, response: &Response) -> bool {
     }
 }
 
-/// Whether an object differs from what was written. A checksum with a hyphen is that of several parts.
+/// Whether an object differs from what was written. A checksum with a hyphen is that of several
+/// parts.
 fn is_damaged(call: &Call<'_>, response: &Response) -> bool {
     let sum = response.header(CHECKSUM).filter(|sum| !sum.contains('-'));
     call.method == Method::GET && response.status == 200 && sum.is_some_and(|sum| sum != checksum(&response.body))
@@ -178,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_later_is_transient_also_where_it_says_so_late() {
+    fn a_response_that_says_later_is_transient_even_with_status_200() {
         let error = "<?xml version=\"1.0\"?>\n<Error><Code>InternalError</Code><Message>We</Message></Error>";
         for (status, body, again) in [
             (200, "", false),

@@ -1,8 +1,10 @@
 //! The way to EventBridge: PutEvents.
 //!
-//! A call takes at most [`MAX_ENTRIES`] entries and less than [`MAX_REQUEST_BYTES`], and its answer is about each entry alone: a call that succeeds
-//! may still have failed for some of them. Those, and those alone, are sent again, with full jitter and inside a budget. A call that has no response is
-//! repeated as a whole ([`aws::Service`]). Either can publish an event twice, which is why its id is derived.
+//! A call takes at most [`MAX_ENTRIES`] entries and less than [`MAX_REQUEST_BYTES`], and its answer
+//! is about each entry alone: a call that succeeds may still have failed for some of them. Those,
+//! and those alone, are sent again, with full jitter and inside a budget. A call that has no
+//! response is repeated as a whole ([`aws::Service`]). Either can publish an event twice, which is
+//! why its id is derived.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Objects that clients upload and read themselves, by URLs that are signed here and good for one of them.
 //!
-//! A URL is computed, not asked for: Signature Version 4 in the query, with the headers that the client must send. S3 refuses every other name, media type
-//! and length, and everything once the URL has expired. The calls of a function (describe, copy, delete) are signed in their headers. All three can be
-//! repeated without harm, and are.
+//! A URL is computed, not asked for: Signature Version 4 in the query, with the headers that the
+//! client must send. S3 refuses every other name, media type and length, and everything once the
+//! URL has expired. The calls of a function (describe, copy, delete) are signed in their headers.
+//! All three can be repeated without harm, and are.
 //!
 //! Errors name the error code of S3, never an object or a URL: a URL is a permission.
 

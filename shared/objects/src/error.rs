@@ -56,7 +56,8 @@ impl From<CallError> for ObjectError {
     }
 }
 
-/// Classifies a response that is no success. The caller has handled the responses that have a meaning of their own.
+/// Classifies a response that is no success. The caller has handled the responses that have a
+/// meaning of their own.
 pub(crate) fn classify(response: &Response) -> ObjectError {
     let status = response.status;
     match s3::error_code(response) {

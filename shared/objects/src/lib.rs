@@ -1,11 +1,13 @@
 //! Objects of S3 that are written once and never changed.
 //!
-//! A name is derived from the object's content, so that writing it again is harmless; [`ObjectStore::put_new`] lets the first writer win.
-//! Bodies are whole in memory: an object is an item of the table or a batch of records, never a file of unknown length.
-//! So checksums cost almost nothing. The SHA-256 of a body is signed and stored with the object, S3 compares it when the object is written, and
-//! this crate compares it when the object is read.
+//! A name is derived from the object's content, so that writing it again is harmless;
+//! [`ObjectStore::put_new`] lets the first writer win. Bodies are whole in memory: an object is an
+//! item of the table or a batch of records, never a file of unknown length. So checksums cost
+//! almost nothing. The SHA-256 of a body is signed and stored with the object, S3 compares it when
+//! the object is written, and this crate compares it when the object is read.
 //!
-//! Errors name the error code of S3, never the name or content of an object, because archived items belong to customers.
+//! Errors name the error code of S3, never the name or content of an object, because archived items
+//! belong to customers.
 
 mod error;
 mod read;
@@ -43,7 +45,8 @@ impl ObjectStore {
     }
 }
 
-/// Refuses a name that S3 would refuse, and control characters, which not every reader of a list can handle.
+/// Refuses a name that S3 would refuse, and control characters, which not every reader of a list
+/// can handle.
 fn check(name: &str) -> Result<(), ObjectError> {
     match name {
         "" => Err(ObjectError::Name("it is empty")),

@@ -9,9 +9,11 @@ use aws::{Call, Method, s3};
 use crate::error::classify;
 use crate::{ObjectError, ObjectStore, check};
 
-/// The largest object that is read: more than an invocation's payload (6 MB), which is the largest thing that is stored.
+/// The largest object that is read: more than an invocation's payload (6 MB), which is the largest
+/// thing that is stored.
 pub const MAX_BYTES: usize = 16 << 20;
-/// The longest page of a list: 1,000 names of 1,024 bytes, each byte encoded in three, and what S3 says of each object.
+/// The longest page of a list: 1,000 names of 1,024 bytes, each byte encoded in three, and what S3
+/// says of each object.
 const MAX_PAGE: usize = 4 << 20;
 
 /// An object, as a list shows it.

@@ -9,7 +9,8 @@ use tokio::time::{sleep, timeout};
 use crate::error::classify;
 use crate::{ObjectError, ObjectStore, check};
 
-/// S3's error code for two conditional writes of one name at the same moment. One of them must be repeated.
+/// S3's error code for two conditional writes of one name at the same moment. One of them must be
+/// repeated.
 const CONFLICT: &str = "ConditionalRequestConflict";
 /// After each attempt that met another write, the longest wait in milliseconds before the next: full jitter.
 const WAITS: [u64; 6] = [50, 100, 200, 400, 800, 0];

@@ -7,7 +7,8 @@ use http::Uri;
 use http::uri::Scheme;
 use thiserror::Error;
 
-/// How long a call may take and how often it is attempted, unless [`SearchConfig::with_limits`] says otherwise.
+/// How long a call may take and how often it is attempted, unless [`SearchConfig::with_limits`]
+/// says otherwise.
 const LIMITS: Limits = Limits {
     attempt: Duration::from_secs(3),
     total: Duration::from_secs(5),
@@ -15,7 +16,8 @@ const LIMITS: Limits = Limits {
     backoff: Duration::from_millis(50),
 };
 
-/// Everything that a [`crate::SearchClient`] needs to know. Clients of one value share its connections.
+/// Everything that a [`crate::SearchClient`] needs to know. Clients of one value share its
+/// connections.
 #[derive(Debug, Clone)]
 pub struct SearchConfig {
     pub(crate) endpoint: Uri,

@@ -1,4 +1,5 @@
-//! The mail service, by requests in the REST JSON protocol of SES's API version 2. `.ci/wire` sends them by AWS's own client.
+//! The mail service, by requests in the REST JSON protocol of SES's API version 2. `.ci/wire` sends
+//! them by AWS's own client.
 
 use std::time::Duration;
 

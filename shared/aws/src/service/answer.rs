@@ -22,7 +22,8 @@ pub struct Response {
     pub attempts: u32,
 }
 
-/// The error codes of a service that refuses requests because there are too many of them: the SDK's list.
+/// The error codes of a service that refuses requests because there are too many of them: the SDK's
+/// list.
 const THROTTLES: [&str; 14] = [
     "BandwidthLimitExceeded",
     "EC2ThrottledException",
@@ -40,7 +41,8 @@ const THROTTLES: [&str; 14] = [
     "TransactionInProgressException",
 ];
 
-/// Whether a response of an AWS service says that the same request may succeed later. `code` is the error code, if there is one.
+/// Whether a response of an AWS service says that the same request may succeed later. `code` is the
+/// error code, if there is one.
 #[must_use]
 pub fn is_transient(status: u16, code: Option<&str>) -> bool {
     matches!(status, 429 | 500 | 502 | 503 | 504)
@@ -60,7 +62,8 @@ impl Response {
             let Ok(data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
             if read.len() + data.len() > max {
                 if is_error {
-                    // The status says enough: what is on the way in front of a service may send a page.
+                    // The status says enough: what is on the way in front of a service may send a
+                    // page.
                     break;
                 }
                 return Err(Failure::TooLong(max));
@@ -76,7 +79,8 @@ impl Response {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The error code of a service with a JSON protocol, without its namespace: from the header `x-amzn-errortype`, or from the body.
+    /// The error code of a service with a JSON protocol, without its namespace: from the header
+    /// `x-amzn-errortype`, or from the body.
     #[must_use]
     pub fn json_error(&self) -> Option<String> {
         #[derive(Default, Deserialize)]

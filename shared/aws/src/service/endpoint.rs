@@ -1,4 +1,5 @@
-//! Where AWS has a service: the rules of the SDK's endpoint data for the services that Bodega calls without an SDK crate.
+//! Where AWS has a service: the rules of the SDK's endpoint data for the services that Bodega calls
+//! without an SDK crate.
 
 use crate::{switch, variable};
 
@@ -24,7 +25,8 @@ pub(crate) struct Variant {
     pub dual_stack: bool,
 }
 
-/// The partitions of AWS other than the first: how their regions begin, the suffix of host names, and the suffix of those that IPv6 reaches.
+/// The partitions of AWS other than the first: how their regions begin, the suffix of host names,
+/// and the suffix of those that IPv6 reaches.
 const PARTITIONS: [(&str, &str, &str); 7] = [
     ("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
     ("eusc-", "amazonaws.eu", "api.amazonwebservices.eu"),

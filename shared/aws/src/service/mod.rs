@@ -1,8 +1,11 @@
-//! Calls of AWS services that need no SDK crate, and of other HTTP services: one place that builds, signs, bounds, sends and retries a request.
+//! Calls of AWS services that need no SDK crate, and of other HTTP services: one place that builds,
+//! signs, bounds, sends and retries a request.
 //!
-//! An SDK crate for one operation costs tens of seconds of every build. This module has the part of an SDK that Bodega needs: endpoints
-//! ([`Api`]), Signature Version 4 in headers and in queries, a time limit for each attempt and for the whole call, retries with full jitter, and a
-//! limit for the size of a response. The caller writes the body, reads the response and says which responses are transient.
+//! An SDK crate for one operation costs tens of seconds of every build. This module has the part of
+//! an SDK that Bodega needs: endpoints ([`Api`]), Signature Version 4 in headers and in queries, a
+//! time limit for each attempt and for the whole call, retries with full jitter, and a limit for
+//! the size of a response. The caller writes the body, reads the response and says which responses
+//! are transient.
 
 mod answer;
 mod endpoint;
@@ -90,7 +93,8 @@ pub enum Failure {
     /// There was no response in time. The request may have arrived.
     #[error("timeout")]
     Timeout,
-    /// The connection ended before the response did, or the response is damaged. The request may have arrived.
+    /// The connection ended before the response did, or the response is damaged. The request may
+    /// have arrived.
     #[error("the connection or the response broke off")]
     Broken,
     /// The response is longer than the call allows.
@@ -164,7 +168,8 @@ impl Limits {
 }
 
 impl Service {
-    /// A service at an address (`http` or `https`, with or without a path), whose calls are signed or not.
+    /// A service at an address (`http` or `https`, with or without a path), whose calls are signed
+    /// or not.
     #[must_use]
     pub fn new(connector: Connector, address: &str, signing: Option<Signing>) -> Self {
         let base = address.trim_end_matches('/').to_owned();
@@ -207,8 +212,9 @@ impl Service {
         &self.limits
     }
 
-    /// Makes a call. Failures that may pass, and responses for which `is_transient` holds, are followed by another attempt while the limits
-    /// allow one. The last response is returned, whatever its status.
+    /// Makes a call. Failures that may pass, and responses for which `is_transient` holds, are
+    /// followed by another attempt while the limits allow one. The last response is returned,
+    /// whatever its status.
     ///
     /// # Errors
     /// [`CallError`] when the last attempt had no response.
@@ -242,7 +248,8 @@ impl Service {
         }
     }
 
-    /// The address of a request that anybody may make with these headers, from a time on and for so long.
+    /// The address of a request that anybody may make with these headers, from a time on and for so
+    /// long.
     ///
     /// # Errors
     /// [`Failure::Invalid`], also when calls of this service are not signed.
@@ -262,7 +269,8 @@ impl Service {
     async fn signed(&self, call: &Call<'_>, now: SystemTime) -> Result<Request<SdkBody>, Failure> {
         let mut request = self.request(call)?;
         if let Some(signing) = &self.signing {
-            // As from the SDK: X-Ray joins the call to the invocation, and AWS stops functions that invoke each other for ever.
+            // As from the SDK: X-Ray joins the call to the invocation, and AWS stops functions that
+            // invoke each other for ever.
             if let Some(trace) = trace_of_lambda(|name| std::env::var(name).ok()) {
                 request.headers_mut().insert(TRACE_HEADER, trace);
             }

@@ -45,12 +45,13 @@ impl Signing {
         now: SystemTime,
     ) -> Result<(), Failure> {
         let mut settings = self.settings();
-        // S3 and OpenSearch Serverless require the hash of the body as a header. The other services accept it.
+        // S3 and OpenSearch Serverless require the hash of the body as a header. The other services
+        // accept it.
         settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
         self.sign(request, SignableBody::Bytes(body), now, settings).await
     }
 
-    /// Adds the signature to the query. Whoever has the address may send any body.
+    /// Adds the signature to the query. Anybody who has the address may send any body.
     pub(super) async fn sign_query(
         &self,
         request: &mut Request<SdkBody>,

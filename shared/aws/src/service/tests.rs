@@ -6,7 +6,8 @@ use aws_credential_types::Credentials;
 
 use super::*;
 
-/// The example of S3's documentation: "Authenticating Requests: Using the Authorization Header" and "Using Query Parameters".
+/// The example of S3's documentation: "Authenticating Requests: Using the Authorization Header" and
+/// "Using Query Parameters".
 fn example() -> Service {
     let credentials =
         Credentials::new("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", None, None, "test");

@@ -1,7 +1,7 @@
 //! Asking the issuer for its keys: its discovery document (OpenID Connect Discovery 1.0, section 4) says where they are.
 //!
-//! Two calls, each attempted once, bounded in time and size; no redirect is followed. Each has a connection of its own, because there is an hour between
-//! them and the next ones.
+//! Two calls, each attempted once, bounded in time and size; no redirect is followed. Each has a
+//! connection of its own, because there is an hour between them and the next ones.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_not_taken_for_an_empty_one() {
+    fn another_document_is_not_taken_for_an_empty_page() {
         let replaced = |from: &str, to: &str| PAGE.replace(from, to);
         for text in [
             String::new(),
