@@ -4,7 +4,6 @@
 
 mod consumer;
 mod import;
-mod latency;
 mod money;
 mod replay;
 mod schedules;

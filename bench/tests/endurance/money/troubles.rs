@@ -30,7 +30,7 @@ const LARGE: usize = 100;
 const GIANT: usize = 300;
 /// Systems that meet troubles at the same time. Most of the time they wait: for retries, leases and the
 /// stream. Each comparison of the books reads one system's whole table, so small tables save time too.
-const LANES: usize = 4;
+const LANES: usize = 3;
 /// An hour in seconds.
 const HOUR: i64 = 60 * 60;
 /// It is passed by a record that cannot be understood, which no client can write; `stream` tries it.

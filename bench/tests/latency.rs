@@ -1,12 +1,17 @@
 //! Every route is measured with a few requests: what is counted is what was asked for, and the shop has exactly the orders that were placed.
 //!
-//! With Node.js and Python beside it: `cargo run --release -p bench -- latency`.
+//! With Node.js and Python beside it: `cargo run --release -p bench -- latency`. This is a program of
+//! its own so that the load of other tests does not fail its requests.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+#[path = "endurance/support.rs"]
+mod support;
 
 use std::time::Duration;
 
 use bench::latency::{Plan, Route, Row, Server, measure};
 
-use crate::support::{start_embedded, stop};
+use support::{start_embedded, stop};
 
 const REQUESTS: u64 = 10;
 const CLIENTS: [u16; 2] = [1, 3];
