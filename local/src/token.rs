@@ -73,8 +73,8 @@ pub enum KeyError {
 impl SigningKey {
     /// The key in the data folder. Without a data folder, a built program has its key in the
     /// build's target folder, and a downloaded one in `.bodega` of the user's home folder. The key
-    /// is created when it is not there; of several processes that do so at once, all end up with the same one. The secret of an
-    /// earlier version is removed.
+    /// is created when it is missing. Several processes that create it at once end up with the same
+    /// key. The secret of an earlier version is removed.
     ///
     /// # Errors
     /// [`KeyError`].

@@ -1,8 +1,10 @@
-//! Long random schedules through the whole system: clients at work, faults in every backend, crashes of functions at their named points.
+//! Long random schedules through the whole system: clients at work, faults in every backend, crashes
+//! of functions at their named points.
 //!
-//! What must be equal in the end is worked out from the table and its stream ([`bench::replay::compare`]), not from what the clients were
-//! answered: a call that failed may have happened. The seed of a schedule is printed before it starts; `BODEGA_SEED=<seed> cargo test -p bench --test endurance schedules`
-//! runs that one again, `BODEGA_STEPS` makes it longer. What depends on timing is not repeated, what was asked for is.
+//! The table and its stream say what must be equal in the end ([`bench::replay::compare`]). The
+//! clients' responses do not: a call that failed may have happened. A schedule prints its seed before
+//! it starts. `BODEGA_SEED=<seed> cargo test -p bench --test endurance schedules` runs the same
+//! requests again, and `BODEGA_STEPS` makes the schedule longer. The timing differs in each run.
 
 use std::io::Write as _;
 
