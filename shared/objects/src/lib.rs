@@ -4,7 +4,8 @@
 //! [`ObjectStore::put_new`] lets the first writer win. Bodies are whole in memory: an object is an
 //! item of the table or a batch of records, never a file of unknown length. So checksums cost
 //! almost nothing. The SHA-256 of a body is signed and stored with the object, S3 compares it when
-//! the object is written, and this crate compares it when the object is read.
+//! the object is written, and this crate compares it when the object is read. Objects that other
+//! programs or earlier versions wrote have other checksums, which this crate does not compare.
 //!
 //! Errors name the error code of S3, never the name or content of an object, because archived items
 //! belong to customers.

@@ -71,8 +71,10 @@ impl ObjectStore {
             Class::Standard => "STANDARD",
             Class::Cold => "GLACIER_IR",
         };
-        let sum = s3::checksum(body);
+        let (sum, length) = (s3::checksum(body), body.len().to_string());
         let headers = [
+            // S3 demands a length also of an empty body, for which the HTTP client sends none.
+            ("content-length", length.as_str()),
             ("content-type", "application/json"),
             ("if-none-match", "*"),
             (s3::CHECKSUM, sum.as_str()),
@@ -80,10 +82,8 @@ impl ObjectStore {
         ];
         let (path, body) = (s3::object(name), body.clone());
         let response = self.bucket.call(&Call { headers: &headers, body, ..Call::new(Method::PUT, &path) }).await?;
-        if response.status == 200 {
-            return Ok(Some(Put::Created));
-        }
         match s3::error_code(&response).as_deref() {
+            None if response.status == 200 => Ok(Some(Put::Created)),
             Some("PreconditionFailed") => Ok(Some(Put::AlreadyThere)),
             Some(CONFLICT) => Ok(None),
             _ => Err(classify(&response)),

@@ -86,6 +86,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "InvalidArgument", message)
     }
 
+    pub(super) const fn length() -> Self {
+        let message = "You must provide the Content-Length HTTP header.";
+        Self::new(StatusCode::LENGTH_REQUIRED, "MissingContentLength", message)
+    }
+
     pub(super) const fn class() -> Self {
         Self::new(StatusCode::BAD_REQUEST, "InvalidStorageClass", "The storage class you specified is not valid")
     }

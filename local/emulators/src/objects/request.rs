@@ -234,6 +234,9 @@ fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem>
     };
     let class = text("x-amz-storage-class").unwrap_or("STANDARD");
     let class = CLASSES.into_iter().find(|known| *known == class).ok_or(Problem::class())?.to_owned();
+    if !headers.contains_key(header::CONTENT_LENGTH) && !headers.contains_key(header::TRANSFER_ENCODING) {
+        return Err(Problem::length());
+    }
     let content_type = text("content-type").unwrap_or("binary/octet-stream").to_owned();
     Ok(Call::Put { name, kind: Kind { class, content_type, sha256 }, new })
 }

@@ -84,6 +84,7 @@ async fn what_the_store_does_not_know_is_refused_rather_than_misunderstood() {
         ),
         (to(Method::PUT, "archive/b").header("x-amz-checksum-crc32", "AAAAAA==").body("x"), 400, "BadDigest"),
         (to(Method::PUT, "archive/b").header("x-amz-storage-class", "FROZEN"), 400, "InvalidStorageClass"),
+        (to(Method::PUT, "archive/b"), 411, "MissingContentLength"),
         (to(Method::PUT, "archive/%ff"), 400, "InvalidURI"),
         (to(Method::PUT, &format!("archive/{}", "x".repeat(1025))), 400, "KeyTooLongError"),
         (to(Method::GET, "archive/b"), 404, "NoSuchKey"),
@@ -158,7 +159,7 @@ async fn objects_in_a_folder_survive_a_restart_and_deleted_ones_stay_deleted() {
     }
     let cold = request(&server, Method::HEAD, "archive/cold").send().await.unwrap();
     assert_eq!(cold.headers()["x-amz-storage-class"], "GLACIER_IR");
-    let again = request(&server, Method::PUT, "archive/a").header("if-none-match", "*");
+    let again = request(&server, Method::PUT, "archive/a").header("if-none-match", "*").body("x");
     assert_eq!(answer(again).await, (412, "PreconditionFailed".to_owned()));
     assert!(!before[0].with_extension("unfinished").exists());
 }

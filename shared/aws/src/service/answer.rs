@@ -5,6 +5,7 @@ use http::HeaderMap;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::Failure;
 use crate::connector::Answer;
@@ -83,12 +84,16 @@ impl Response {
     /// `x-amzn-errortype`, or from the body.
     #[must_use]
     pub fn json_error(&self) -> Option<String> {
+        // As in the SDK, `code` comes first where a body has both.
         #[derive(Default, Deserialize)]
         struct Refusal {
-            #[serde(rename = "__type", alias = "code")]
-            kind: Option<String>,
+            code: Option<Value>,
+            __type: Option<Value>,
         }
-        let from_body = || serde_json::from_slice::<Refusal>(&self.body).unwrap_or_default().kind;
+        let from_body = || {
+            let Refusal { code, __type } = serde_json::from_slice(&self.body).unwrap_or_default();
+            [code, __type].into_iter().flatten().find_map(|code| code.as_str().map(str::to_owned))
+        };
         let code = self.header("x-amzn-errortype").map(str::to_owned).or_else(from_body)?;
         let code = code.split(':').next().unwrap_or_default();
         Some(code.rsplit('#').next().unwrap_or_default().to_owned())

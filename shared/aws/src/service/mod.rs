@@ -284,7 +284,12 @@ impl Service {
         for (name, value) in call.headers {
             request = request.header(*name, *value);
         }
-        request.body(SdkBody::from(call.body.clone())).map_err(Failure::invalid)
+        let request = request.body(SdkBody::from(call.body.clone())).map_err(Failure::invalid)?;
+        // The signature covers the host, and its computation panics without one.
+        if request.uri().authority().is_none() {
+            return Err(Failure::invalid("the address of the service has no host"));
+        }
+        Ok(request)
     }
 }
 

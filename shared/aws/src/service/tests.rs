@@ -122,6 +122,22 @@ fn a_trace_is_passed_on_by_functions_alone() {
     assert_eq!(environment(Some("Catalog"), Some("a\nb")), None);
 }
 
+#[tokio::test]
+async fn an_endpoint_without_a_host_is_refused_before_it_is_signed() {
+    let signing = Signing::new(
+        "s3",
+        "us-east-1",
+        SharedCredentialsProvider::new(Credentials::new("AKID", "secret", None, None, "test")),
+    );
+    for address in ["/", "", "not a host/", "/path"] {
+        let service = Service::new(crate::connector().unwrap(), address, Some(signing.clone()));
+        let call = Call::new(Method::GET, "/a");
+        assert!(matches!(service.signed(&call, at_midnight()).await, Err(Failure::Invalid(_))), "{address}");
+        let url = service.presign(&call, at_midnight(), Duration::from_secs(1)).await;
+        assert!(matches!(url, Err(Failure::Invalid(_))), "{address}");
+    }
+}
+
 #[test]
 fn a_pause_never_exceeds_its_doubling_ceiling() {
     let limits = Limits { backoff: Duration::from_millis(50), ..Limits::default() };
@@ -144,6 +160,8 @@ fn an_error_code_has_no_namespace_wherever_it_is() {
         (Some("a.b#BadRequestException:http://x/"), r#"{"__type":"Other"}"#, Some("BadRequestException")),
         (None, r#"{"__type":"com.amazon.coral#ThrottlingException"}"#, Some("ThrottlingException")),
         (None, r#"{"code":"Throttling","message":"x"}"#, Some("Throttling")),
+        (None, r#"{"__type":"x#Throttling","code":"SlowDown"}"#, Some("SlowDown")),
+        (None, r#"{"__type":"x#Throttling","code":400}"#, Some("Throttling")),
         (None, r#"{"message":"x"}"#, None),
         (None, "<html>", None),
         (None, "", None),
