@@ -22,15 +22,12 @@
 mod event;
 mod id;
 mod kinds;
-#[cfg(feature = "publisher")]
 mod publisher;
 
-#[cfg(feature = "publisher")]
 pub use aws::SetupError;
 pub use event::{DecodeError, Event};
 pub use id::{EventId, NotAnEventId, Origin};
 pub use kinds::{CustomerTierChanged, Data, Kind, OrderPlaced, OrderStatusChanged, ReviewPosted, StockLow};
-#[cfg(feature = "publisher")]
 pub use publisher::{EventBus, Limits, MAX_ENTRIES, MAX_REQUEST_BYTES, Outcome};
 
 /// The source of every event.
