@@ -21,6 +21,12 @@ pub(crate) struct BuildsArgs {
     /// Take only the first N steps.
     #[arg(long, value_name = "N", default_value_t = STEPS.len())]
     steps: usize,
+    /// Take the steps of a deployment as well. They need the SAM CLI and cargo-lambda.
+    #[arg(long)]
+    sam: bool,
+    /// Take all steps so many times, each time from an empty folder.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "target")]
+    runs: usize,
     /// Write the table into docs/performance.md.
     #[arg(long)]
     write: bool,
@@ -36,6 +42,8 @@ enum Until {
     Exit(&'static [&'static str]),
     /// `cargo run` prints `ready:`.
     Ready,
+    /// `sam build` exits, with these variables in its environment.
+    Sam(&'static [(&'static str, &'static str)]),
 }
 
 /// Each step's name, the file that changes before it, and its end.
@@ -57,41 +65,98 @@ const STEPS: [(&str, &str, Until); 7] = [
     ),
 ];
 
+/// The steps of a deployment. The second is the quick way that docs/operations.md offers.
+const SAM_STEPS: [(&str, &str, Until); 2] = [
+    ("`sam build`, clean", "", Until::Sam(&[])),
+    (
+        "`sam build` for development, clean",
+        "",
+        Until::Sam(&[("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")]),
+    ),
+];
+
+/// What one run of a step took.
+struct Taken {
+    waited: u64,
+    cpu: u64,
+    compiled: usize,
+    megabytes: u64,
+}
+
 /// Runs the steps, and prints the table.
 pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
     let root = std::env::current_dir()?;
     if !root.join("functions").is_dir() {
         return Err(BenchError::Wrong("start bench builds in the top folder of a checkout".to_owned()));
     }
-    let folder = tempfile::tempdir()?;
-    let target = args.target.as_deref().unwrap_or_else(|| folder.path());
+    let mut steps: Vec<_> = STEPS.into_iter().take(args.steps).collect();
+    steps.extend(SAM_STEPS.into_iter().filter(|_| args.sam));
+    let mut taken: Vec<Vec<Taken>> = steps.iter().map(|_| Vec::new()).collect();
+    for _ in 0..args.runs {
+        let folder = tempfile::tempdir()?;
+        let target = args.target.as_deref().unwrap_or_else(|| folder.path());
+        for ((name, changed, until), runs) in steps.iter().zip(&mut taken) {
+            let one = take(&root, target, changed, *until)?;
+            eprintln!("{name}: {} s, {} s of CPU", one.waited, one.cpu);
+            runs.push(one);
+        }
+    }
     let mut table = format!(
-        "{} crates, of which {} are others'.\n\n\
+        "{} crates, of which {} are others'. Each step was taken {} times.\n\n\
          | step | waited s | CPU s | crates compiled | target folder, MB |\n|---|---|---|---|---|\n",
         crates(&root, "")?,
-        crates(&root, "registry")?
+        crates(&root, "registry")?,
+        args.runs
     );
-    for (name, changed, until) in STEPS.into_iter().take(args.steps) {
-        if !changed.is_empty() {
-            // Like an editor that saves the file unchanged.
-            std::fs::File::options().append(true).open(root.join(changed))?.set_modified(SystemTime::now())?;
-        }
-        let (cpu, began) = (children_cpu()?, Instant::now());
-        let (said, waited) = match until {
-            Until::Exit(arguments) => (finished(cargo(&root, target, arguments))?, began.elapsed()),
-            Until::Ready => ready(cargo(&root, target, &["run"]), began)?,
-        };
-        let compiled = said.lines().filter(|line| line.trim_start().starts_with("Compiling ")).count();
-        let cpu = (children_cpu()? - cpu).as_secs();
-        let row = format!("| {name} | {} | {cpu} | {compiled} | {} |\n", waited.as_secs(), size(target)? / 1_000_000);
-        eprint!("{row}");
-        table += &row;
+    for ((name, ..), runs) in steps.iter().zip(&taken) {
+        let waited = listed(runs, |one| one.waited);
+        let cpu = listed(runs, |one| one.cpu);
+        let Some(Taken { compiled, megabytes, .. }) = runs.last() else { continue };
+        table += &format!("| {name} | {waited} | {cpu} | {compiled} | {megabytes} |\n");
     }
     print!("{table}");
     if args.write {
         performance::write("builds", &table)?;
     }
     Ok(())
+}
+
+/// Changes a file and takes a step.
+fn take(root: &Path, target: &Path, changed: &str, until: Until) -> Result<Taken, BenchError> {
+    if !changed.is_empty() {
+        // Like an editor that saves the file unchanged.
+        std::fs::File::options().append(true).open(root.join(changed))?.set_modified(SystemTime::now())?;
+    }
+    let (cpu, began) = (children_cpu()?, Instant::now());
+    // Nothing that an earlier step compiled helps SAM, and the other way round.
+    let own = target.join(if matches!(until, Until::Sam(_)) { "sam" } else { "" });
+    let (said, waited) = match until {
+        Until::Exit(arguments) => (finished(cargo(root, &own, arguments))?, began.elapsed()),
+        Until::Ready => ready(cargo(root, &own, &["run"]), began)?,
+        Until::Sam(environment) => (finished(sam(root, &own, environment))?, began.elapsed()),
+    };
+    let cpu = (children_cpu()? - cpu).as_secs();
+    let compiled = said.lines().filter(|line| line.trim_start().starts_with("Compiling ")).count();
+    let megabytes = size(&own)? / 1_000_000;
+    if matches!(until, Until::Sam(_)) {
+        std::fs::remove_dir_all(&own)?;
+    }
+    Ok(Taken { waited: waited.as_secs(), cpu, compiled, megabytes })
+}
+
+/// Lists a figure of all runs, the smallest first.
+fn listed(runs: &[Taken], figure: impl Fn(&Taken) -> u64) -> String {
+    let mut figures: Vec<u64> = runs.iter().map(figure).collect();
+    figures.sort_unstable();
+    figures.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn sam(root: &Path, folder: &Path, environment: &[(&str, &str)]) -> Command {
+    let mut sam = Command::new("sam");
+    sam.args(["build", "--build-dir"]).arg(folder.join("build")).env("CARGO_TARGET_DIR", folder.join("target"));
+    sam.env("SAM_CLI_TELEMETRY", "0").envs(environment.iter().copied());
+    sam.current_dir(root).stdin(Stdio::null());
+    sam
 }
 
 fn cargo(root: &Path, target: &Path, arguments: &[&str]) -> Command {

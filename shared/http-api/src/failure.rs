@@ -26,6 +26,7 @@ impl From<EncodeError> for Problem {
     }
 }
 
+#[cfg(feature = "table")]
 impl From<table::TableError> for Problem {
     fn from(error: table::TableError) -> Self {
         use table::TableError::{Contended, Decode, Rejected, Throttled, TooManyActions, Unavailable, Unprocessed};
@@ -50,6 +51,7 @@ mod tests {
         assert_eq!(Problem::from(EncodeError::TooLarge(500_000)).code(), Code::BodyTooLarge);
     }
 
+    #[cfg(feature = "table")]
     #[test]
     fn what_may_pass_by_itself_is_a_503_and_a_defect_a_500() {
         use table::TableError;

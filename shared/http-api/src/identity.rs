@@ -3,7 +3,7 @@
 //!
 //! The proof is the gateway's: its JWT authorizer has verified signature, issuer, audience and expiry before the
 //! function runs, and hands the claims on. Routes without the authorizer carry no claims and are anonymous, but for a
-//! function that verifies the token itself.
+//! function that verifies the token itself (feature `issuer`).
 
 use key_schema::id::CustomerId;
 
@@ -57,6 +57,7 @@ impl Caller {
     }
 
     /// The same of the claims as the token itself has them, where types are kept: groups are an array of names, or one name.
+    #[cfg(feature = "issuer")]
     pub(crate) fn from_token(claims: &Members<'_>) -> Self {
         let caller = Self::from_claims(claims);
         let groups = claims.get("cognito:groups").or_else(|| claims.get("groups"));
@@ -244,6 +245,7 @@ mod tests {
         assert!(!caller(r#"{"sub":"c1","cognito:groups":"[other]","groups":"[staff]"}"#).is_staff());
     }
 
+    #[cfg(feature = "issuer")]
     #[test]
     fn a_token_has_its_groups_as_an_array_or_as_one_name_and_never_as_the_gateways_text() {
         let staff = |groups: &str| {

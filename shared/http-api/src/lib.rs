@@ -31,9 +31,11 @@ mod failure;
 #[cfg(test)]
 mod hostile;
 pub mod identity;
+#[cfg(feature = "issuer")]
 pub mod issuer;
 pub mod json;
 mod observe;
+#[cfg(feature = "table")]
 mod once;
 mod page;
 mod problem;
@@ -42,7 +44,9 @@ mod request;
 mod response;
 mod routes;
 pub mod sample;
+#[cfg(feature = "table")]
 mod settings;
+#[cfg(feature = "table")]
 mod store;
 mod trail;
 pub mod url;
@@ -59,15 +63,19 @@ pub use crate::body::{Change, Invalid, Object};
 pub use crate::conditions::{MAX_IDEMPOTENCY_KEY, Precondition};
 pub use crate::content::{BODY_LIMIT, MAX_BODY_BYTES};
 pub use crate::identity::{Caller, Owner, SignedIn, Staff};
+#[cfg(feature = "issuer")]
 pub use crate::issuer::{Issuer, IssuerError};
 pub use crate::observe::{Measured, PatternCost};
+#[cfg(feature = "table")]
 pub use crate::once::Once;
 pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::request::Request;
 pub use crate::response::Response;
 pub use crate::routes::{Answer, Handler, Routes};
+#[cfg(feature = "table")]
 pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
+#[cfg(feature = "table")]
 pub use crate::store::{Store, StoreError};
 pub use lambda_runtime::Error;
 
