@@ -26,12 +26,14 @@ pub struct Draft {
     summary: Option<String>,
     /// Pieces in stock at first.
     pub stock: u64,
+    /// Whether `price` is for a new product only. A product that exists keeps its price.
+    pub keeps_price: bool,
 }
 
 impl Draft {
     /// The product under an id.
     pub fn into_product(self, id: ProductId) -> Product {
-        let Self { name, brand, package_size, category_path, price, summary, stock: _ } = self;
+        let Self { name, brand, package_size, category_path, price, summary, stock: _, keeps_price: _ } = self;
         let copied = Copied::default();
         Product { id, category_path, retired: false, copied, name, brand, package_size, price, summary }
     }
@@ -43,29 +45,36 @@ impl Draft {
 /// [`Invalid`] with an entry for each field.
 pub fn new_product(mut body: Object<'_>) -> Result<(Option<ProductId>, Draft), Invalid> {
     let id = body.optional("id", parsed::<ProductId>);
-    draft(body, id)
+    draft(body, id, Some(None))
 }
 
-/// A product of an import. It must have an id: without one, the same import run again would create it again.
+/// Reads a product of an import. It must have an id: without one, the same import run again would
+/// create the product again. It has a `price` or a `price_if_new`.
 ///
 /// # Errors
 /// [`Invalid`] with an entry for each field.
 pub fn imported_product(mut body: Object<'_>) -> Result<(ProductId, Draft), Invalid> {
     let id = body.required("id", parsed::<ProductId>);
-    draft(body, id)
+    let price_if_new = body.replaced("price_if_new", money(0..=MAX_AMOUNT));
+    draft(body, id, price_if_new)
 }
 
-fn draft<I>(mut body: Object<'_>, id: Option<I>) -> Result<(I, Draft), Invalid> {
+fn draft<I>(mut body: Object<'_>, id: Option<I>, price_if_new: Option<Option<Money>>) -> Result<(I, Draft), Invalid> {
+    let keeps_price = !matches!(price_if_new, Some(None));
     let name = body.required("name", text(1..=MAX_NAME));
     let brand = body.required("brand", text(1..=MAX_BRAND));
     let package_size = body.optional("package_size", text(1..=MAX_PACKAGE_SIZE));
     let category_path = body.required("category_path", path);
-    let price = body.required("price", money(0..=MAX_AMOUNT));
+    let price = match price_if_new {
+        Some(None) => body.required("price", money(0..=MAX_AMOUNT)),
+        other => other.flatten(),
+    };
     let summary = body.optional("summary", text(1..=MAX_SUMMARY));
     let stock = body.optional("stock", integer(0..=MAX_STOCK));
     let fields = (id, name, brand, package_size, category_path, price, summary, stock);
     let (id, name, brand, package_size, category_path, price, summary, stock) = body.finish(fields)?;
-    Ok((id, Draft { name, brand, package_size, category_path, price, summary, stock: stock.unwrap_or(0) }))
+    let stock = stock.unwrap_or(0);
+    Ok((id, Draft { name, brand, package_size, category_path, price, summary, stock, keeps_price }))
 }
 
 /// What a client changes of a product.
@@ -199,6 +208,20 @@ mod tests {
     fn an_imported_product_needs_an_id() {
         let without = WHOLE.replacen(r#""id":"p1","#, "", 1);
         assert_eq!(pointers(imported_product(Object::parse(&without).unwrap())), ["/id"]);
+    }
+
+    #[test]
+    fn an_imported_product_has_a_price_or_a_price_if_new() {
+        let read = |body: &str| imported_product(Object::parse(body).unwrap());
+        let renamed = WHOLE.replace(r#""price":"#, r#""price_if_new":"#);
+        let (_, draft) = read(&renamed).unwrap();
+        assert_eq!((draft.price, draft.keeps_price), (read(WHOLE).unwrap().1.price, true));
+        assert!(!read(WHOLE).unwrap().1.keeps_price);
+        let price = r#""price":{"amount":129,"currency":"USD"},"#;
+        assert_eq!(pointers(read(&WHOLE.replace(price, ""))), ["/price"]);
+        assert_eq!(pointers(read(&renamed.replacen('{', &format!("{{{price}"), 1))), ["/price"]);
+        assert_eq!(pointers(read(&renamed.replace("129", "-1"))), ["/price_if_new/amount"]);
+        assert_eq!(pointers(new_product(Object::parse(&renamed).unwrap())), ["/price", "/price_if_new"]);
     }
 
     #[test]

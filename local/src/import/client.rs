@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 /// How many times a call is made before its failure counts.
 const ATTEMPTS: u32 = 6;
@@ -27,6 +28,7 @@ pub struct Client {
     token: String,
     run: String,
     retried: AtomicU64,
+    unauthorized: Notify,
 }
 
 /// An answer of the shop.
@@ -62,7 +64,7 @@ impl Client {
     /// For the system at this address. `run` tells one run of the import from another.
     pub fn new(base: String, token: String, run: String) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder().timeout(TIMEOUT).build()?;
-        Ok(Self { http, base, token, run, retried: AtomicU64::new(0) })
+        Ok(Self { http, base, token, run, retried: AtomicU64::new(0), unauthorized: Notify::new() })
     }
 
     /// Whether anything answers there.
@@ -81,8 +83,13 @@ impl Client {
         self.retried.load(Ordering::Relaxed)
     }
 
+    /// Returns when the system has refused the token. No later call can succeed.
+    pub async fn unauthorized(&self) {
+        self.unauthorized.notified().await;
+    }
+
     /// A POST, made again after what may pass. Every call of the import can be repeated: orders carry a key, and everything else says that it is there
-    /// already.
+    /// already. A call whose token is refused never returns: [`Self::unauthorized`] does.
     ///
     /// # Errors
     /// What the last attempt failed with.
@@ -93,7 +100,13 @@ impl Client {
         body: String,
         key: Option<&str>,
     ) -> Result<Answer, String> {
-        self.persist(|| self.send(path, content_type, &body, key)).await
+        match self.persist(|| self.send(path, content_type, &body, key)).await {
+            Ok(Answer { status: StatusCode::UNAUTHORIZED, .. }) => {
+                self.unauthorized.notify_one();
+                std::future::pending().await
+            }
+            other => other,
+        }
     }
 
     /// Sends until there is an answer that counts: neither of a busy shop, nor that somebody else is at the same thing.

@@ -17,7 +17,7 @@ const PRODUCTS_PER_CALL: usize = 1000;
 const ROUNDS: u32 = 6;
 /// Calls under way at once.
 const CONCURRENCY: usize = 8;
-/// What a product costs that was not sold in the given baskets.
+/// The price of a new product that was not sold in the given baskets.
 const DEFAULT_PRICE_CENTS: i64 = 100;
 
 const JSON: &str = "application/json";
@@ -152,14 +152,18 @@ async fn take(client: &Client, rows: &[ProductRow], survey: &Survey, stock: u64)
 }
 
 fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
-    let price = survey.prices.get(&row.product_id).copied().unwrap_or(DEFAULT_PRICE_CENTS);
+    // A product that exists keeps its price where the baskets have none.
+    let (price_field, price) = match survey.prices.get(&row.product_id) {
+        Some(price) => ("price", *price),
+        None => ("price_if_new", DEFAULT_PRICE_CENTS),
+    };
     let size = row.package_size.trim();
     json!({
         "id": row.product_id,
         "name": row.name(),
         "brand": if row.brand.trim().is_empty() { "UNKNOWN" } else { row.brand.trim() },
         "category_path": row.category_path(),
-        "price": { "amount": price, "currency": "USD" },
+        price_field: { "amount": price, "currency": "USD" },
         "stock": stock,
         "package_size": (!size.is_empty()).then_some(size),
     })

@@ -7,6 +7,8 @@ mod client;
 mod load;
 mod source;
 
+use std::fmt;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -68,9 +70,20 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
         eprintln!("bodega import: nothing listens at {base}; start the system with `cargo run` first");
         return ExitCode::from(EXIT_NOTHING_LISTENS);
     }
-    match load(&client, &args).await {
+    let loaded = tokio::select! {
+        loaded = load(&client, &args) => loaded,
+        () = client.unauthorized() => {
+            eprintln!(
+                "bodega import: the system at {base} refuses the import's token (401): \
+                 start import with the same --data as the server"
+            );
+            return ExitCode::FAILURE;
+        }
+    };
+    match loaded {
         Ok(summary) => {
-            summary.print(&client);
+            // The output may be a pipe that nobody reads any more.
+            let _ = io::stdout().write_all(summary.to_string().as_bytes());
             if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
@@ -84,6 +97,8 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
 #[derive(Debug)]
 struct Summary {
     phases: Vec<(&'static str, Tally, Duration)>,
+    /// Calls that were made again.
+    retried: u64,
 }
 
 async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError> {
@@ -113,7 +128,7 @@ async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError
         bar.finish_and_clear();
         phases.push(("orders", tally, started.elapsed()));
     }
-    Ok(Summary { phases })
+    Ok(Summary { phases, retried: client.retried() })
 }
 
 fn progress(what: &'static str, length: u64) -> ProgressBar {
@@ -136,33 +151,36 @@ impl Summary {
         let mut done = self.phases.iter().flat_map(|(_, tally, _)| tally.done.keys()).peekable();
         self.is_complete() && done.peek().is_some() && done.all(|outcome| outcome == "already there")
     }
+}
 
-    fn print(&self, client: &Client) {
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (what, tally, took) in &self.phases {
             let seconds = took.as_secs_f64();
-            println!("{what}: {} in {seconds:.1} s ({:.0} a second)", tally.taken(), rate(tally, seconds));
+            writeln!(f, "{what}: {} in {seconds:.1} s ({:.0} a second)", tally.taken(), rate(tally, seconds))?;
             for (outcome, count) in &tally.done {
-                println!("  {outcome}: {count}");
+                writeln!(f, "  {outcome}: {count}")?;
             }
             for (reason, count) in &tally.left_out {
-                println!("  lines left out, {reason}: {count}");
+                writeln!(f, "  lines left out, {reason}: {count}")?;
             }
             for (reason, names) in &tally.refused {
-                println!("  refused, {reason}: {} ({})", names.len(), listed(names));
+                writeln!(f, "  refused, {reason}: {} ({})", names.len(), listed(names))?;
             }
             if !tally.failed.is_empty() {
-                println!("  FAILED: {}", tally.failed.len());
+                writeln!(f, "  FAILED: {}", tally.failed.len())?;
                 for (name, error) in tally.failed.iter().take(NAMES_SHOWN) {
-                    println!("    {name}: {error}");
+                    writeln!(f, "    {name}: {error}")?;
                 }
             }
         }
         if self.changed_nothing() {
-            println!("nothing changed: everything was already there");
+            writeln!(f, "nothing changed: everything was already there")?;
         }
-        if client.retried() > 0 {
-            println!("calls made again after a passing failure: {}", client.retried());
+        if self.retried > 0 {
+            writeln!(f, "calls made again after a passing failure: {}", self.retried)?;
         }
+        Ok(())
     }
 }
 

@@ -26,6 +26,12 @@ pub enum SourceError {
         /// Which file.
         path: PathBuf,
     },
+    /// The import can read none of its lines as a basket.
+    #[error("{path}: no line is a basket; --baskets takes newline-delimited JSON")]
+    NoBaskets {
+        /// Which file.
+        path: PathBuf,
+    },
     /// It is not a CSV file with the columns that are needed.
     #[error("{path}: {source}")]
     Csv {
@@ -179,11 +185,16 @@ pub fn baskets(
 }
 
 /// Reads the baskets once, for what must be known before the first is placed.
+///
+/// # Errors
+/// [`SourceError::NoBaskets`] for a file without a single basket.
 pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
     let mut survey = Survey::default();
+    let mut is_readable = false;
     for basket in baskets(path, limit)? {
         survey.baskets += 1;
         let Ok(basket) = basket? else { continue };
+        is_readable = true;
         survey.households.insert(basket.household_id);
         for line in &basket.lines {
             if let (Some(cents), 1..) = (line.cents(), line.quantity) {
@@ -193,7 +204,9 @@ pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
             }
         }
     }
-    Ok(survey)
+    // The lines beyond the limit may show that the file is the right one.
+    let has_basket = is_readable || (limit.is_some() && baskets(path, None)?.any(|basket| matches!(basket, Ok(Ok(_)))));
+    if has_basket { Ok(survey) } else { Err(SourceError::NoBaskets { path: path.to_owned() }) }
 }
 
 #[cfg(test)]

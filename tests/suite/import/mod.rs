@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use local::System;
+use local::token::SigningKey;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::process::Command;
@@ -129,6 +130,16 @@ fn the_retail_data_is_loaded_by_its_rules_and_a_second_time_changes_nothing() {
         assert!(run.out.contains(NOTHING_CHANGED), "{}", run.out);
         drain(system).await;
         assert_eq!(table::scan(system).await, before, "not a version, not a revision changed");
+
+        // Without the baskets no price is known.
+        let run = import(system, &files[..1], &stock).await;
+        assert_eq!(summary(&run)["products"].1["already there"], counts[0], "{}", run.out);
+        drain(system).await;
+        assert_eq!(table::scan(system).await, before, "an unknown price changes no product");
+
+        let mut unread = command(import_args(system, &files[..1], &stock)).spawn().unwrap();
+        drop(unread.stdout.take());
+        assert_eq!(unread.wait().await.unwrap().code(), Some(0), "the summary went into a closed pipe");
     });
 }
 
@@ -174,11 +185,14 @@ fn an_import_that_cannot_begin_says_why_and_changes_nothing() {
         let whole = std::fs::read(&torn).unwrap();
         std::fs::write(&torn, &whole[..whole.len() / 2]).unwrap();
         let other = folder.write("other.csv", "id,title\n1,a\n");
+        let empty = folder.write("empty.ndjson", "\n");
         for (files, named) in [
             (vec![("--products", &missing)], "no-such-file.csv"),
             (vec![("--products", &good), ("--baskets", &missing)], "no-such-file.csv"),
             (vec![("--products", &good), ("--households", &torn)], "torn.csv.gz"),
             (vec![("--products", &other)], "other.csv"),
+            (vec![("--products", &good), ("--baskets", &other)], "other.csv"),
+            (vec![("--products", &good), ("--baskets", &empty)], "empty.ndjson"),
             (vec![], "--products"),
         ] {
             let files: Vec<(&str, &Path)> = files.iter().map(|(option, path)| (*option, path.as_path())).collect();
@@ -196,10 +210,15 @@ fn an_import_that_cannot_begin_says_why_and_changes_nothing() {
         assert_eq!(run.code, Some(3), "{run:?}");
         assert!(run.err.contains(&port), "{run:?}");
 
-        // With another system's key the shop knows nobody: nothing was taken, and no reason of the shop is stated.
-        let run = import(system, &[("--products", &good)], &["--data", folder.path().to_str().unwrap()]).await;
-        assert_eq!(run.code, Some(1), "{run:?}");
-        assert!(run.out.contains("FAILED: 56"), "{run:?}");
+        // The shop refuses a token of another system's key, and the import ends with the first refusal.
+        SigningKey::open(Some(folder.path())).unwrap();
+        let baskets = folder.write("baskets.ndjson", &data::baskets());
+        for file in [("--products", good.as_path()), ("--baskets", &baskets)] {
+            let run = import(system, &[file], &["--data", folder.path().to_str().unwrap()]).await;
+            assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{run:?}");
+            assert!(run.err.contains("start import with the same --data as the server"), "{run:?}");
+            assert_eq!(run.err.trim().lines().count(), 1, "{run:?}");
+        }
         assert_eq!(table::scan(system).await, before);
     });
 }

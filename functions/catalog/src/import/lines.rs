@@ -28,6 +28,7 @@ struct First {
     line: usize,
     product: Product,
     stock: u64,
+    keeps_price: bool,
 }
 
 /// A further line about a product, which says what the first one says.
@@ -57,15 +58,17 @@ pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem
                 continue;
             }
         };
-        let stock = draft.stock;
+        let (stock, keeps_price) = (draft.stock, draft.keeps_price);
         let product = draft.into_product(id.clone());
         match seen.get(&id).and_then(|position| lines.firsts.get(*position)) {
             // Stock is not compared: that of a product which exists is never touched.
-            Some(first) if first.product == product => lines.repeats.push(Repeat { line, of: first.line, id }),
+            Some(first) if first.product == product && first.keeps_price == keeps_price => {
+                lines.repeats.push(Repeat { line, of: first.line, id });
+            }
             Some(_) => report.add(line, Some(id), Outcome::conflict()),
             None => {
                 seen.insert(id, lines.firsts.len());
-                lines.firsts.push(First { line, product, stock });
+                lines.firsts.push(First { line, product, stock, keeps_price });
             }
         }
     }
@@ -82,8 +85,9 @@ impl Lines {
     /// # Errors
     /// That of `born`, which marks what is created.
     pub fn wanted(&self, born: impl Fn() -> Result<Born, Problem>, at: Instant) -> Result<Vec<Wanted>, Problem> {
-        let wanted = |First { line, product, stock }: &First| {
-            Ok(Wanted { line: *line, product: Stored::new(product.clone(), born()?, at), stock: *stock })
+        let wanted = |First { line, product, stock, keeps_price }: &First| {
+            let product = Stored::new(product.clone(), born()?, at);
+            Ok(Wanted { line: *line, product, stock: *stock, keeps_price: *keeps_price })
         };
         self.firsts.iter().map(wanted).collect()
     }

@@ -14,6 +14,8 @@ pub struct Wanted {
     pub product: Stored<Product>,
     /// Its stock, if it is new.
     pub stock: u64,
+    /// Whether a product that exists keeps its price.
+    pub keeps_price: bool,
 }
 
 /// One thing to do.
@@ -51,7 +53,10 @@ pub enum Decision {
 }
 
 /// What to do about a product, by what is stored under its id.
-pub fn decide(wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
+pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
+    if let (true, Some(stored)) = (wanted.keeps_price, &stored) {
+        wanted.product.data.price = stored.price;
+    }
     match stored {
         None => Decision::Do(Step::Create(wanted)),
         Some(stored) if stored.retired => Decision::Do(Step::Revive(wanted, Box::new(stored))),
@@ -76,7 +81,7 @@ fn equal(stored: &Meta, ours: &Meta) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
 
     use key_schema::id::{Born, ProductId};
     use key_schema::instant::Instant;
@@ -97,7 +102,12 @@ mod tests {
             price: Money::new(129, Currency::USD),
             summary: None,
         };
-        Wanted { line: 1, product: Stored::new(product, Born::new("b1").unwrap(), Instant::EPOCH), stock: 7 }
+        Wanted {
+            line: 1,
+            product: Stored::new(product, Born::new("b1").unwrap(), Instant::EPOCH),
+            stock: 7,
+            keeps_price: false,
+        }
     }
 
     fn stored(change: impl FnOnce(&mut Stored<Product>)) -> Option<Stored<Product>> {
@@ -119,6 +129,21 @@ mod tests {
             matches!(decide(wanted(), stored(copied)), Decision::Settled(_, Outcome::Unchanged)),
             "a copy is no change"
         );
+    }
+
+    #[test]
+    fn a_price_for_new_products_changes_no_other() {
+        let unpriced = || Wanted { keeps_price: true, ..wanted() };
+        assert!(matches!(decide(unpriced(), None), Decision::Do(Step::Create(new)) if new.product.price.amount == 129));
+        let dear = |p: &mut Stored<Product>| p.data.price.amount = 999;
+        assert!(matches!(decide(unpriced(), stored(dear)), Decision::Settled(_, Outcome::Unchanged)));
+        for other in [
+            stored(|p| (p.data.price.amount, p.data.retired) = (999, true)),
+            stored(|p| (p.data.price.amount, p.data.name) = (999, "Snow".to_owned())),
+        ] {
+            let Decision::Do(step) = decide(unpriced(), other) else { panic!("there is nothing to do") };
+            assert_eq!(step.into_wanted().product.price.amount, 999);
+        }
     }
 
     #[test]

@@ -129,6 +129,29 @@ async fn a_retired_product_comes_back_with_its_line() {
 }
 
 #[tokio::test]
+async fn a_price_for_new_products_leaves_the_price_of_one_that_exists() {
+    let shop = Shop::open().await;
+    let unpriced = |id: &str| {
+        let mut line = product(id, 1);
+        let price = line.as_object_mut().unwrap().remove("price").unwrap();
+        with(line, "price_if_new", with(price, "amount", json!(100)))
+    };
+    shop.stock_up("old", 5).await;
+    let answer = shop.staff(import(lines(&[unpriced("old"), unpriced("new"), unpriced("new")]))).await;
+    assert_eq!(results(&answer), [("unchanged", None), ("created", None), ("unchanged", None)]);
+    let old = shop.product("old").await;
+    assert_eq!((old.version(), &old.body["price"]["amount"]), (Some(1), &json!(129)));
+    assert_eq!(shop.product("new").await.body["price"]["amount"], 100);
+
+    let answer = shop.staff(import(lines(&[with(unpriced("old"), "name", json!("Older"))]))).await;
+    assert_eq!(results(&answer), [("updated", None)]);
+    let old = shop.product("old").await;
+    assert_eq!((&old.body["name"], &old.body["price"]["amount"]), (&json!("Older"), &json!(129)));
+    let both = with(product("old", 1), "price_if_new", json!({"amount": 100, "currency": "USD"}));
+    assert_eq!(results(&shop.staff(import(lines(&[both]))).await), [("refused", Some("invalid_body"))]);
+}
+
+#[tokio::test]
 async fn an_import_has_limits_and_takes_every_spelling_of_its_type() {
     let shop = Shop::open().await;
     let line = product("p1", 1).to_string() + "\n";
