@@ -129,7 +129,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Help as clap words it; of an error its first line.
+/// Prints help as clap words it. Prints an error in one line: what is wrong, and what was probably
+/// meant.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Nobody reads a closed output.
@@ -137,9 +138,13 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
-    let text: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-    let text = text.join(" ");
-    refuse(&text.strip_prefix("error: ").unwrap_or(&text))
+    let message: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let message = message.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    match text.lines().find_map(|line| line.trim().strip_prefix("tip: ").filter(|tip| tip.contains("similar"))) {
+        Some(tip) => refuse(&format_args!("{message}; {tip}")),
+        None => refuse(&message),
+    }
 }
 
 fn token(args: &TokenArgs) -> ExitCode {
@@ -151,7 +156,7 @@ fn token(args: &TokenArgs) -> ExitCode {
         return refuse(&"--group must be a name without spaces, commas and brackets");
     }
     let now = OffsetDateTime::now_utc().unix_timestamp();
-    let issued = SigningKey::open(args.data.as_deref()).and_then(|key| key.issue(&args.sub, &args.groups, now));
+    let issued = SigningKey::of_running(args.data.as_deref()).and_then(|key| key.issue(&args.sub, &args.groups, now));
     match issued {
         Ok(token) => {
             say(&token);
@@ -163,7 +168,8 @@ fn token(args: &TokenArgs) -> ExitCode {
 
 fn import(args: ImportArgs) -> ExitCode {
     let now = OffsetDateTime::now_utc().unix_timestamp();
-    let issued = SigningKey::open(args.data.as_deref()).and_then(|key| key.issue("import", &["staff".to_owned()], now));
+    let issued =
+        SigningKey::of_running(args.data.as_deref()).and_then(|key| key.issue("import", &["staff".to_owned()], now));
     let token = match issued {
         Ok(token) => token,
         Err(error) => return refuse(&error),
@@ -319,6 +325,7 @@ curl -s {url}/v1/customers -H "Authorization: Bearer $ANN" -H 'Content-Type: app
 curl -s {url}/v1/orders -H "Authorization: Bearer $ANN" -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \
   -d '{{"customer_id":"ann","lines":[{{"product_id":"tea","quantity":2}}]}}'
 curl -s {url}/v1/customers/ann/overview -H "Authorization: Bearer $ANN"
+curl -s -X POST {url}/_local/drain   # the search index follows the table
 curl -s '{url}/v1/search/products?q=gren+tea'
 "#
     ));

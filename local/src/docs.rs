@@ -10,7 +10,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 use serde_json::{Map, Value as Json, json};
 
@@ -23,13 +23,18 @@ h3 b{display:inline-block;min-width:4.5em}table{border-collapse:collapse}td,th{b
 text-align:left;vertical-align:top}";
 
 /// `/v1/openapi.yaml` and `/docs`, from the file beside the template. Without a template's file
-/// they show the description that the program carries.
+/// they show the description that the program carries. `/` leads to `/docs`.
 pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Router<S> {
     let source = match template {
         Some(template) => Source::File(template.with_file_name("openapi.yaml")),
         None => Source::BuiltIn,
     };
-    Router::new().route("/v1/openapi.yaml", get(source_text)).route("/docs", get(page)).with_state(Arc::new(source))
+    Router::new()
+        .route("/", get(|| async { Redirect::temporary("/docs") }))
+        .route("/v1/openapi.yaml", get(source_text))
+        .route("/docs", get(page))
+        .route("/docs/", get(page))
+        .with_state(Arc::new(source))
 }
 
 /// Where the description of the API is read.

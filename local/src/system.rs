@@ -66,7 +66,7 @@ pub enum StartError {
     #[error("the parameter {0} is the local system's own, or given twice")]
     Parameter(String),
     /// The port is taken, or may not be used.
-    #[error("cannot listen on 127.0.0.1:{port}: {source}")]
+    #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another port with --port")]
     Port {
         /// The port asked for.
         port: u16,

@@ -62,6 +62,9 @@ pub enum KeyError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// No system has made a key there.
+    #[error("there is no signing key in {}: give the --data of the running system", .0.display())]
+    Missing(PathBuf),
     /// The file is something else.
     #[error("{} is not a signing key", .0.display())]
     Damaged(PathBuf),
@@ -94,6 +97,18 @@ impl SigningKey {
             Err(error) => return Err(failed(error)),
         };
         Self::from_pkcs8(&bytes).ok_or(KeyError::Damaged(path))
+    }
+
+    /// The key of a system that runs, or has run, with this data folder. Creates nothing there:
+    /// tokens of a new key would be good for no system. Without a data folder, as [`Self::open`].
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn of_running(data: Option<&Path>) -> Result<Self, KeyError> {
+        match data {
+            Some(folder) if !folder.join(FILE).is_file() => Err(KeyError::Missing(folder.to_owned())),
+            _ => Self::open(data),
+        }
     }
 
     /// The file that the key of [`SigningKey::open`] lies in, and its folder.

@@ -42,7 +42,9 @@ fn refusal(args: &[&str]) -> String {
 fn what_cannot_be_started_is_refused_in_one_line_with_exit_2() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    assert!(refusal(&["--port", &port]).contains(&format!("cannot listen on 127.0.0.1:{port}")));
+    let busy = refusal(&["--port", &port]);
+    assert!(busy.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{busy}");
+    assert!(busy.contains("choose another port with --port"), "{busy}");
 
     let file = std::env::temp_dir().join(format!("bodega-broken-{}.yaml", std::process::id()));
     std::fs::write(&file, "Resources: {Table: {Type: 'AWS::DynamoDB::Table'}}").unwrap();
@@ -50,7 +52,12 @@ fn what_cannot_be_started_is_refused_in_one_line_with_exit_2() {
     assert!(refusal(&["--template", path]).contains(":1: Table: Properties is missing"));
     std::fs::remove_file(&file).unwrap();
 
-    assert!(refusal(&["--prt", "1"]).contains("'--prt'"));
+    for (wrong, meant) in
+        [(&["--prt", "1"][..], "--port"), (&["tokn"], "token"), (&["import", "--product"], "--products")]
+    {
+        let text = refusal(wrong);
+        assert!(text.contains("similar") && text.trim_end().ends_with(&format!("'{meant}'")), "{text}");
+    }
     assert!(refusal(&["--port", "x"]).contains("'x'"));
     assert!(refusal(&["--parameter", "CorsOrigins"]).contains("it has a name and a value"));
     assert!(refusal(&["--port", "0", "--parameter", "Speling=x"]).contains("there is no parameter Speling"));
@@ -66,6 +73,53 @@ fn a_token_is_all_that_the_command_prints() {
     let token = String::from_utf8(output.stdout).unwrap();
     assert_eq!(token.lines().count(), 1);
     assert_eq!(token.split('.').count(), 3);
+}
+
+#[test]
+fn a_token_needs_the_data_folder_of_a_system_and_makes_none() {
+    let folder = std::env::temp_dir().join(format!("bodega-no-data-{:016x}", fastrand::u64(..)));
+    let path = folder.to_str().unwrap();
+    for args in [&["token", "--sub", "c", "--data", path][..], &["import", "--products", "p.csv", "--data", path]] {
+        let text = refusal(args);
+        assert!(text.contains(&format!("no signing key in {path}")), "{text}");
+        assert!(!folder.exists());
+    }
+}
+
+#[tokio::test]
+async fn the_reference_is_found_from_the_first_page() {
+    let (mut child, url) = running();
+    for path in ["", "/", "/docs", "/docs/"] {
+        let answer = reqwest::get(format!("{url}{path}")).await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        assert!(answer.text().await.unwrap().contains("/v1/orders"), "{path}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// The lines that the program prints to be tried, as a newcomer pastes them into a shell.
+#[cfg(unix)]
+#[test]
+fn the_printed_lines_end_with_a_search_that_finds_something() {
+    let mut command = Command::new(BODEGA);
+    command.args(["--port", "0"]).env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let printed: Vec<String> = lines.take_while(|line| !line.starts_with("ready: ")).collect();
+    let is_shell = |line: &&String| ["ANN=", "STAFF=", "curl ", "  -d "].iter().any(|start| line.starts_with(start));
+    let script: Vec<&str> = printed.iter().filter(is_shell).map(String::as_str).collect();
+    let last = script.last().unwrap();
+    assert!(last.contains("/v1/search/"), "{last}");
+    // Each response is on a line of its own.
+    let output = Command::new("sh").args(["-ec", &script.join("\n").replace("curl -s", "echo; curl -sS")]).output();
+    let output = output.unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    let found = text.lines().last().unwrap();
+    assert!(found.contains(r#""id":"tea""#), "{found}");
 }
 
 #[tokio::test]
