@@ -10,7 +10,7 @@ use key_schema::metric::MetricPoint;
 use key_schema::money::Currency;
 use key_schema::order::{CustomerOrder, OrderLog, OrderStatus};
 use key_schema::picking::WaitingJob;
-use key_schema::place::PlaceSales;
+use key_schema::place::{self, PlaceSales};
 use key_schema::review::Review;
 use key_schema::review::recent::RecentReview;
 use key_schema::sales::Sale;
@@ -207,10 +207,12 @@ fn insights() -> Result<Vec<List>, BenchError> {
             function: |store| served(insights::routes(), store),
             around: Vec::new(),
             item: Box::new(|n| {
+                let store_id = StoreId::new(numbered("store", n)).map_err(BenchError::wrong)?;
                 let total = PlaceSales {
+                    shard: place::SHARDS.of(store_id.as_str()),
                     country: "DE".to_owned(),
                     city: format!("City {:02}", n % 50),
-                    store_id: StoreId::new(numbered("store", n)).map_err(BenchError::wrong)?,
+                    store_id,
                     date: "2017-02-01".to_owned(),
                     currency: Currency::USD,
                     orders: 9,

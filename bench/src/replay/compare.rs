@@ -252,7 +252,8 @@ impl Books {
             AnyEntity::PlaceSales(sales) => {
                 let shop = (sales.country.clone(), sales.city.clone(), sales.store_id.to_string());
                 let total = (shop.0, shop.1, shop.2, sales.date.clone(), sales.currency.to_string());
-                self.totals.insert(total, (sales.orders, sales.amount));
+                let (orders, amount) = self.totals.entry(total).or_default();
+                (*orders, *amount) = (*orders + sales.orders, *amount + sales.amount);
             }
             _ => {}
         }

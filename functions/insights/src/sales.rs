@@ -19,7 +19,8 @@ pub async fn of_place(store: &Store, request: &Request<'_>) -> Result<Response, 
     let page = request.page(&store.cursors, place::SALES.id, &parameters)?;
     let query = place::sales(&country, &month, within.as_ref())?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
-    let items: Vec<TotalView<'_>> = found.items.iter().map(|total| TotalView::from(&total.data)).collect();
+    let totals = place::sum(found.items.into_iter().map(|part| part.data));
+    let items: Vec<TotalView<'_>> = totals.iter().map(TotalView::from).collect();
     Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
 }
 
@@ -36,7 +37,7 @@ struct TotalView<'a> {
 
 impl<'a> From<&'a PlaceSales> for TotalView<'a> {
     fn from(sales: &'a PlaceSales) -> Self {
-        let PlaceSales { country, city, store_id, date, currency, orders, amount } = sales;
+        let PlaceSales { country, city, store_id, date, currency, orders, amount, shard: _ } = sales;
         Self { country, city, store_id, date, orders: *orders, total: Money::new(*amount, *currency) }
     }
 }

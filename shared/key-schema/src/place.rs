@@ -4,7 +4,21 @@
 //! one Query, and no collection grows for ever. What is added to the totals, and what proves that it was, is in [`crate::sales`].
 //!
 //! An order belongs to one currency, and amounts of two are never added: each currency of a day is a total of its own.
+//!
+//! # Why a total lies in several items
+//!
+//! Every order that was placed in no shop counts for the shop `online`, so one item would take a write of each such
+//! order of a day. Two transactions that meet on one item are a conflict, and a partition takes 1,000 write units a
+//! second. So the totals of a country's month lie in [`SHARDS`] partitions. The order's id chooses the shard of an
+//! online order, and the shop's id chooses the shard of every other order: only the online total is split.
+//!
+//! # Why the sum is exact
+//!
+//! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation takes the amount from
+//! that shard, so no shard falls below zero. A reader reads every shard and adds the parts of one total
+//! ([`sum`]). Shard 0 is the partition of earlier releases, and proofs without a shard were counted there.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,6 +36,11 @@ use crate::order::Order;
 use crate::pattern::{Consistency, patterns};
 use crate::product::segment;
 use crate::request::{Get, Guarded, Query, Range, Single};
+use crate::shard::Shards;
+
+/// The partitions of a country's month. One transaction on a total costs two write units, so the online shop can count
+/// 8,000 orders a second. Readers visit every shard, so the number may grow and must not shrink.
+pub const SHARDS: Shards = Shards(16);
 
 /// The country of a shop that nobody entered.
 pub const UNKNOWN_COUNTRY: &str = "US";
@@ -78,9 +97,17 @@ entity! {
             /// Whether the order was cancelled or returned; such an order is not counted.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             reversed: bool,
+            /// Which shard of the total counts it; orders of earlier releases are counted in shard 0.
+            #[serde(skip_serializing_if = "is_first", default)]
+            shard: u32,
         }
         free {}
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature is serde's.
+const fn is_first(shard: &u32) -> bool {
+    *shard == 0
 }
 
 impl Entity for SalePlace {
@@ -97,6 +124,7 @@ impl SalePlace {
     pub fn of(order: &Order, store: Option<&Store>, store_id: StoreId) -> Self {
         let (country, city) =
             store.map_or((UNKNOWN_COUNTRY, UNKNOWN_CITY), |store| (store.country.as_str(), store.city.as_str()));
+        let shard = shard_of(&store_id, &order.id);
         Self {
             order_id: order.id.clone(),
             country: country.to_owned(),
@@ -105,8 +133,13 @@ impl SalePlace {
             placed_at: order.placed_at,
             total: order.total,
             reversed: !order.status.is_sale(),
+            shard,
         }
     }
+}
+
+fn shard_of(store: &StoreId, order: &OrderId) -> u32 {
+    SHARDS.of(if *store == StoreId::online() { order.as_str() } else { store.as_str() })
 }
 
 /// The shop under which an order is counted: [`StoreId::online`] for one that was placed in no shop.
@@ -116,7 +149,7 @@ pub fn store_of(order: &Order) -> StoreId {
 }
 
 entity! {
-    /// What a shop sold on a day, in one currency.
+    /// What a shop sold on a day, in one currency, or a part of it: the total is the sum of its shards.
     PlaceSales = "PlaceSales" {
         keyed {
             /// In which country.
@@ -134,6 +167,9 @@ entity! {
             /// What they come to, in minor units.
             #[serde(deserialize_with = "crate::money::saturating")]
             amount: i64,
+            /// Which shard; the totals of earlier releases are in shard 0.
+            #[serde(skip_serializing_if = "is_first", default)]
+            shard: u32,
         }
         free {}
     }
@@ -143,27 +179,63 @@ impl Entity for PlaceSales {
     const NAME: &'static str = Self::ENTITY;
 
     fn key(&self) -> Result<Key, KeyError> {
-        let Self { country, city, store_id, date, currency, .. } = self;
-        total_key(country, city, store_id, date, *currency)
+        let Self { country, city, store_id, date, currency, shard, .. } = self;
+        total_key(country, city, store_id, date, *currency, *shard)
     }
 }
 
-fn total_key(country: &str, city: &str, store: &StoreId, date: &str, currency: Currency) -> Result<Key, KeyError> {
+impl PlaceSales {
+    /// Whether both are parts of one total.
+    fn is_part_of(&self, other: &Self) -> bool {
+        let Self { country, city, store_id, date, currency, .. } = self;
+        (country, city, store_id, date, currency)
+            == (&other.country, &other.city, &other.store_id, &other.date, &other.currency)
+    }
+}
+
+/// Adds the parts of each total. The parts of one total follow each other, as [`sales`] reads them.
+#[must_use]
+pub fn sum(parts: impl IntoIterator<Item = PlaceSales>) -> Vec<PlaceSales> {
+    let mut totals: Vec<PlaceSales> = Vec::new();
+    for part in parts {
+        match totals.last_mut() {
+            Some(total) if total.is_part_of(&part) => {
+                total.orders = total.orders.saturating_add(part.orders);
+                total.amount = total.amount.saturating_add(part.amount);
+            }
+            _ => totals.push(part),
+        }
+    }
+    totals
+}
+
+fn total_key(
+    country: &str,
+    city: &str,
+    store: &StoreId,
+    date: &str,
+    currency: Currency,
+    shard: u32,
+) -> Result<Key, KeyError> {
     // A month is the beginning of its days' text.
     let month: String = date.chars().take(MONTH).collect();
     let sort = join(&encode(city), &[store, &date, &currency.as_str()]);
-    Ok(Key { pk: totals_partition(country, &month)?, sk: SortKey::new(sort)? })
+    Ok(Key { pk: totals_partition(country, &month, shard)?, sk: SortKey::new(sort)? })
 }
 
-fn totals_partition(country: &str, month: &str) -> Result<PartitionKey, KeyError> {
-    PartitionKey::of("PLACESALES", &[&country, &month])
+fn totals_partition(country: &str, month: &str, shard: u32) -> Result<PartitionKey, KeyError> {
+    if is_first(&shard) {
+        PartitionKey::of("PLACESALES", &[&country, &month])
+    } else {
+        PartitionKey::of("PLACESALES", &[&country, &month, &shard])
+    }
 }
 
 /// Adds orders and an amount to the total of a place, or takes them away: an action of the transaction that proves it.
 pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Result<Guarded, EncodeError> {
-    let SalePlace { country, city, store_id, placed_at, total, .. } = &place.data;
+    let SalePlace { country, city, store_id, placed_at, total, shard, .. } = &place.data;
     let (date, currency) = (placed_at.day(), total.currency);
-    let change = Change::<PlaceSales>::visible(place.meta.updated_at)
+    let mut change = Change::<PlaceSales>::visible(place.meta.updated_at)
         .or_create(&place.meta.born, place.meta.updated_at)
         .set("country", country)?
         .set("city", city)?
@@ -172,7 +244,10 @@ pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Resu
         .set("currency", currency)?
         .add("orders", orders)
         .add("amount", amount);
-    let key = total_key(country, city, store_id, &date, currency)?;
+    if !is_first(shard) {
+        change = change.set("shard", shard)?;
+    }
+    let key = total_key(country, city, store_id, &date, currency, *shard)?;
     Ok(Guarded { write: crate::request::Write::Update { key, steps: change.into_steps() }, condition: None })
 }
 
@@ -241,6 +316,11 @@ impl FromStr for PlacePath {
 }
 
 impl PlacePath {
+    /// The shop, where the path names one.
+    fn shop(&self) -> Option<&str> {
+        self.0.get(1).map(String::as_str)
+    }
+
     fn key_text(&self) -> String {
         self.0.iter().map(|name| encode(name)).collect::<Vec<_>>().join("#")
     }
@@ -251,7 +331,7 @@ patterns! {
     EDIT = "stores.edit": GetItem, "PK = STORE#<id>, SK = STORE" => "the shop", Consistency::Strong("an order counts under the shop as it is now; a refusal is explained by what is stored"), "staff", "Read a shop to count an order, or to say why a change was refused", ["PUT /v1/stores/{id}", "stream"];
     CREATE = "stores.create": PutItem, "PK = STORE#<id>, SK = STORE" => "does not exist", Consistency::Write, "staff", "Enter a shop", ["PUT /v1/stores/{id}"];
     CHANGE = "stores.change": UpdateItem, "PK = STORE#<id>, SK = STORE" => "version = the If-Match", Consistency::Write, "staff", "Change a shop", ["PUT /v1/stores/{id}"];
-    SALES = "sales.of-place": Query, "PK = PLACESALES#<country>#<month>, SK under <city>#<store>#<date>#, or a prefix of it" => "totals by city, shop, day and currency", Consistency::Eventual, "staff", "List what was sold in a place in a month", ["GET /v1/sales/{country}"];
+    SALES = "sales.of-place": ShardedQuery, "PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK under <city>#<store>#<date>#, or a prefix of it" => "totals by city, shop, day and currency, the online shop's in several items", Consistency::Eventual, "staff", "List what was sold in a place in a month", ["GET /v1/sales/{country}"];
 }
 
 /// Reads a shop.
@@ -287,11 +367,17 @@ pub fn change(store: &Store, version: u64, at: Instant) -> Result<Single<Stored<
     Ok(Single::new(&CHANGE, Guarded::update(key(&store.id)?, change, Condition::version(version))))
 }
 
-/// What was sold in a month in a country, or in a part of it: by city, shop, day and currency.
+/// What was sold in a month in a country, or in a part of it: by city, shop, day and currency. The items of one total,
+/// which [`sum`] adds, have one sort key. Every total of a shop other than the online one is in one of two partitions.
 ///
 /// # Errors
 /// [`KeyError`].
 pub fn sales(country: &str, month: &Month, within: Option<&PlacePath>) -> Result<Query<Stored<PlaceSales>>, KeyError> {
     let range = within.map_or(Range::All, |path| Range::under(&path.key_text()));
-    Ok(Query::new(&SALES, totals_partition(country, &month.0)?, range))
+    let shards: BTreeSet<u32> = match within.and_then(PlacePath::shop) {
+        Some(shop) if shop != StoreId::online().as_str() => BTreeSet::from([0, SHARDS.of(shop)]),
+        _ => SHARDS.all().collect(),
+    };
+    let partition = |shard| totals_partition(country, &month.0, shard);
+    Ok(Query::sharded(&SALES, shards.into_iter().map(partition).collect::<Result<_, _>>()?, range))
 }

@@ -113,9 +113,9 @@ impl Range {
 
 /// Reads a range of one or more item collections in sort-key order.
 ///
-/// With several partitions (the shards of one list) the executor asks each and merges. Sort keys are unique over
-/// all of them because they end in an id, so one text, the last sort key that was given out, is where every
-/// partition goes on.
+/// With several partitions (the shards of one list) the executor asks each and merges. One text, the last sort key that
+/// was given out, is where every partition goes on: most sort keys end in an id, and a page has all items of those that
+/// several shards have.
 #[derive(Debug)]
 pub struct Query<T> {
     pattern: &'static Pattern,
@@ -143,7 +143,7 @@ impl<T> Query<T> {
         self
     }
 
-    /// At most so many items; 100 unless said.
+    /// At most so many items, or sort keys where shards have items under the same ones; 100 unless said.
     #[must_use]
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;

@@ -151,7 +151,7 @@ patterns! {
     OF_PRODUCT = "sales.of-product": Query on Gsi3, "GSI3PK = PRODUCTSALES#<product>#<year>, GSI3SK between <from> and <to>$, backward" => "sales of a product, newest first", Consistency::Eventual, "staff", "List a product's sales by date", ["GET /v1/products/{id}/sales"];
     BOUGHT = "sales.bought": Query on Gsi1, "GSI1PK = BOUGHT#<customer>, GSI1SK = <placed_at>#<order>#<product>, backward" => "what a customer bought, newest first", Consistency::Eventual, "staff", "List what a customer bought", ["GET /v1/graph/{node}/edges"];
     DERIVED = "sales.derived": Query, "PK = SALES#<order>" => "the rows of its lines, and its place", Consistency::Strong("each is written on the condition that it is what was read"), "system", "Read what was derived from an order", ["stream"];
-    APPLY = "sales.apply": TransactWriteItems, "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, SK = <city>#<store>#<date>#<currency>" => "each row and the place are what was read; ADD the difference to the counters", Consistency::Write, "system", "Derive an order's sales and count them", ["stream"];
+    APPLY = "sales.apply": TransactWriteItems, "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>" => "each row and the place are what was read; ADD the difference to the counters", Consistency::Write, "system", "Derive an order's sales and count them", ["stream"];
 }
 
 /// The sale that an order line is, as of the order's `rev`.

@@ -4,6 +4,9 @@
 //! Each shard is asked for its mean and three standard deviations more, which is enough in 99 pages of 100: a page of 100 from four shards then reads 156 items, where a
 //! page from each would be 404. Where it is not enough, the shard that ended too soon is read on, as far as the page can reach into it; with that the page is known. So
 //! there are two rounds at most, however the items lie, and no shard is asked more than twice.
+//!
+//! Most sort keys of a list end in an id, so one item has each. The shards of a total each have an item under the same sort key. A page therefore counts
+//! sort keys, and has all items of each: no total is cut in two by the end of a page.
 
 use std::cmp::Ordering;
 
@@ -28,12 +31,14 @@ pub const fn share(wanted: usize, shards: usize) -> usize {
     }
 }
 
-/// How many more items of each part must be read before the first `wanted` of the list are known.
+/// How many more items of each part must be read before the items of the first `wanted` sort keys are known.
 ///
 /// What is not read yet of a shard lies behind its last item. As many of the list as are known up to there come before it, whatever the other shards still hold.
+/// A shard has each sort key once.
 pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<usize> {
     let mut known: Vec<&str> = parts.iter().flat_map(|part| &part.found).map(|(sort, _)| sort.as_str()).collect();
     known.sort_unstable_by(|a, b| order(a, b, descending));
+    known.dedup();
     let before = |last: &str| known.partition_point(|sort| order(sort, last, descending).is_le());
     let missing = |part: &&Part<T>| match part.found.last() {
         _ if part.ended => 0,
@@ -43,12 +48,17 @@ pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<us
     parts.iter().map(missing).collect()
 }
 
-/// The first `wanted` items of the list, when nothing is [`missing`]: what lies behind was not read from every shard.
+/// The items of the first `wanted` sort keys of the list, when nothing is [`missing`]: what lies behind was not read from every shard.
 pub fn first<T>(parts: impl IntoIterator<Item = Part<T>>, wanted: usize, descending: bool) -> Vec<(String, T)> {
     let mut found: Vec<(String, T)> = parts.into_iter().flat_map(|part| part.found).collect();
     found.sort_by(|(a, _), (b, _)| order(a, b, descending));
-    found.truncate(wanted);
+    found.truncate(end(&found, wanted));
     found
+}
+
+/// How many of the sorted items have the first `keys` sort keys.
+pub fn end<T>(found: &[(String, T)], keys: usize) -> usize {
+    found.chunk_by(|(a, _), (b, _)| a == b).take(keys).map(<[_]>::len).sum()
 }
 
 fn order(a: &str, b: &str, descending: bool) -> Ordering {
@@ -105,14 +115,18 @@ mod tests {
             (first(parts, wanted, self.descending).into_iter().map(|(sort, ())| sort).collect(), requests)
         }
 
-        /// What a plain merge of everything begins with.
+        /// What a plain merge of everything begins with: all items of the first sort keys.
         fn plain(&self, wanted: usize) -> Vec<String> {
             let mut all: Vec<String> = self.shards.concat();
             all.sort();
             if self.descending {
                 all.reverse();
             }
-            all.truncate(wanted);
+            let mut keys = all.clone();
+            keys.dedup();
+            if let Some(behind) = keys.get(wanted) {
+                all.truncate(all.iter().position(|sort| sort == behind).unwrap());
+            }
             all
         }
     }
@@ -134,6 +148,25 @@ mod tests {
             let (page, requests) = list.page(wanted);
             prop_assert_eq!(page, list.plain(wanted));
             prop_assert!(requests <= 2 * shards);
+        }
+
+        #[test]
+        fn a_sort_key_that_several_shards_have_counts_once_and_comes_with_all_its_items(
+            shards in prop::collection::vec(prop::collection::btree_set(0..80_usize, 0..80), 1..9),
+            wanted in 1..100_usize,
+            descending: bool,
+        ) {
+            let sorted = |shard: std::collections::BTreeSet<usize>| {
+                let mut shard: Vec<String> = shard.into_iter().map(|key| format!("{key:04}")).collect();
+                if descending {
+                    shard.reverse();
+                }
+                shard
+            };
+            let list = List { shards: shards.into_iter().map(sorted).collect(), descending };
+            let (page, requests) = list.page(wanted);
+            prop_assert_eq!(page, list.plain(wanted));
+            prop_assert!(requests <= 2 * list.shards.len());
         }
 
         #[test]

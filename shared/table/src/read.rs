@@ -88,7 +88,7 @@ impl Table {
         let queries = queries.into_iter().map(|query| query.limit(limit).after(after.clone()));
         let left: Vec<Query<T>> = queries.filter(|query| query.bounds().is_some()).collect();
         let (mut left, mut found, mut at_once) = (left.as_slice(), Vec::new(), 1);
-        while !left.is_empty() && found.len() <= limit {
+        while !left.is_empty() && merge::end(&found, limit) == found.len() {
             let (round, later) = left.split_at(left.len().min(at_once));
             found.extend(try_join_all(round.iter().map(|query| self.gather(query))).await?.into_iter().flatten());
             (left, at_once) = (later, MAX_QUERIES_AT_ONCE.min(at_once * 2));
@@ -96,7 +96,7 @@ impl Table {
         cut(found, limit)
     }
 
-    /// The items of a page with their sort keys, in the list's order, and at least one more if there is more.
+    /// The items of a page with their sort keys, in the list's order, and those of one more sort key at least if there is more.
     async fn gather<T>(&self, query: &Query<T>) -> Result<Vec<(String, Item)>, TableError> {
         let Some(bounds) = query.bounds() else { return Ok(Vec::new()) };
         let (wanted, descending) = (query.item_limit() + 1, query.is_descending());
@@ -181,10 +181,11 @@ impl<'q> Shard<'q> {
     }
 }
 
-/// So many of the items that were found, and where to go on behind them.
+/// The items of so many sort keys of what was found, and where to go on behind them.
 fn cut<T: FromItem>(mut found: Vec<(String, Item)>, limit: usize) -> Result<Page<T>, TableError> {
-    let more = found.len() > limit;
-    found.truncate(limit);
+    let end = merge::end(&found, limit);
+    let more = found.len() > end;
+    found.truncate(end);
     let next = if more { found.last().map(|(sort, _)| sort.clone()) } else { None };
     let items = found.into_iter().map(|(_, item)| T::from_item(item)).collect::<Result<_, _>>()?;
     Ok(Page { items, next })

@@ -204,6 +204,44 @@ async fn the_pages_of_a_month_lead_through_all_its_totals_once() {
     }
 }
 
+/// Each day of the online shop is a sum over shards, and the page of one day ends with all of them.
+#[tokio::test]
+async fn a_total_that_lies_in_many_items_is_one_entry_on_pages_of_every_size() {
+    let shop = Shop::open().await;
+    let mut expected = Vec::new();
+    for day in 1..=5 {
+        let date = format!("2017-01-0{day}");
+        for number in 0..12 * day {
+            shop.sell(100 * day + number, ("online", &date, "USD", 7)).await;
+        }
+        let orders = 12 * day;
+        expected.push(format!("unknown/online/{date}: {orders} for {} USD", 7 * orders));
+    }
+    for number in 0..3 {
+        shop.sell(number, (&format!("s{number}"), "2017-01-05", "USD", 1)).await;
+        expected.push(format!("unknown/s{number}/2017-01-05: 1 for 1 USD"));
+    }
+    for path in [None, Some("unknown"), Some("unknown~online")] {
+        let filtered: Vec<&String> =
+            expected.iter().filter(|line| path != Some("unknown~online") || line.contains("/online/")).collect();
+        for limit in ["1", "2", "3", "100"] {
+            let (mut found, mut cursor) = (Vec::new(), None::<String>);
+            loop {
+                let mut query = vec![("month", "2017-01"), ("limit", limit)];
+                query.extend(path.map(|path| ("path", path)));
+                query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+                let answer = shop.send(list("US", &query).staff("s1")).await;
+                found.extend(answer.body["items"].as_array().unwrap().iter().map(line));
+                let Some(next) = answer.body["next_cursor"].as_str() else { break };
+                cursor = Some(next.to_owned());
+            }
+            assert_eq!(found.iter().collect::<Vec<_>>(), filtered, "{path:?} {limit}");
+        }
+    }
+    let of_shop = shop.sales("US", &[("month", "2017-01"), ("path", "unknown~s1")]).await;
+    assert_eq!(of_shop, ["unknown/s1/2017-01-05: 1 for 1 USD"]);
+}
+
 #[tokio::test]
 async fn a_month_is_needed_and_what_is_no_month_or_no_place_is_refused() {
     let shop = Shop::open().await;

@@ -1,11 +1,13 @@
 //! The totals of places: each order in one place, and taken from the same again.
 
+use std::collections::BTreeMap;
 use std::slice::from_ref;
 
+use key_schema::id::StoreId;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderStatus};
-use key_schema::place::Store;
+use key_schema::place::{self, PlaceSales, SHARDS, SalePlace, Store};
 
 use crate::derived::Shop;
 use crate::support::{insert, meta, modify, order};
@@ -88,4 +90,82 @@ async fn an_order_counts_on_the_day_it_was_placed_in_universal_time() {
     shop.place(&order).await;
     shop.deliver(&[&[insert("1", &order)]]).await;
     assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-31: 1 for 129 USD"]);
+}
+
+/// How many orders each shard of the online shop's total counts.
+async fn counted(shop: &Shop) -> BTreeMap<u32, u64> {
+    let month = "2017-01".parse().unwrap();
+    let parts = shop.table.query(&place::sales("US", &month, None).unwrap()).await.unwrap().items;
+    parts.iter().map(|part| (part.shard, part.orders)).collect()
+}
+
+#[tokio::test]
+async fn online_orders_are_counted_in_every_shard_and_cancelled_where_they_were_counted() {
+    let shop = Shop::open().await;
+    let id = |number| format!("o{number}");
+    let orders: Vec<_> = (0..100).map(|number| sold_in(&id(number), None, OrderStatus::Pending, 1)).collect();
+    let mut placed = Vec::new();
+    for order in &orders {
+        shop.place(order).await;
+        placed.push(insert(&placed.len().to_string(), order));
+    }
+    shop.deliver(&[&placed]).await;
+    let before = counted(&shop).await;
+    assert_eq!(before.keys().copied().collect::<Vec<_>>(), SHARDS.all().collect::<Vec<_>>());
+    assert!(before.values().all(|orders| *orders <= 20), "no item takes most of the orders: {before:?}");
+    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 100 for 12900 USD"]);
+
+    let mut cancelled = Vec::new();
+    for (number, before) in orders.iter().enumerate().filter(|(number, _)| number % 2 == 0) {
+        let after = sold_in(&id(number), None, OrderStatus::Cancelled, 2);
+        shop.put(&after).await;
+        cancelled.push(modify(&(200 + number).to_string(), before, &after));
+    }
+    shop.deliver(&[&cancelled, &placed]).await;
+    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 50 for 6450 USD"]);
+    assert!(counted(&shop).await.iter().all(|(shard, orders)| *orders <= before[shard]));
+}
+
+#[tokio::test]
+async fn orders_of_another_shop_are_counted_in_one_item() {
+    let shop = Shop::open().await;
+    for number in 0..20 {
+        let order = sold_in(&format!("o{number}"), Some("364"), OrderStatus::Pending, 1);
+        shop.place(&order).await;
+        shop.deliver(&[&[insert("1", &order)]]).await;
+    }
+    assert_eq!(counted(&shop).await, BTreeMap::from([(SHARDS.of("364"), 20)]));
+}
+
+/// Earlier releases counted every order of a total in one item, whose shard neither it nor the order's proof names.
+#[tokio::test]
+async fn a_total_of_an_earlier_release_counts_and_a_cancellation_takes_its_order_from_it() {
+    let shop = Shop::open().await;
+    let old = sold_in("old", None, OrderStatus::Paid, 2);
+    shop.place(&old).await;
+    let proof = SalePlace { shard: 0, ..SalePlace::of(&old, None, StoreId::online()) };
+    shop.put(&Stored { meta: old.meta.clone(), data: proof }).await;
+    let total = PlaceSales {
+        country: "US".into(),
+        city: "unknown".into(),
+        store_id: StoreId::online(),
+        date: "2017-01-01".into(),
+        currency: Currency::USD,
+        orders: 7,
+        amount: 903,
+        shard: 0,
+    };
+    shop.put(&Stored { meta: meta(9), data: total }).await;
+    for number in 0..20 {
+        let order = sold_in(&format!("o{number}"), None, OrderStatus::Pending, 1);
+        shop.place(&order).await;
+        shop.deliver(&[&[insert("1", &order)]]).await;
+    }
+    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 27 for 3483 USD"]);
+    let first = counted(&shop).await[&0];
+    let cancelled = sold_in("old", None, OrderStatus::Cancelled, 3);
+    shop.put(&cancelled).await;
+    shop.deliver(&[&[modify("2", &old, &cancelled)]]).await;
+    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 26 for 3354 USD"]);
+    assert_eq!(counted(&shop).await[&0], first - 1);
 }

@@ -91,7 +91,7 @@ fn sales(items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
             }
             AnyEntity::Sale(_) | AnyEntity::SalePlace(_) => rows -= 1,
             AnyEntity::ProductSales(sales) => (counters.0, counters.1) = (sales.quantity, sales.orders),
-            AnyEntity::PlaceSales(sales) => counters.2 = sales.amount,
+            AnyEntity::PlaceSales(sales) => counters.2 += sales.amount,
             _ => {}
         }
     }

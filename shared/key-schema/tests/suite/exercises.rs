@@ -370,18 +370,22 @@ fn staged(world: &World) -> Vec<Shown> {
 fn sold(world: &World) -> Vec<Shown> {
     let (from, to) = (at("2017-01-01T00:00:00.000Z"), at("2017-12-31T23:59:59.999Z"));
     let (month, city) = ("2017-01".parse().unwrap(), "Z_C3_BCrich".parse().unwrap());
+    let in_shop = "Z_C3_BCrich~364".parse().unwrap();
     let (pending, mut cancelled) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Cancelled));
     cancelled.meta.rev += 1;
     let lines = [world.order_line()];
     let apply =
         |head, seen: &sales::Derived| sales::apply(head, &lines, seen, world.sale_place(false).data).unwrap().remove(0);
     let counted = apply(&pending, &sales::Derived::default());
+    let online =
+        sales::apply(&pending, &lines, &sales::Derived::default(), world.online_sale_place().data).unwrap().remove(0);
     let seen = [AnyEntity::Sale(world.sale(false)), AnyEntity::SalePlace(world.sale_place(false))];
     let reversed = apply(&cancelled, &seen.into_iter().collect());
     vec![
         sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),
         sales::derived(&world.order).unwrap().show("sales::derived"),
         counted.show("sales::apply"),
+        online.show("sales::apply"),
         reversed.show("sales::apply"),
         place::get(&world.store).unwrap().show("place::get"),
         place::edit(&world.store).unwrap().show("place::edit"),
@@ -389,6 +393,7 @@ fn sold(world: &World) -> Vec<Shown> {
         place::change(&world.shop(), 3, at(NOW)).unwrap().show("place::change"),
         place::sales(&world.country, &month, None).unwrap().show("place::sales"),
         place::sales(&world.country, &month, Some(&city)).unwrap().show("place::sales"),
+        place::sales(&world.country, &month, Some(&in_shop)).unwrap().show("place::sales"),
     ]
 }
 

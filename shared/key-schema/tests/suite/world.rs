@@ -316,11 +316,25 @@ impl World {
             placed_at: at(PLACED),
             total: self.money(774),
             reversed,
+            shard: 0,
         })
+    }
+
+    /// Where an online order is counted, whose total is in several shards.
+    pub fn online_sale_place(&self) -> Stored<SalePlace> {
+        let order = self.order(OrderStatus::Pending);
+        self.stored(SalePlace::of(&order, Some(&self.shop().data), StoreId::online()))
+    }
+
+    /// A part of the online shop's total.
+    pub fn online_sales(&self) -> Stored<PlaceSales> {
+        let (shard, store_id) = (self.online_sale_place().shard, StoreId::online());
+        Stored { data: PlaceSales { shard, store_id, ..self.place_sales().data }, ..self.place_sales() }
     }
 
     pub fn place_sales(&self) -> Stored<PlaceSales> {
         self.stored(PlaceSales {
+            shard: 0,
             country: self.country.clone(),
             city: self.city.clone(),
             store_id: self.store.clone(),

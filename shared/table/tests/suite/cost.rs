@@ -496,7 +496,11 @@ async fn places(bench: &mut Bench) {
     bench.get("one shop", place::edit(&store.id).unwrap()).await;
     bench.update("one shop", place::change(&store, 1, at(1)).unwrap()).await;
     let month = "2026-01".parse().unwrap();
-    bench.query("one shop's day", 1, place::sales("US", &month, None).unwrap()).await;
+    let parts = bench.table.query(&place::sales("US", &month, None).unwrap()).await.unwrap().items.len();
+    let _ = bench.table.meter().take();
+    bench.query("the online shop's day", parts, place::sales("US", &month, None).unwrap()).await;
+    let one = "unknown~364".parse().unwrap();
+    bench.query("another shop without sales", 0, place::sales("US", &month, Some(&one)).unwrap()).await;
 }
 
 async fn adjust(bench: &mut Bench) {
