@@ -4,7 +4,8 @@
 
 use http_api::Store;
 use http_api::sample::Call;
-use key_schema::id::{CustomerId, OrganizationId, ProductId, StoreId, TeamId};
+use key_schema::document::{Document, DocumentSection};
+use key_schema::id::{CustomerId, DocumentId, OrganizationId, ProductId, SectionName, StoreId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::invoice::Invoice;
 use key_schema::item::Item;
@@ -16,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::BenchError;
 use crate::examples::{
-    OWNER, STAFF, at, customer, customer_id, item, numbered, order, order_id, order_line, owned_product, product,
-    product_id, question,
+    OWNER, STAFF, at, customer, customer_id, document, item, numbered, order, order_id, order_line, owned_product,
+    owner, product, product_id, question,
 };
 use crate::lists::{Function, catalog, community, served};
 
@@ -88,12 +89,24 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
         total: billed.total,
         issued_at: at(FIRST),
     };
+    let section = DocumentSection {
+        id: DocumentId::new("rules").map_err(BenchError::wrong)?,
+        name: SectionName::new("purpose").map_err(BenchError::wrong)?,
+        number: 1,
+        text: "To play chess.".to_owned(),
+        by: owner()?,
+        at: at(0),
+    };
+    let sections = [(section.name.clone(), section.number)].into_iter().collect();
+    let rules = Document { sections, ..document(section.id.clone())? };
     let mut items = vec![
         item(stock(owned_product()?), 0)?,
         item(invoice, 0)?,
         item(store, 0)?,
         item(Organization { id: club.clone(), teams: 1, admins: 1, name: "Chess club".to_owned() }, 0)?,
         item(Team { organization_id: club, id: team, members: 0, name: "Bishops".to_owned() }, 0)?,
+        item(rules, 0)?,
+        item(section, 0)?,
     ];
     for n in 0..repeat {
         let (buyer, goods) = thing(n)?;
@@ -203,6 +216,13 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(documents, Call::new("GET /v1/documents/{id}").path("id", "statutes").staff(STAFF)),
         read(
             documents,
+            Call::new("GET /v1/documents/{id}/sections/{name}")
+                .path("id", "rules")
+                .path("name", "purpose")
+                .staff(STAFF),
+        ),
+        read(
+            documents,
             Call::new("GET /v1/documents/{id}/versions/{n}").path("id", "statutes").path("n", "7").staff(STAFF),
         ),
         read(support, of_owner("GET /v1/customers/{id}/support")),
@@ -308,6 +328,6 @@ mod tests {
     #[test]
     fn each_repetition_has_things_of_its_own() {
         let keys = |repeat| around(repeat).unwrap().iter().filter_map(key_of).collect::<BTreeSet<_>>().len();
-        assert_eq!([0, 1, 40].map(keys), [5, 5 + 7, 5 + 40 * 7]);
+        assert_eq!([0, 1, 40].map(keys), [7, 7 + 7, 7 + 40 * 7]);
     }
 }

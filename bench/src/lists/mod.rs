@@ -6,6 +6,8 @@
 
 mod people;
 mod shop;
+#[cfg(test)]
+mod sizes;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -256,14 +258,14 @@ mod tests {
 
     use super::*;
 
-    /// The operations of openapi.yaml that take a cursor, but for those that the search index answers. Each stands where its indentation says.
+    /// The operations of openapi.yaml that take a limit, but for those that the search index answers. Each stands where its indentation says.
     fn described() -> BTreeSet<String> {
         let (mut lists, mut path, mut method) = (BTreeSet::new(), "", "");
         for line in include_str!("../../../openapi.yaml").lines() {
             match line.len() - line.trim_start().len() {
                 2 => path = line.trim().trim_end_matches(':'),
                 4 => method = line.trim().trim_end_matches(':'),
-                _ if line.contains("parameters/Cursor'") && !path.contains("/search/") => {
+                _ if line.contains("parameters/Limit'") && !path.contains("/search/") => {
                     lists.insert(format!("{} {path}", method.to_uppercase()));
                 }
                 _ => {}

@@ -57,9 +57,9 @@ pub async fn products(store: &Store, request: &Request<'_>) -> Result<Response, 
     if found.items.is_empty() {
         must_exist(store, &path).await?;
     }
-    let listed = memberships::once(store, &path, found.items).await?;
-    let items: Vec<ListedView<'_>> = listed.iter().map(ListedView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    let listed = memberships::once(store, &path, found).await?;
+    let items: Vec<ListedView<'_>> = listed.items.iter().map(ListedView::from).collect();
+    page.answer(&items, |kept| listed.end(kept))
 }
 
 /// GET categories/{path}/children, by name.
@@ -74,7 +74,7 @@ pub async fn children(store: &Store, request: &Request<'_>) -> Result<Response, 
         must_exist(store, &path).await?;
     }
     let items: Vec<NodeView<'_>> = found.items.iter().map(NodeView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?).public(MAX_AGE))
+    Ok(page.answer(&items, |kept| found.end(kept))?.public(MAX_AGE))
 }
 
 /// GET categories/{path}/ancestors, from the top; all of them at once, for there are at most seven.
@@ -87,7 +87,7 @@ pub async fn ancestors(store: &Store, request: &Request<'_>) -> Result<Response,
         return Err(no_such_category());
     }
     let items: Vec<NodeView<'_>> = lineage.iter().flatten().map(NodeView::from).collect();
-    Ok(Response::page(&items, None).public(MAX_AGE))
+    Ok(Response::all(&items).public(MAX_AGE))
 }
 
 /// Creates a category. Whether it exists is decided by the table, not by a look before; a description that nobody gives is not written.

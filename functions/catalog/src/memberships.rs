@@ -12,7 +12,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::membership::{self, MAX_MEMBERSHIPS, ProductCategories};
 use key_schema::product::{CategoryPath, Listed, Product};
-use table::{Backoff, TableError, TransactError};
+use table::{Backoff, Page, TableError, TransactError};
 
 use crate::products::no_such_product;
 use crate::tree;
@@ -83,12 +83,11 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 ///
 /// # Errors
 /// When the table fails.
-pub async fn once(store: &Store, category: &CategoryPath, page: Vec<Listed>) -> Result<Vec<Listed>, Problem> {
+pub async fn once(store: &Store, category: &CategoryPath, page: Page<Listed>) -> Result<Page<Listed>, Problem> {
     let stands_below = |listed: &Listed| listed.category_path.names().starts_with(category.names());
-    let mut page: Vec<Listed> =
-        page.into_iter().filter(|listed| listed.further.is_none() || !stands_below(listed)).collect();
+    let page = page.filter_map(|listed| (listed.further.is_none() || !stands_below(&listed)).then_some(listed));
     let guests: Vec<&ProductId> =
-        page.iter().filter(|listed| listed.further.is_some()).map(|listed| &listed.id).collect();
+        page.items.iter().filter(|listed| listed.further.is_some()).map(|listed| &listed.id).collect();
     if guests.is_empty() {
         return Ok(page);
     }
@@ -99,12 +98,11 @@ pub async fn once(store: &Store, category: &CategoryPath, page: Vec<Listed>) -> 
     let first = |list: &Stored<ProductCategories>| list.first_under(category).map(CategoryPath::key_text);
     let firsts: HashMap<ProductId, Option<String>> =
         lists.iter().flatten().map(|list| (list.product_id.clone(), first(list))).collect();
-    page.retain(|listed| {
+    Ok(page.filter_map(|listed| {
         let first = firsts.get(&listed.id).cloned().flatten();
         // What the lists do not know yet, or any more, is shown as the index has it.
-        listed.further.is_none() || first.is_none() || first == listed.further
-    });
-    Ok(page)
+        (listed.further.is_none() || first.is_none() || first == listed.further).then_some(listed)
+    }))
 }
 
 /// A product and its further categories, as they were read.

@@ -38,7 +38,7 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
         let by = uploads::reading(app, MediaKind::Picture, &id, &picture.object.id).await?;
         items.push(PictureView::new(picture, by));
     }
-    Ok(Response::page(&items, None).public(MAX_AGE))
+    Ok(Response::all(&items).public(MAX_AGE))
 }
 
 /// PUT products/{id}/pictures/{picture}: adds a picture that was uploaded for the product, or says something else of one that it has.

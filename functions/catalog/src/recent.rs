@@ -4,7 +4,7 @@ use http_api::{Problem, Request, Response, Store};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, RecentReview, ReviewMonth};
-use table::WriteError;
+use table::{Page as Found, WriteError};
 
 use crate::view::ReviewView;
 
@@ -13,7 +13,7 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let page = request.page(&store.cursors, recent::RECENT.id, &[])?;
     let found = read(store, page.limit(), page.after()).await?;
     let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// Notes that a month has reviews, before the first of them is written. Nearly always it is noted already, which is cheaper to see than to try.
@@ -30,36 +30,29 @@ pub async fn note_month(store: &Store, at: Instant) -> Result<(), Problem> {
     }
 }
 
-/// A page of the list.
-struct Found {
-    items: Vec<Stored<RecentReview>>,
-    next: Option<String>,
-}
-
 /// Reads a month after the other until the page is full: first the one in which the page before ended, or this one, then earlier ones that have
 /// reviews, [`MONTHS_OF_A_PAGE`] at most, however far they lie apart. So most pages are one request a shard. None is more than one and twelve times two a
 /// shard, which would take twelve months whose reviews all lie in the same few shards.
-async fn read(store: &Store, limit: usize, after: Option<String>) -> Result<Found, Problem> {
+async fn read(store: &Store, limit: usize, after: Option<String>) -> Result<Found<Stored<RecentReview>>, Problem> {
     let first = after.as_deref().map_or_else(|| Month::of(Instant::now()), Month::of_sort_key);
-    let begun = store.table.query(&recent::of_month(&first)?.limit(limit).after(after)).await?;
-    if begun.next.is_some() {
-        return Ok(Found { items: begun.items, next: begun.next });
+    let mut found = store.table.query(&recent::of_month(&first)?.limit(limit).after(after)).await?;
+    if found.next.is_some() {
+        return Ok(found);
     }
-    let mut items = begun.items;
     let earlier = store.table.query(&recent::months_before(&first)?.limit(MONTHS_OF_A_PAGE - 1)).await?;
     let mut last = first;
     let mut months = earlier.items.into_iter().map(|noted| noted.data.month).peekable();
-    while items.len() < limit
+    while found.items.len() < limit
         && let Some(month) = months.next()
     {
-        let found = store.table.query(&recent::of_month(&month)?.limit(limit - items.len())).await?;
-        items.extend(found.items);
+        found.append(store.table.query(&recent::of_month(&month)?.limit(limit - found.items.len())).await?);
         if found.next.is_some() {
-            return Ok(Found { items, next: found.next });
+            return Ok(found);
         }
         last = month;
     }
     // The last month that was read has nothing left.
     let more = months.peek().is_some() || earlier.next.is_some();
-    Ok(Found { items, next: more.then(|| last.as_str().to_owned()) })
+    found.next = more.then(|| last.as_str().to_owned());
+    Ok(found)
 }

@@ -68,8 +68,7 @@ pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response
     let statistics = statistics(store, &product).await?;
     let found = store.table.query(&query.limit(page.limit()).after(page.after())).await?;
     let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
-    let next = page.next_cursor(found.next.as_deref())?;
-    Ok(Response::page_with(&items, next, &StatisticsView::from(statistics)))
+    page.answer_with(&items, |kept| found.end(kept), &StatisticsView::from(statistics))
 }
 
 /// GET customers/{id}/reviews, newest first.
@@ -81,7 +80,7 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     let query = review::by_customer(&customer)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<ReviewView<'_>> = found.items.iter().map(ReviewView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// In which order a product's reviews are listed.

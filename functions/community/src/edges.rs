@@ -39,7 +39,7 @@ pub async fn of_node(store: &Store, request: &Request<'_>) -> Result<Response, P
         EdgeKind::LivesIn => {
             let profile = store.table.get(&graph::lives_in(&node)?).await?;
             let place = profile.as_deref().and_then(|profile| profile.place.as_ref());
-            Ok(Response::page(place.map(EdgeView::lives_in).as_slice(), None))
+            Ok(Response::all(place.map(EdgeView::lives_in).as_slice()))
         }
     }
 }
@@ -54,5 +54,5 @@ fn answer<'a, T>(
     view: impl Fn(&'a T) -> EdgeView<'a>,
 ) -> Result<Response, Problem> {
     let items: Vec<EdgeView<'_>> = found.items.iter().map(view).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }

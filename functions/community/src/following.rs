@@ -67,7 +67,7 @@ pub async fn following(store: &Store, request: &Request<'_>) -> Result<Response,
     let query = follow::following(&customer)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<FollowView<'_>> = found.items.iter().map(FollowView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET customers/{id}/followers, newest first.
@@ -80,7 +80,7 @@ pub async fn followers(store: &Store, request: &Request<'_>) -> Result<Response,
     let found = store.table.query(&query).await?;
     let items: Vec<FollowView<'_>> =
         found.items.iter().map(|follower| FollowView::of_follower(follower, &customer)).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// The edge of the path, which the caller may make and unmake.

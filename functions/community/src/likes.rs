@@ -63,7 +63,7 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     let query = like::of_customer(&customer)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<LikeView<'_>> = found.items.iter().map(LikeView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET products/{id}/likes: how many like a product, and whether the caller does.
@@ -98,7 +98,7 @@ pub async fn likers(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let query = like::likers(&product)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<LikeView<'_>> = found.items.iter().map(|liker| LikeView::of_liker(liker, &product)).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// The customer of the path, for whom the caller may act.

@@ -16,5 +16,5 @@ pub async fn customers(store: &Store, request: &Request<'_>) -> Result<Response,
     let query = residence::of_place(&place)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<ResidentView<'_>> = found.items.iter().map(ResidentView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }

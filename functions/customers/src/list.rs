@@ -24,7 +24,7 @@ async fn by_email(store: &Store, request: &Request<'_>, email: &Email) -> Result
         None => None,
     };
     let items: Vec<_> = found.iter().map(CustomerView::from).collect();
-    Ok(Response::page(&items, None))
+    Ok(Response::all(&items))
 }
 
 /// Oldest customers first. The index has the ids, the profiles are read by key.
@@ -34,7 +34,8 @@ async fn by_tier(store: &Store, request: &Request<'_>, tier: Tier) -> Result<Res
     let listed = store.table.query(&customer::by_tier(tier)?.limit(page.limit()).after(page.after())).await?;
     let found = store.table.batch_get(&customer::hydrate(listed.items.iter().map(|listed| &listed.id))?).await?;
     // The index follows the profiles by a moment: who was erased or moved to another tier meanwhile is left out.
-    let members = found.iter().flatten().filter(|customer| customer.tier == tier);
-    let items: Vec<_> = members.map(CustomerView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(listed.next.as_deref())?))
+    let mut found = found.into_iter();
+    let members = listed.filter_map(|_| found.next().flatten().filter(|customer| customer.tier == tier));
+    let items: Vec<_> = members.items.iter().map(CustomerView::from).collect();
+    page.answer(&items, |kept| members.end(kept))
 }

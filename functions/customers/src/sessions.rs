@@ -51,7 +51,7 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let query = session::active(owner.customer(), Instant::now())?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<_> = found.items.iter().map(SessionView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// PUT /v1/sessions/{id}: counts its time from now on, and may rename the device.

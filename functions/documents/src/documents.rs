@@ -12,8 +12,8 @@ use key_schema::item::Stored;
 use table::TransactError;
 
 use crate::access::{Standing, known, no_such_document};
-use crate::versions::{Texts, texts};
-use crate::view::{DocumentView, HeadView};
+use crate::versions::{Texts, rest, texts};
+use crate::view::{DocumentView, HeadView, parts};
 
 /// The longest title, in bytes of UTF-8.
 const MAX_TITLE: usize = 200;
@@ -68,7 +68,8 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 }
 
 /// GET documents/{id}: the current version, in two requests whatever its size. The head says which texts it has; they are read by key, and with
-/// them the caller's membership where that decides who may read.
+/// them the caller's membership where that decides who may read. Texts that do not fit into one response come in pages. A cursor is good for the
+/// version that its page was of, so that no reader puts two versions together.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
@@ -78,7 +79,11 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     if known == Ok(Standing::Stranger) {
         return Err(no_such_document());
     }
-    let Texts { sections, standing } = texts(store, &head, &head.sections, known).await?;
-    let document = DocumentView::new(&head, &sections, standing == Standing::Writer);
-    Ok(Response::ok(&document).etag(head.meta.version))
+    let number = head.current.to_string();
+    let parameters = [("document", id.as_str()), ("version", number.as_str()), ("draft", "")];
+    let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
+    let Texts { sections, standing } = texts(store, &head, &rest(&head.sections, &page), known).await?;
+    let (parts, is_writer) = (parts(&sections), standing == Standing::Writer);
+    let view = |kept, next: Option<&str>| Response::ok(&DocumentView::new(&head, &parts, kept, is_writer, next));
+    Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
 }

@@ -19,6 +19,7 @@ pub fn routes() -> Routes<Store> {
         .on("POST /v1/documents", |store, request| Box::pin(documents::create(store, request)))
         .on("GET /v1/documents/{id}", |store, request| Box::pin(documents::read(store, request)))
         .on("DELETE /v1/documents/{id}", |store, request| Box::pin(delete::delete(store, request)))
+        .on("GET /v1/documents/{id}/sections/{name}", |store, request| Box::pin(sections::read(store, request)))
         .on("PUT /v1/documents/{id}/sections/{name}", |store, request| Box::pin(sections::put(store, request)))
         .on("GET /v1/documents/{id}/versions", |store, request| Box::pin(versions::list(store, request)))
         .on("GET /v1/documents/{id}/versions/{n}", |store, request| Box::pin(versions::read(store, request)))

@@ -5,10 +5,29 @@
 use http_api::read::long_text;
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::document::{self, MAX_SECTIONS, MAX_TEXT};
-use key_schema::id::SectionName;
+use key_schema::id::{DocumentId, SectionName};
 
+use crate::access::{Standing, known, no_such_document};
 use crate::edit::asked;
-use crate::view::HeadView;
+use crate::versions::{Texts, texts};
+use crate::view::{HeadView, OneSection};
+
+/// GET documents/{id}/sections/{name}: one text of the current version, in two requests like the whole document.
+pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let (id, name): (DocumentId, SectionName) = (request.path("id")?, request.path("name")?);
+    let head = store.table.get(&document::get(&id)?).await?.filter(|head| !head.deleting);
+    let head = head.ok_or_else(no_such_document)?;
+    let known = known(&caller, &head);
+    if known == Ok(Standing::Stranger) {
+        return Err(no_such_document());
+    }
+    // Without such a section the caller's standing still decides which noun the refusal has.
+    let wanted = head.sections.get(&name).map(|number| (name, *number)).into_iter().collect();
+    let Texts { sections, .. } = texts(store, &head, &wanted, known).await?;
+    let section = sections.values().next().ok_or_else(|| Problem::not_found("section"))?;
+    Ok(Response::ok(&OneSection::from(section)).etag(head.meta.version))
+}
 
 /// PUT documents/{id}/sections/{name}: answers the document without its texts.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use http_api::read::{integer, text};
-use http_api::{Code, Problem, Request, Response, Store};
+use http_api::{Code, Page, Problem, Request, Response, Store};
 use key_schema::document::{self, Document, DocumentSection, DocumentVersion, Manifest};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
@@ -11,7 +11,7 @@ use key_schema::item::Stored;
 
 use crate::access::{Standing, by_membership, known, no_such_document, standing};
 use crate::edit::asked;
-use crate::view::{HeadView, ListedVersion, MAX_NOTE, VersionView};
+use crate::view::{HeadView, ListedVersion, MAX_NOTE, VersionView, parts};
 
 /// The highest number that every JSON reader has exactly.
 const MAX_NUMBER: u64 = 9_007_199_254_740_991;
@@ -30,7 +30,7 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
         return Err(no_such_document());
     }
     let items: Vec<ListedVersion<'_>> = found.items.iter().map(|version| ListedVersion::from(&version.data)).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET documents/{id}/versions/{n}. Who may write sees the draft under the number that it will have.
@@ -46,15 +46,26 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     }
     match (version, &head.draft) {
         (Some(version), _) => {
-            let Texts { sections, .. } = texts(store, &head, &version.sections, known).await?;
-            Ok(Response::ok(&VersionView::published(&version.data, &sections)).etag(version.meta.version))
+            let number = number.to_string();
+            let parameters = [("document", id.as_str()), ("version", number.as_str()), ("draft", "")];
+            let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
+            let Texts { sections, .. } = texts(store, &head, &rest(&version.sections, &page), known).await?;
+            let parts = parts(&sections);
+            let view =
+                |kept, next: Option<&str>| Response::ok(&VersionView::published(&version.data, &parts, kept, next));
+            Ok(page?.answer_parts(&parts, view)?.etag(version.meta.version))
         }
         (None, Some(draft)) if number == head.next() => {
-            let Texts { sections, standing } = texts(store, &head, &draft.sections, known).await?;
+            let (number, seen) = (number.to_string(), head.meta.version.to_string());
+            let parameters = [("document", id.as_str()), ("version", number.as_str()), ("draft", seen.as_str())];
+            let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
+            let Texts { sections, standing } = texts(store, &head, &rest(&draft.sections, &page), known).await?;
             if standing != Standing::Writer {
                 return Err(no_such_version());
             }
-            Ok(Response::ok(&VersionView::draft(&head, draft, &sections)).etag(head.meta.version))
+            let parts = parts(&sections);
+            let view = |kept, next: Option<&str>| Response::ok(&VersionView::draft(&head, draft, &parts, kept, next));
+            Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
         }
         // Whoever may not know of the document must not learn from the noun, either.
         (None, _) => {
@@ -111,6 +122,15 @@ pub struct Texts {
     pub sections: BTreeMap<SectionName, DocumentSection>,
     /// What the reader is to the document: no stranger.
     pub standing: Standing,
+}
+
+/// The texts that a page has yet to give. With a cursor that is not valid there are none to read: the refusal waits until it is known that the caller is no
+/// stranger, who must not learn of the document from it.
+pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
+    let Ok(page) = page else { return Manifest::new() };
+    let after = page.after_part();
+    let is_left = |name: &SectionName| after.as_deref().is_none_or(|after| name.as_str() > after);
+    manifest.iter().filter(|(name, _)| is_left(name)).map(|(name, number)| (name.clone(), *number)).collect()
 }
 
 /// Reads the texts that a manifest names, and with them the membership that decides where the head alone does not.

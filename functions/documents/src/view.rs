@@ -30,6 +30,9 @@ pub struct Shown<'a, S> {
     /// For who may write it.
     #[serde(skip_serializing_if = "Option::is_none")]
     draft: Option<Option<DraftView<'a>>>,
+    /// For the sections that did not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<Option<&'a str>>,
     version: u64,
     created_at: Instant,
     updated_at: Instant,
@@ -39,25 +42,38 @@ pub struct Shown<'a, S> {
 pub type HeadView<'a> = Shown<'a, &'a Manifest>;
 
 /// A document with its current texts.
-pub type DocumentView<'a> = Shown<'a, BTreeMap<&'a SectionName, SectionView<'a>>>;
+pub type DocumentView<'a> = Shown<'a, Sections<'a>>;
+
+/// Texts by section.
+type Sections<'a> = BTreeMap<&'a SectionName, SectionView<'a>>;
+
+/// A section with its name.
+type Part<'a> = (&'a SectionName, SectionView<'a>);
 
 impl<'a> HeadView<'a> {
     pub fn new(document: &'a Stored<Document>, is_writer: bool) -> Self {
-        shown(document, &document.sections, is_writer)
+        shown(document, &document.sections, is_writer, None)
     }
 }
 
 impl<'a> DocumentView<'a> {
     pub fn new(
         document: &'a Stored<Document>,
-        texts: &'a BTreeMap<SectionName, DocumentSection>,
+        parts: &[Part<'a>],
+        kept: usize,
         is_writer: bool,
+        next_cursor: Option<&'a str>,
     ) -> Self {
-        shown(document, sections(texts), is_writer)
+        shown(document, first(parts, kept), is_writer, Some(next_cursor))
     }
 }
 
-fn shown<S>(document: &Stored<Document>, sections: S, is_writer: bool) -> Shown<'_, S> {
+fn shown<'a, S>(
+    document: &'a Stored<Document>,
+    sections: S,
+    is_writer: bool,
+    next_cursor: Option<Option<&'a str>>,
+) -> Shown<'a, S> {
     let Document { id, owner_id, organization_id, editors, title, current, draft, .. } = &document.data;
     let draft = is_writer.then(|| draft.as_ref().map(|draft| DraftView::new(document, draft)));
     Shown {
@@ -69,6 +85,7 @@ fn shown<S>(document: &Stored<Document>, sections: S, is_writer: bool) -> Shown<
         current: *current,
         sections,
         draft,
+        next_cursor,
         version: document.meta.version,
         created_at: document.meta.created_at,
         updated_at: document.meta.updated_at,
@@ -91,7 +108,7 @@ impl<'a> DraftView<'a> {
 }
 
 /// A section's text, with the version that brought it.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 pub struct SectionView<'a> {
     text: &'a str,
     version: u64,
@@ -99,8 +116,28 @@ pub struct SectionView<'a> {
     at: Instant,
 }
 
-fn sections(texts: &BTreeMap<SectionName, DocumentSection>) -> BTreeMap<&SectionName, SectionView<'_>> {
+/// The sections in their order.
+pub fn parts(texts: &BTreeMap<SectionName, DocumentSection>) -> Vec<Part<'_>> {
     texts.iter().map(|(name, section)| (name, SectionView::from(section))).collect()
+}
+
+fn first<'a>(parts: &[Part<'a>], kept: usize) -> Sections<'a> {
+    parts.iter().take(kept).copied().collect()
+}
+
+/// One section of the current version.
+#[derive(Serialize)]
+pub struct OneSection<'a> {
+    document_id: &'a DocumentId,
+    name: &'a SectionName,
+    #[serde(flatten)]
+    section: SectionView<'a>,
+}
+
+impl<'a> From<&'a DocumentSection> for OneSection<'a> {
+    fn from(section: &'a DocumentSection) -> Self {
+        Self { document_id: &section.id, name: &section.name, section: section.into() }
+    }
 }
 
 impl<'a> From<&'a DocumentSection> for SectionView<'a> {
@@ -116,7 +153,9 @@ pub struct VersionView<'a> {
     document_id: &'a DocumentId,
     number: u64,
     draft: bool,
-    sections: BTreeMap<&'a SectionName, SectionView<'a>>,
+    sections: Sections<'a>,
+    /// For the sections that did not fit.
+    next_cursor: Option<&'a str>,
     by: &'a CustomerId,
     at: Instant,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,13 +165,19 @@ pub struct VersionView<'a> {
 }
 
 impl<'a> VersionView<'a> {
-    pub fn published(version: &'a DocumentVersion, texts: &'a BTreeMap<SectionName, DocumentSection>) -> Self {
+    pub fn published(
+        version: &'a DocumentVersion,
+        parts: &[Part<'a>],
+        kept: usize,
+        next_cursor: Option<&'a str>,
+    ) -> Self {
         let DocumentVersion { id, number, by, at, note, restored_from, .. } = version;
         Self {
             document_id: id,
             number: *number,
             draft: false,
-            sections: sections(texts),
+            sections: first(parts, kept),
+            next_cursor,
             by,
             at: *at,
             note: note.as_deref(),
@@ -140,12 +185,19 @@ impl<'a> VersionView<'a> {
         }
     }
 
-    pub fn draft(document: &'a Document, draft: &'a Draft, texts: &'a BTreeMap<SectionName, DocumentSection>) -> Self {
+    pub fn draft(
+        document: &'a Document,
+        draft: &'a Draft,
+        parts: &[Part<'a>],
+        kept: usize,
+        next_cursor: Option<&'a str>,
+    ) -> Self {
         Self {
             document_id: &document.id,
             number: document.next(),
             draft: true,
-            sections: sections(texts),
+            sections: first(parts, kept),
+            next_cursor,
             by: &draft.by,
             at: draft.at,
             note: None,

@@ -20,7 +20,7 @@ pub async fn expirations(store: &Store, request: &Request<'_>) -> Result<Respons
     let query = expiration::of_day(&day)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<Entry<'_>> = found.items.iter().map(|entry| Entry::from(&entry.data)).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// A removal as staff sees it. It names nobody: who has a key finds its entries by the key's hash, and whose it was says the archive object,

@@ -127,7 +127,7 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let days = metric::of_name(&name, from, to.unwrap_or(Instant::MAX), now)?;
     let found = store.table.query_in_turn(days, page.limit(), page.after()).await?;
     let items = found.items.iter().map(PointView::new).collect::<Result<Vec<_>, _>>()?;
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 #[derive(Serialize)]

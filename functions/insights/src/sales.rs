@@ -19,9 +19,9 @@ pub async fn of_place(store: &Store, request: &Request<'_>) -> Result<Response, 
     let page = request.page(&store.cursors, place::SALES.id, &parameters)?;
     let query = place::sales(&country, &month, within.as_ref())?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
-    let totals = place::sum(found.items.into_iter().map(|part| part.data));
-    let items: Vec<TotalView<'_>> = totals.iter().map(TotalView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    let totals = found.sum(|total, part| total.data.add(&part.data));
+    let items: Vec<TotalView<'_>> = totals.items.iter().map(|total| TotalView::from(&total.data)).collect();
+    page.answer(&items, |kept| totals.end(kept))
 }
 
 /// What a shop sold on a day, in one currency.

@@ -5,6 +5,7 @@ use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::order::{self, OrderStatus, Summary};
+use table::Page as Found;
 
 use crate::view::{Whole, no_such_order};
 
@@ -28,17 +29,17 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     let (from, to) = request.query_range()?;
     let parameters = [("customer", customer.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
     let page = request.page(&store.cursors, order::OF_CUSTOMER.id, &parameters)?;
-    let (now, mut items, mut end) = (Instant::now(), Vec::<Summary>::new(), page.after());
+    let (now, mut alive) = (Instant::now(), Found::<Summary>::new([], page.after()));
     for _ in 0..=MAX_REFILLS {
-        let query = order::of_customer(&customer, from, to)?.limit(page.limit() - items.len()).after(end);
+        let missing = page.limit() - alive.items.len();
+        let query = order::of_customer(&customer, from, to)?.limit(missing).after(alive.next.take());
         let found = store.table.query(&query).await?;
-        items.extend(found.items.into_iter().filter(|copy| !copy.is_expired(now)).map(|copy| copy.data.into()));
-        end = found.next;
-        if end.is_none() || items.len() >= page.limit() {
+        alive.append(found.filter_map(|copy| (!copy.is_expired(now)).then(|| copy.data.into())));
+        if alive.next.is_none() || alive.items.len() >= page.limit() {
             break;
         }
     }
-    Ok(Response::page(&items, page.next_cursor(end.as_deref())?))
+    page.answer(&alive.items, |kept| alive.end(kept))
 }
 
 /// GET orders?status=&from=&to=, newest first: staff's work queue.
@@ -52,7 +53,7 @@ pub async fn by_status(store: &Store, request: &Request<'_>) -> Result<Response,
     let page = request.page(&store.cursors, order::BY_STATUS.id, &parameters)?;
     let query = order::by_status(status, from, to)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
-    Ok(Response::page(&found.items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&found.items, |kept| found.end(kept))
 }
 
 /// GET customers/{id}/shipments?since=, newest shipment first.
@@ -64,7 +65,7 @@ pub async fn shipments(store: &Store, request: &Request<'_>) -> Result<Response,
     let page = request.page(&store.cursors, order::SHIPMENTS.id, &parameters)?;
     let query = order::shipments(&customer, since)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
-    Ok(Response::page(&found.items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&found.items, |kept| found.end(kept))
 }
 
 /// A parameter as it was given: a cursor is good for the same spelling only.

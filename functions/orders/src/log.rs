@@ -44,5 +44,5 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     }
     let query = order::log(&order_id)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
-    Ok(Response::page(&found.items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&found.items, |kept| found.end(kept))
 }

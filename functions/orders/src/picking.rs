@@ -31,9 +31,10 @@ pub async fn queue(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     let waiting = store.table.query(&picking::waiting()?.limit(page.limit()).after(page.after())).await?;
     // Read afterwards, so that who gets a station between the two reads is shown, and shown once.
     let jobs = store.table.get(&picking::stations()?).await?.map(|stations| stations.data.jobs).unwrap_or_default();
-    let items = waiting.items.into_iter().filter(|job| !jobs.contains(&job.order_id));
-    let items: Vec<Waiting> =
-        items.map(|job| Waiting { waiting_since: job.meta.created_at, order_id: job.data.order_id }).collect();
+    let waiting = waiting.filter_map(|job| {
+        let job = Some(job).filter(|job| !jobs.contains(&job.order_id))?;
+        Some(Waiting { waiting_since: job.meta.created_at, order_id: job.data.order_id })
+    });
     let stations = Stations { jobs: jobs.into_iter().map(|order_id| Job { order_id }).collect() };
-    Ok(Response::page_with(&items, page.next_cursor(waiting.next.as_deref())?, &stations))
+    page.answer_with(&waiting.items, |kept| waiting.end(kept), &stations)
 }

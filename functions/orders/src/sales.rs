@@ -43,6 +43,9 @@ pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response
     }
     let more = items.len() >= wanted;
     items.truncate(page.limit());
-    let last = items.last().filter(|_| more).map(Listed::sort_key);
-    Ok(Response::page(&items, page.next_cursor(last.as_deref())?))
+    let end = |kept: usize| {
+        let last = kept.checked_sub(1).and_then(|last| items.get(last));
+        last.filter(|_| more || kept < items.len()).map(Listed::sort_key)
+    };
+    page.answer(&items, end)
 }

@@ -30,7 +30,7 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
         return Err(no_such_organization());
     }
     let items: Vec<MemberView<'_>> = found.items.iter().map(MemberView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET customers/{id}/organizations, the oldest membership first.
@@ -45,7 +45,7 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     let query = organization::of_customer(&customer)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<MembershipView<'_>> = found.items.iter().map(MembershipView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// PUT organizations/{id}/members/{customer}.

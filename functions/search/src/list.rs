@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http_api::{Code, Page, Problem};
 use key_schema::encoding::{decode, encode};
-use search_index::{SearchAfter, SearchError, SearchPage};
+use search_index::{Hit, SearchAfter, SearchError, SearchPage};
 
 /// How the engine names an index that is not there.
 const NO_INDEX: &str = "index_not_found_exception";
@@ -25,12 +25,28 @@ pub fn size(page: &Page<'_>) -> u32 {
     u32::try_from(page.limit()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// Cuts the hits to the page and gives the cursor of the next one.
-pub fn cut<D>(found: &mut SearchPage<D>, page: &Page<'_>) -> Result<Option<String>, Problem> {
+/// Where the list goes on behind each hit of a page.
+pub struct Ends {
+    ends: Vec<String>,
+    /// More hits follow the page.
+    more: bool,
+}
+
+impl Ends {
+    /// Where the list goes on behind the first `kept` hits; `None` at its end.
+    pub fn behind(&self, kept: usize) -> Option<String> {
+        let end = self.ends.get(kept.checked_sub(1)?)?;
+        (self.more || kept < self.ends.len()).then(|| end.clone())
+    }
+}
+
+/// Cuts the hits to the page.
+pub fn cut<D>(found: &mut SearchPage<D>, page: &Page<'_>) -> Result<Ends, Problem> {
     let more = found.hits.len() > page.limit();
     found.hits.truncate(page.limit());
-    let end = found.end().filter(|_| more).map(serde_json::to_string).transpose().map_err(Problem::internal)?;
-    page.next_cursor(end.map(|json| encode(&json)).as_deref())
+    let end = |hit: &Hit<D>| serde_json::to_string(&hit.sort).map(|json| encode(&json));
+    let ends = found.hits.iter().map(end).collect::<Result<_, _>>().map_err(Problem::internal)?;
+    Ok(Ends { ends, more })
 }
 
 /// What the engine found. An index that was never made is an empty one: nothing was ever sold here.

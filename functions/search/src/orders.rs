@@ -17,9 +17,9 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let page = request.page(&app.cursors, "search.orders", &parameters)?;
     let query = OrderQuery { text, size: list::size(&page), after: list::after(&page)? };
     let mut found = list::found(app.client.search_orders(&query).await)?;
-    let next_cursor = list::cut(&mut found, &page)?;
+    let ends = list::cut(&mut found, &page)?;
     let items: Vec<_> = found.hits.iter().map(|hit| OrderSummary::from(&hit.document)).collect();
-    Ok(Response::page_with(&items, next_cursor, &Found { total: found.total }))
+    page.answer_with(&items, |kept| ends.behind(kept), &Found { total: found.total })
 }
 
 #[derive(Serialize)]

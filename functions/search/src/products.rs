@@ -37,14 +37,14 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
         after: list::after(&page)?,
     };
     let mut found = list::found(app.client.search_products(&query).await)?;
-    let next_cursor = list::cut(&mut found, &page)?;
+    let ends = list::cut(&mut found, &page)?;
     let items: Vec<_> = found.hits.iter().map(ProductHit::from).collect();
     let facets = |name: &str| found.facets.get(name).into_iter().flatten();
     let category = facets("category").map(|facet| Count::new(shown_category(&facet.value), facet.count));
     let brand = facets("brand").map(|facet| Count::new(facet.value.as_str(), facet.count));
     let facets = Facets { category: category.collect(), brand: brand.collect() };
     let more = Found { facets, total: found.total };
-    Ok(Response::page_with(&items, next_cursor, &more))
+    page.answer_with(&items, |kept| ends.behind(kept), &more)
 }
 
 fn shown(amount: Option<i64>) -> String {

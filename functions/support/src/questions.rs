@@ -50,7 +50,7 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     let query = question::of_customer(&customer)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<QuestionView<'_>> = found.items.iter().map(QuestionView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET customers/{id}/support: profile and newest questions lie next to each other, so they are one Query.
@@ -81,7 +81,7 @@ pub async fn open(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let page = request.page(&store.cursors, question::OPEN.id, &parameters)?;
     let found = store.table.query(&question::open()?.limit(page.limit()).after(page.after())).await?;
     let items: Vec<QuestionView<'_>> = found.items.iter().map(QuestionView::from).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }
 
 /// GET questions/{id}, with its answers.

@@ -34,5 +34,5 @@ pub async fn entries(store: &Store, request: &Request<'_>) -> Result<Response, P
     let query = wallet::entries(&customer)?.limit(page.limit()).after(page.after());
     let found = store.table.query(&query).await?;
     let items: Vec<EntryView<'_>> = found.items.iter().map(|entry| EntryView::from(&entry.data)).collect();
-    Ok(Response::page(&items, page.next_cursor(found.next.as_deref())?))
+    page.answer(&items, |kept| found.end(kept))
 }

@@ -32,8 +32,7 @@ async fn ask(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Probl
             .map(|_| ()),
         request.object().and_then(read_everything),
     ];
-    let next = page?.next_cursor(Some("A#B"))?;
-    let response = Response::page(&[1], next);
+    let response = page?.answer(&[1], |_| Some("A#B".to_owned()))?;
     let first_problem = asked.into_iter().find_map(Result::err);
     first_problem.map_or(Ok(response), Err)
 }

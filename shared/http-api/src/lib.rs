@@ -68,7 +68,7 @@ pub use crate::issuer::{Issuer, IssuerError};
 pub use crate::observe::{Measured, PatternCost};
 #[cfg(feature = "table")]
 pub use crate::once::Once;
-pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES, Page};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::request::Request;
 pub use crate::response::Response;

@@ -1,15 +1,58 @@
 //! Pages of a list: how many entries, from where on, and how the next page is asked for.
+//!
+//! Lambda takes a response of at most 6 MB (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>),
+//! and the client of a larger one gets a 500. The response holds the body as a JSON string, in which each quote and
+//! each backslash takes two bytes. A page therefore ends at [`MAX_PAGE_BYTES`] of that string, with a cursor.
 
 use key_schema::cursor::{Cursors, Scope};
+use key_schema::encoding::{decode, encode};
 use key_schema::instant::Instant;
+use serde::Serialize;
 
 use crate::problem::{Code, Problem};
 use crate::request::Request;
+use crate::response::Response;
 
 /// Entries of a page when the request does not say.
 pub const DEFAULT_LIMIT: usize = 20;
 /// The most entries of a page.
 pub const MAX_LIMIT: usize = 100;
+
+/// The most bytes of a page, as Lambda escapes it: two thirds of what a response may have. The rest is for headers, for
+/// members beside the entries, and for a page's first entry, which every page has.
+pub const MAX_PAGE_BYTES: usize = 4_000_000;
+
+tokio::task_local! {
+    /// What a test has set for [`MAX_PAGE_BYTES`].
+    pub(crate) static TEST_PAGE_BYTES: usize;
+}
+
+pub(crate) fn max_bytes() -> usize {
+    TEST_PAGE_BYTES.try_with(|bytes| *bytes).unwrap_or(MAX_PAGE_BYTES)
+}
+
+/// Whether a JSON text takes at most so many bytes inside a JSON string. The text has no raw control characters.
+pub(crate) fn fits(json: &str, bytes: usize) -> bool {
+    json.len().saturating_mul(2) <= bytes || escaped(json) <= bytes
+}
+
+pub(crate) fn escaped(json: &str) -> usize {
+    json.len() + json.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
+}
+
+/// How many of the entries make a page: at least one, so that every list comes to its end.
+fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Result<usize, Problem> {
+    let (mut used, most, mut kept) = (beside, max_bytes(), 0);
+    for entry in entries {
+        // A comma stands between two entries.
+        used += escaped(&serde_json::to_string(&entry).map_err(Problem::internal)?) + 1;
+        if used > most && kept > 0 {
+            break;
+        }
+        kept += 1;
+    }
+    Ok(kept)
+}
 
 /// A page that a request asks for.
 #[derive(Debug)]
@@ -27,7 +70,16 @@ impl<'p> Page<'p> {
         list: &'p str,
         parameters: &'p [(&'p str, &'p str)],
     ) -> Result<Self, Problem> {
-        let limit = request.limit()?;
+        Ok(Self { limit: request.limit()?, ..Self::whole(request, cursors, list, parameters)? })
+    }
+
+    /// A page without a number of entries: as many as fit.
+    pub(crate) fn whole(
+        request: &'p Request<'_>,
+        cursors: &'p Cursors,
+        list: &'p str,
+        parameters: &'p [(&'p str, &'p str)],
+    ) -> Result<Self, Problem> {
         let scope = Scope { list, parameters, caller: request.caller().key() };
         let open = |cursor: &str| {
             cursors.open(&scope, cursor, Instant::now()).map_err(|error| {
@@ -35,7 +87,7 @@ impl<'p> Page<'p> {
             })
         };
         let after = request.query("cursor")?.map(open).transpose()?;
-        Ok(Self { limit, after, cursors, scope })
+        Ok(Self { limit: MAX_LIMIT, after, cursors, scope })
     }
 
     /// How many entries it has at most, 1 to [`MAX_LIMIT`].
@@ -50,15 +102,76 @@ impl<'p> Page<'p> {
         self.after.clone()
     }
 
+    /// The name of the part that the page before ended with ([`Page::answer_parts`]); none for the first page.
+    #[must_use]
+    pub fn after_part(&self) -> Option<String> {
+        self.after.as_deref().and_then(decode)
+    }
+
     /// The cursor of the next page, from the sort key that this one ended with; none when the list is at its end.
-    ///
-    /// # Errors
-    /// 500 `internal` when the sort key cannot be sealed.
-    pub fn next_cursor(&self, last: Option<&str>) -> Result<Option<String>, Problem> {
+    fn next_cursor(&self, last: Option<&str>) -> Result<Option<String>, Problem> {
         last.map(|sort_key| self.cursors.seal(&self.scope, sort_key, Instant::now()).map_err(Problem::internal))
             .transpose()
     }
 }
+
+impl Page<'_> {
+    /// 200 with the entries that fit, `{"items": […], "next_cursor": …}`. `end` gives the sort key that the next page
+    /// goes on behind when this one has the first so many entries, or nothing at the list's end.
+    ///
+    /// # Errors
+    /// 500 `internal` when a sort key cannot be sealed.
+    pub fn answer<T: Serialize>(
+        &self,
+        items: &[T],
+        end: impl Fn(usize) -> Option<String>,
+    ) -> Result<Response, Problem> {
+        self.answer_with(items, end, &serde_json::Map::new())
+    }
+
+    /// The same with further members beside the items; `more` must serialize as an object.
+    ///
+    /// # Errors
+    /// As [`Page::answer`].
+    pub fn answer_with<T: Serialize>(
+        &self,
+        items: &[T],
+        end: impl Fn(usize) -> Option<String>,
+        more: &impl Serialize,
+    ) -> Result<Response, Problem> {
+        let next = |kept| self.next_cursor(end(kept).as_deref());
+        let whole = Response::page(items, next(items.len())?, more);
+        if whole.is_page() {
+            return Ok(whole);
+        }
+        let beside = escaped(&serde_json::to_string(more).map_err(Problem::internal)?) + FRAME;
+        let kept = fitting(items.iter(), beside)?;
+        Ok(Response::page(items.get(..kept).unwrap_or(items), next(kept)?, more))
+    }
+
+    /// A document whose named parts come in pages. `view` gives the document with its first so many parts and the cursor
+    /// of the rest.
+    ///
+    /// # Errors
+    /// As [`Page::answer`].
+    pub fn answer_parts<K: ToString + Serialize, P: Serialize>(
+        &self,
+        parts: &[(K, P)],
+        view: impl Fn(usize, Option<&str>) -> Response,
+    ) -> Result<Response, Problem> {
+        let whole = view(parts.len(), None);
+        if whole.is_page() {
+            return Ok(whole);
+        }
+        let kept = fitting(parts.iter(), view(0, None).body_bytes() + FRAME)?;
+        let last = parts.get(..kept).filter(|_| kept < parts.len()).and_then(|parts| parts.last());
+        let cursor = self.next_cursor(last.map(|(name, _)| encode(&name.to_string())).as_deref())?;
+        Ok(view(kept, cursor.as_deref()).next(cursor))
+    }
+}
+
+/// More than what stands around the entries of a list: names of members, and a cursor of at most 1 KB.
+const FRAME: usize = 2_000;
 
 pub(crate) fn limit(given: Option<&str>) -> Result<usize, Problem> {
     let Some(text) = given else {
@@ -73,7 +186,31 @@ pub(crate) fn limit(given: Option<&str>) -> Result<usize, Problem> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_body_is_counted_as_it_stands_in_lambdas_response() {
+        for text in
+            ["", "plain", "\"quoted\"", "\\", "line\nfeed\ttab", "\u{1}\u{7f}\u{85}", "Zürich 章程 🙂", "</script>"]
+        {
+            let body = json!({ "text": text }).to_string();
+            let inside = serde_json::to_string(&body).unwrap().len() - 2;
+            assert_eq!(escaped(&body), inside, "{text:?}");
+            assert!(fits(&body, inside) && !fits(&body, inside - 1), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_has_its_first_entry_however_large_it_is_and_the_others_while_they_fit() {
+        let entry = "x".repeat(1_000_000);
+        let fitting = |entries: usize, beside| fitting(std::iter::repeat_n(&entry, entries), beside).ok();
+        assert_eq!([fitting(0, 0), fitting(3, 0), fitting(4, 0), fitting(9, 2_000_000)], [0, 3, 3, 1].map(Some));
+        assert_eq!(fitting(9, 9_000_000), Some(1));
+    }
 
     #[test]
     fn a_limit_is_from_1_to_100_and_20_when_left_out() {

@@ -227,6 +227,19 @@ impl<'a> Request<'a> {
         Page::new(self, cursors, list, parameters)
     }
 
+    /// The page of a document's parts that the request asks for: as many as fit, with the rules of [`Request::page`].
+    ///
+    /// # Errors
+    /// 400 `cursor_invalid`.
+    pub fn page_of_parts<'p>(
+        &'p self,
+        cursors: &'p Cursors,
+        list: &'p str,
+        parameters: &'p [(&'p str, &'p str)],
+    ) -> Result<Page<'p>, Problem> {
+        Page::whole(self, cursors, list, parameters)
+    }
+
     /// A header's value, its name in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {

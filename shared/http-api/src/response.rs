@@ -59,15 +59,15 @@ impl Response {
         Self::new(StatusCode::NO_CONTENT)
     }
 
-    /// 200 with a page of a list, `{"items": […], "next_cursor": …}`, and a Link to the next one (RFC 8288).
+    /// 200 with a list that has one page, `{"items": […], "next_cursor": null}`. Longer lists are answered by
+    /// [`crate::Page::answer`].
     #[must_use]
-    pub fn page<T: Serialize>(items: &[T], next_cursor: Option<String>) -> Self {
-        Self::page_with(items, next_cursor, &serde_json::Map::new())
+    pub fn all<T: Serialize>(items: &[T]) -> Self {
+        Self::page(items, None, &serde_json::Map::new())
     }
 
-    /// The same with further members beside the items; `more` must serialize as an object.
-    #[must_use]
-    pub fn page_with<T: Serialize>(items: &[T], next_cursor: Option<String>, more: &impl Serialize) -> Self {
+    /// 200 with a page of a list, and a Link to the next one (RFC 8288). `more` must serialize as an object.
+    pub(crate) fn page<T: Serialize>(items: &[T], next_cursor: Option<String>, more: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct List<'a, T, M> {
             items: &'a [T],
@@ -75,9 +75,23 @@ impl Response {
             more: &'a M,
             next_cursor: Option<&'a str>,
         }
-        let mut response = Self::ok(&List { items, more, next_cursor: next_cursor.as_deref() });
-        response.next_cursor = next_cursor;
-        response
+        Self::ok(&List { items, more, next_cursor: next_cursor.as_deref() }).next(next_cursor)
+    }
+
+    /// Adds a Link to the next page, if there is one.
+    pub(crate) fn next(mut self, cursor: Option<String>) -> Self {
+        self.next_cursor = cursor;
+        self
+    }
+
+    /// The body's bytes as Lambda escapes it.
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.body.as_deref().map_or(0, crate::page::escaped)
+    }
+
+    /// Whether the body is no larger than a page may be.
+    pub(crate) fn is_page(&self) -> bool {
+        self.body.as_deref().is_none_or(|body| crate::page::fits(body, crate::page::max_bytes()))
     }
 
     /// Adds the strong ETag of a version.

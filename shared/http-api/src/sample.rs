@@ -14,6 +14,11 @@ use serde_json::{Map, Value, json};
 use crate::routes::Routes;
 use crate::url;
 
+/// Ends pages at so many bytes while the future runs, instead of [`crate::MAX_PAGE_BYTES`].
+pub async fn with_page_bytes<F: Future>(bytes: usize, future: F) -> F::Output {
+    crate::page::TEST_PAGE_BYTES.scope(bytes, future).await
+}
+
 /// A request in the making.
 #[derive(Debug, Clone)]
 pub struct Call {

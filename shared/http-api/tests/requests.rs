@@ -59,13 +59,9 @@ async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let from = request.query_range()?.0.map(|from| from.to_string());
     let parameters = [("customer", customer.as_str()), ("from", from.as_deref().unwrap_or_default())];
     let page = request.page(&app.cursors, "things", &parameters)?;
-    let next = page.next_cursor(Some("THING#9"))?;
     request.query("note")?;
-    Ok(Response::page_with(
-        &[page.after().unwrap_or_else(|| "start".to_owned())],
-        next,
-        &json!({"limit": page.limit()}),
-    ))
+    let items = [page.after().unwrap_or_else(|| "start".to_owned())];
+    page.answer_with(&items, |_| Some("THING#9".to_owned()), &json!({"limit": page.limit()}))
 }
 
 async fn get(_: &App, request: &Request<'_>) -> Result<Response, Problem> {

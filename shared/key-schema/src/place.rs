@@ -16,7 +16,7 @@
 //!
 //! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation takes the amount from
 //! that shard, so no shard falls below zero. A reader reads every shard and adds the parts of one total
-//! ([`sum`]). Shard 0 is the partition of earlier releases, and proofs without a shard were counted there.
+//! ([`PlaceSales::add`]). Shard 0 is the partition of earlier releases, and proofs without a shard were counted there.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -185,28 +185,11 @@ impl Entity for PlaceSales {
 }
 
 impl PlaceSales {
-    /// Whether both are parts of one total.
-    fn is_part_of(&self, other: &Self) -> bool {
-        let Self { country, city, store_id, date, currency, .. } = self;
-        (country, city, store_id, date, currency)
-            == (&other.country, &other.city, &other.store_id, &other.date, &other.currency)
+    /// Adds another part of the same total.
+    pub const fn add(&mut self, part: &Self) {
+        self.orders = self.orders.saturating_add(part.orders);
+        self.amount = self.amount.saturating_add(part.amount);
     }
-}
-
-/// Adds the parts of each total. The parts of one total follow each other, as [`sales`] reads them.
-#[must_use]
-pub fn sum(parts: impl IntoIterator<Item = PlaceSales>) -> Vec<PlaceSales> {
-    let mut totals: Vec<PlaceSales> = Vec::new();
-    for part in parts {
-        match totals.last_mut() {
-            Some(total) if total.is_part_of(&part) => {
-                total.orders = total.orders.saturating_add(part.orders);
-                total.amount = total.amount.saturating_add(part.amount);
-            }
-            _ => totals.push(part),
-        }
-    }
-    totals
 }
 
 fn total_key(
@@ -368,7 +351,7 @@ pub fn change(store: &Store, version: u64, at: Instant) -> Result<Single<Stored<
 }
 
 /// What was sold in a month in a country, or in a part of it: by city, shop, day and currency. The items of one total,
-/// which [`sum`] adds, have one sort key. Every total of a shop other than the online one is in one of two partitions.
+/// which [`PlaceSales::add`] adds, have one sort key. Every total of a shop other than the online one is in one of two partitions.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -29,6 +29,55 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The sort key to go on behind, if there is more.
     pub next: Option<String>,
+    /// The items' sort keys.
+    keys: Vec<String>,
+}
+
+impl<T> Page<T> {
+    /// A page of items with their sort keys.
+    #[must_use]
+    pub fn new(found: impl IntoIterator<Item = (String, T)>, next: Option<String>) -> Self {
+        let (keys, items) = found.into_iter().unzip();
+        Self { items, next, keys }
+    }
+
+    /// The sort key to go on behind when a reader gets the first `kept` items only; `None` at the list's end.
+    #[must_use]
+    pub fn end(&self, kept: usize) -> Option<String> {
+        if kept < self.keys.len() { self.keys.get(kept.checked_sub(1)?).cloned() } else { self.next.clone() }
+    }
+
+    fn into_found(self) -> impl Iterator<Item = (String, T)> {
+        self.keys.into_iter().zip(self.items)
+    }
+
+    /// The items for which `view` gives something, as that.
+    #[must_use]
+    pub fn filter_map<U>(mut self, mut view: impl FnMut(T) -> Option<U>) -> Page<U> {
+        let next = self.next.take();
+        Page::new(self.into_found().filter_map(|(key, item)| Some((key, view(item)?))), next)
+    }
+
+    /// One item for each sort key: `add` adds the further items of a key to the first one.
+    #[must_use]
+    pub fn sum(mut self, mut add: impl FnMut(&mut T, T)) -> Self {
+        let next = self.next.take();
+        let mut totals: Vec<(String, T)> = Vec::new();
+        for (key, item) in self.into_found() {
+            match totals.last_mut() {
+                Some((last, total)) if *last == key => add(total, item),
+                _ => totals.push((key, item)),
+            }
+        }
+        Self::new(totals, next)
+    }
+
+    /// Adds the page that follows.
+    pub fn append(&mut self, more: Self) {
+        self.items.extend(more.items);
+        self.keys.extend(more.keys);
+        self.next = more.next;
+    }
 }
 
 impl Table {
@@ -187,8 +236,8 @@ fn cut<T: FromItem>(mut found: Vec<(String, Item)>, limit: usize) -> Result<Page
     let more = found.len() > end;
     found.truncate(end);
     let next = if more { found.last().map(|(sort, _)| sort.clone()) } else { None };
-    let items = found.into_iter().map(|(_, item)| T::from_item(item)).collect::<Result<_, _>>()?;
-    Ok(Page { items, next })
+    let read = found.into_iter().map(|(key, item)| Ok((key, T::from_item(item)?)));
+    Ok(Page::new(read.collect::<Result<Vec<_>, TableError>>()?, next))
 }
 
 pub(crate) fn key_map(key: &Key) -> HashMap<String, AttributeValue> {

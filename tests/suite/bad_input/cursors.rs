@@ -52,7 +52,8 @@ async fn lists(system: &System) -> Vec<List> {
     }
     let mut lists = Vec::new();
     for operation in api().operations() {
-        if operation.parameters().any(|parameter| parameter["name"] == "cursor") {
+        // The parts of a document, whose pages have no limit, fit into the first page here.
+        if operation.parameters().any(|parameter| parameter["name"] == "limit") {
             let good = world.good(system, operation).await;
             lists.push(List::read(system, operation, good).await);
         }

@@ -48,6 +48,10 @@ pub fn put(id: &str, name: &str, text: &str, version: u64) -> Call {
     at(call.json(&json!({ "text": text })), version)
 }
 
+pub fn section(id: &str, name: &str) -> Call {
+    on("GET /v1/documents/{id}/sections/{name}", id).path("name", name)
+}
+
 pub fn versions(id: &str) -> Call {
     on("GET /v1/documents/{id}/versions", id)
 }

@@ -13,3 +13,4 @@ mod ghosts;
 mod history;
 mod registry;
 mod sections;
+mod sizes;

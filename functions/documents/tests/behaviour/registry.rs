@@ -7,7 +7,8 @@ use key_schema::registry;
 use serde_json::json;
 
 use crate::desk::{
-    CLUB, Desk, add_editor, begin, delete, discard, publish, put, read, remove_editor, restore, version, versions,
+    CLUB, Desk, add_editor, begin, delete, discard, publish, put, read, remove_editor, restore, section, version,
+    versions,
 };
 
 #[tokio::test]
@@ -17,6 +18,7 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
     let calls = [
         (201, Call::new("POST /v1/documents").json(&of_club).customer("mia")),
         (200, read("c").customer("max")),
+        (200, section("c", "a").customer("max")),
         (200, versions("c").customer("max")),
         (200, version("c", 1).customer("max")),
         (200, put("c", "a", "A2", 1).customer("mia")),

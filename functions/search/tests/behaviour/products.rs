@@ -1,6 +1,7 @@
 //! GET /v1/search/products
 
 use emulators::search::{Fault, FaultKind};
+use http_api::sample::with_page_bytes;
 use search_index::{ProductDocument, SearchText};
 use serde_json::json;
 
@@ -140,6 +141,28 @@ async fn a_full_last_page_has_no_next_one_and_a_next_one_is_linked() {
     assert_eq!(shop.products(&[("limit", "4")]).await.body["next_cursor"], json!(null));
     let first = shop.products(&[("limit", "3"), ("q", "")]).await;
     assert!(first.header("link").unwrap().starts_with("</v1/search/products?cursor="));
+}
+
+#[tokio::test]
+async fn a_page_of_hits_ends_where_it_would_be_too_large_for_a_response() {
+    let mut shelf: Vec<_> = (0..9).map(|n| product(&format!("p{n}"), "Ice", "Private", &["GROCERY"], n)).collect();
+    shelf.iter_mut().for_each(|product| product.summary = "\"".repeat(2000));
+    let shop = Shop::with(&shelf, &[]).await;
+    let (mut found, mut pages, mut cursor) = (Vec::new(), 0, None::<String>);
+    loop {
+        let mut query = vec![("sort", "price"), ("limit", "100")];
+        query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let answer = with_page_bytes(30_000, shop.products(&query)).await;
+        let wire = serde_json::to_string(&answer.body.to_string()).unwrap().len();
+        assert!(wire <= 30_000, "{wire} bytes");
+        found.extend(ids(&answer));
+        pages += 1;
+        match answer.body["next_cursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert_eq!((found.join(" "), pages), ("p0 p1 p2 p3 p4 p5 p6 p7 p8".to_owned(), 3));
 }
 
 #[tokio::test]

@@ -100,8 +100,9 @@ impl Shop {
     /// What was sold in a country in January 2017: city, shop, day, orders, amount.
     pub async fn totals(&self, country: &str) -> Vec<String> {
         let query = place::sales(country, &"2017-01".parse().unwrap(), None).unwrap();
-        let parts = self.table.query(&query).await.unwrap().items.into_iter().map(|part| part.data);
-        let found = place::sum(parts).into_iter().map(|total| {
+        let totals = self.table.query(&query).await.unwrap().sum(|total, part| total.data.add(&part.data));
+        let found = totals.items.into_iter().map(|total| {
+            let total = total.data;
             let (city, store, date) = (total.city, total.store_id, total.date);
             format!("{city}/{store}/{date}: {} for {} {}", total.orders, total.amount, total.currency)
         });

@@ -44,7 +44,8 @@ impl Items for Process {
             digest_answer(found, |(items, _)| digest_all(items.iter().map(Some)))
         };
         let (items, next) = self.call("query", Footprint::query(query), read, digest).await?;
-        Ok(Page { items: items.into_iter().map(T::from_item).collect::<Result<_, _>>()?, next })
+        let read = items.into_iter().map(|item| Ok((String::new(), T::from_item(item)?)));
+        Ok(Page::new(read.collect::<Result<Vec<_>, TableError>>()?, next))
     }
 
     async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {

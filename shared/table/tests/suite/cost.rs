@@ -498,7 +498,7 @@ async fn places(bench: &mut Bench) {
     let month = "2026-01".parse().unwrap();
     let parts = bench.table.query(&place::sales("US", &month, None).unwrap()).await.unwrap().items.len();
     let _ = bench.table.meter().take();
-    bench.query("the online shop's day", parts, place::sales("US", &month, None).unwrap()).await;
+    bench.query("a country's month", parts, place::sales("US", &month, None).unwrap()).await;
     let one = "unknown~364".parse().unwrap();
     bench.query("another shop without sales", 0, place::sales("US", &month, Some(&one)).unwrap()).await;
 }

@@ -1,0 +1,121 @@
+//! The largest content that bodies may bring into the lists: no page of it exceeds what Lambda takes.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeSet, HashMap};
+
+use http_api::MAX_PAGE_BYTES;
+use http_api::sample::with_page_bytes;
+use key_schema::customer::MAX_ADDRESSES;
+use key_schema::document::MAX_SECTIONS;
+use key_schema::item::{Item, entity_name};
+use serde_dynamo::AttributeValue;
+use serde_json::Value;
+
+use super::{Function, List, PAGE, all};
+use crate::loaded::LoadedTable;
+
+/// Attributes that hold a client's text, and the most bytes that any body gives them.
+const TEXTS: [(&str, usize); 9] = [
+    ("brand", 128),
+    ("description", 2000),
+    ("device", 200),
+    ("name", 200),
+    ("note", 500),
+    ("package_size", 64),
+    ("summary", 2000),
+    ("text", 8000),
+    ("title", 200),
+];
+
+/// A quote takes the most bytes: `\\\"` in a response.
+fn quotes(bytes: usize) -> AttributeValue {
+    AttributeValue::S("\"".repeat(bytes))
+}
+
+fn numbered(n: usize) -> String {
+    format!("{n:02}{}", "\"".repeat(126))
+}
+
+/// The item with the longest texts, all of them quotes.
+fn largest(mut item: Item) -> Item {
+    let entity = entity_name(&item).unwrap().to_owned();
+    for (name, bytes) in TEXTS {
+        // The name of a metric is a part of the key.
+        if entity != "MetricPoint" && matches!(item.get(name), Some(AttributeValue::S(_))) {
+            item.inner_mut().insert(name.to_owned(), quotes(bytes));
+        }
+    }
+    if entity == "Customer" {
+        let fields = [("street", 200), ("city", 128), ("postal_code", 32), ("region", 128), ("country", 128)];
+        let address: HashMap<_, _> = fields.iter().map(|(name, bytes)| ((*name).to_owned(), quotes(*bytes))).collect();
+        let addresses = (0..MAX_ADDRESSES).map(|n| (numbered(n), AttributeValue::M(address.clone()))).collect();
+        item.inner_mut().insert("addresses".to_owned(), AttributeValue::M(addresses));
+    }
+    if entity == "DocumentVersion" {
+        let sections = (0..MAX_SECTIONS).map(|n| (numbered(n), AttributeValue::N("1".to_owned()))).collect();
+        item.inner_mut().insert("sections".to_owned(), AttributeValue::M(sections));
+        item.inner_mut().insert("note".to_owned(), quotes(500));
+    }
+    item
+}
+
+/// A body's bytes inside the JSON string that is Lambda's response.
+fn wire(body: &Value) -> usize {
+    serde_json::to_string(&body.to_string()).unwrap().len()
+}
+
+/// A list with so many of the largest entries.
+async fn filled(list: &List, items: u64) -> Box<dyn Function> {
+    let loaded = LoadedTable::create().await.unwrap();
+    loaded.load(list.around.iter().cloned().map(Ok)).await.unwrap();
+    loaded.load((0..items).map(|n| (list.item)(n).map(largest))).await.unwrap();
+    let function = (list.function)(loaded.store().unwrap()).unwrap();
+    // The table lives as long as the program.
+    std::mem::forget(loaded);
+    function
+}
+
+/// All entries of a list, and the bytes of each page, when pages end at so many bytes.
+async fn pages(list: &List, function: &dyn Function, bytes: usize) -> (Vec<String>, Vec<usize>) {
+    let (mut entries, mut sizes, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
+    loop {
+        let call = list.call.clone().query("limit", &PAGE.to_string());
+        let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
+        let answer = with_page_bytes(bytes, function.send(call)).await;
+        assert_eq!(answer.status, 200, "{}: {}", list.name(), answer.body);
+        let page = answer.body["items"].as_array().unwrap();
+        assert!(!page.is_empty() || sizes.is_empty(), "{}: an empty page", list.name());
+        entries.extend(page.iter().map(Value::to_string));
+        sizes.push(wire(&answer.body));
+        match answer.body["next_cursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => return (entries, sizes),
+        }
+    }
+}
+
+/// `openapi.yaml` says which lists there are ([`super::tests`] compares them).
+#[tokio::test]
+async fn no_page_of_the_largest_entries_exceeds_a_response_and_none_is_lost_where_it_ends_early() {
+    const ENTRIES: usize = 120;
+    let mut early = BTreeSet::new();
+    for list in all().unwrap() {
+        let (function, name) = (filled(&list, 120).await, list.name());
+        let (whole, sizes) = pages(&list, &*function, usize::MAX).await;
+        assert_eq!((whole.len(), whole.iter().collect::<BTreeSet<_>>().len()), (ENTRIES, ENTRIES), "{name}");
+        if sizes.iter().any(|bytes| *bytes > MAX_PAGE_BYTES) {
+            early.insert(name.clone());
+        }
+        let (found, sizes) = pages(&list, &*function, MAX_PAGE_BYTES).await;
+        assert!(found == whole, "{name}: an entry is lost, or comes twice, or out of order");
+        assert!(sizes.iter().all(|bytes| *bytes <= MAX_PAGE_BYTES), "{name}: {sizes:?}");
+        // Also what is small ends where it would be too large.
+        let most = 4_000 + whole.iter().map(|entry| 2 * entry.len()).max().unwrap_or_default();
+        let (found, sizes) = pages(&list, &*function, most).await;
+        assert!(found == whole, "{name}: an entry is lost, or comes twice, or out of order, on small pages");
+        assert!(sizes.iter().all(|bytes| *bytes <= most), "{name}: {sizes:?} are more than {most}");
+        assert!(sizes.len() > 2, "{name}: {} pages", sizes.len());
+    }
+    assert!(early.contains("GET /v1/customers?tier=silver"), "a list of the largest is tried: {early:?}");
+}

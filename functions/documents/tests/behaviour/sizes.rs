@@ -1,0 +1,113 @@
+//! Documents of the largest permitted size, which no response can hold, and their sections one by one.
+
+use std::collections::BTreeMap;
+
+use http_api::MAX_PAGE_BYTES;
+use http_api::sample::Call;
+use key_schema::document::{MAX_SECTIONS, MAX_TEXT};
+use serde_json::{Value, json};
+
+use crate::desk::{CLUB, DOC, Desk, begin, create, hidden, publish, put, read, section, version};
+
+/// The section with so many letters before it. A quote takes the most bytes: `\\\"` in a response.
+fn name(n: usize) -> String {
+    format!("{n:02}{}", "\"".repeat(126))
+}
+
+fn text(n: usize) -> String {
+    format!("{n:02}{}", "\"".repeat(MAX_TEXT - 2))
+}
+
+/// A document whose draft has all the text that it can have.
+async fn full_draft(desk: &Desk) {
+    desk.expect(201, create("full", &json!({})).customer("ann")).await;
+    desk.expect(201, begin("full", 1).customer("ann")).await;
+    for n in 0..MAX_SECTIONS {
+        desk.expect(200, put("full", &name(n), &text(n), u64::try_from(n).unwrap() + 2).customer("ann")).await;
+    }
+}
+
+/// All texts by section, from pages that each fit into a response.
+async fn texts(desk: &Desk, call: impl Fn() -> Call) -> BTreeMap<String, Value> {
+    let (mut found, mut pages, mut cursor) = (BTreeMap::new(), 0, None::<String>);
+    loop {
+        let answer = desk.send(cursor.iter().fold(call(), |call, cursor| call.query("cursor", cursor))).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let wire = serde_json::to_string(&answer.body.to_string()).unwrap().len();
+        assert!(wire <= MAX_PAGE_BYTES, "{wire} bytes");
+        pages += 1;
+        for (name, section) in answer.body["sections"].as_object().unwrap() {
+            assert_eq!(found.insert(name.clone(), section["text"].clone()), None, "{name} comes twice");
+        }
+        cursor = answer.body["next_cursor"].as_str().map(str::to_owned);
+        assert_eq!(answer.header("link").is_some(), cursor.is_some());
+        if cursor.is_none() {
+            assert!(pages > 4, "{pages} pages");
+            return found;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_document_of_fifty_sections_of_quotes_is_read_in_pages_as_draft_version_and_whole() {
+    let desk = Desk::open().await;
+    full_draft(&desk).await;
+    let expected: BTreeMap<String, Value> = (0..MAX_SECTIONS).map(|n| (name(n), json!(text(n)))).collect();
+    assert!(texts(&desk, || version("full", 2).customer("ann")).await == expected);
+    let draft = desk.expect(200, version("full", 2).customer("ann")).await;
+    desk.expect(200, publish("full", 52).customer("ann")).await;
+    assert!(texts(&desk, || read("full").customer("ann")).await == expected);
+    assert!(texts(&desk, || version("full", 2).customer("ann")).await == expected);
+
+    // A cursor is good for what its page was of.
+    let refused = (400, "cursor_invalid".to_owned());
+    let of_draft = draft["next_cursor"].as_str().unwrap();
+    assert_eq!(desk.refusal(version("full", 2).customer("ann").query("cursor", of_draft)).await, refused);
+    let first = desk.expect(200, read("full").customer("ann")).await;
+    let cursor = first["next_cursor"].as_str().unwrap();
+    desk.expect(200, put("full", &name(49), "changed", 53).customer("ann")).await;
+    for call in [read("full"), read(DOC), version("full", 1)] {
+        assert_eq!(desk.refusal(call.customer("ann").query("cursor", cursor)).await, refused);
+    }
+    assert_eq!(desk.refusal(version("full", 2).staff("s1").query("cursor", cursor)).await, refused);
+    desk.expect(200, version("full", 2).customer("ann").query("cursor", cursor)).await;
+}
+
+#[tokio::test]
+async fn a_bad_cursor_says_nothing_of_a_document_to_a_stranger() {
+    let desk = Desk::with_club("c").await;
+    for call in [read("c"), version("c", 1), read(DOC), read("none"), version("none", 1)] {
+        assert_eq!(desk.refusal(call.clone().query("cursor", "x").customer("ben")).await, hidden());
+    }
+    for caller in ["mia", "max"] {
+        let refused = (400, "cursor_invalid".to_owned());
+        assert_eq!(desk.refusal(read("c").query("cursor", "x").customer(caller)).await, refused);
+    }
+}
+
+#[tokio::test]
+async fn a_section_of_the_current_version_is_read_by_its_name() {
+    let desk = Desk::with_club("c").await;
+    desk.expect(200, put("c", "a", "A2", 1).customer("mia")).await;
+    desk.expect(201, begin("c", 2).customer("mia")).await;
+    desk.expect(200, put("c", "new", "N", 3).customer("mia")).await;
+    for caller in ["mia", "max"] {
+        let answer = desk.send(section("c", "a").customer(caller)).await;
+        let mut body = answer.body.clone();
+        assert!(body.as_object_mut().unwrap().remove("at").is_some());
+        assert_eq!((answer.status, answer.header("etag")), (200, Some("\"4\"")));
+        assert_eq!(body, json!({ "document_id": "c", "name": "a", "text": "A2", "version": 2, "by": "mia" }));
+        // What is in the draft alone is not there yet.
+        for missing in ["new", "none"] {
+            let answer = desk.send(section("c", missing).customer(caller)).await;
+            assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
+            assert!(answer.body["detail"].as_str().unwrap().contains("section"), "{}", answer.body);
+        }
+    }
+    for (id, name) in [("c", "a"), ("c", "none"), (DOC, "a"), ("none", "a")] {
+        let answer = desk.send(section(id, name).customer("ben")).await;
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{CLUB}");
+        assert!(!answer.body["detail"].as_str().unwrap().contains("section"), "{}", answer.body);
+    }
+    assert_eq!(desk.refusal(section("c", "a")).await, (401, "unauthenticated".into()));
+}
