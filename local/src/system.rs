@@ -193,8 +193,10 @@ impl System {
             grants,
             backends,
         });
+        let audience = template.authorizers.into_iter().flat_map(|authorizer| authorizer.audience).collect();
+        let authorizer = key.clone().for_audience(audience);
         let gateway =
-            Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), key.clone(), address));
+            Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), authorizer, address));
         let router = control::router(Arc::clone(&control))
             .merge(docs::router(template_file.as_deref()))
             .merge(issuer::router(&key, &url))

@@ -49,6 +49,8 @@ pub struct SigningKey {
     /// The one header that is issued, and the one that is taken.
     header: String,
     id: String,
+    /// Tokens for one of these are taken.
+    audience: Vec<String>,
 }
 
 /// Why there is no signing key.
@@ -130,7 +132,13 @@ impl SigningKey {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, bytes, &SystemRandom::new()).ok()?;
         let id = URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, pair.public_key().as_ref()));
         let header = URL_SAFE_NO_PAD.encode(json!({ "alg": "ES256", "kid": id, "typ": "JWT" }).to_string());
-        Some(Self { pair: Arc::new(pair), secret: hmac::Key::new(hmac::HMAC_SHA256, bytes), header, id })
+        Some(Self {
+            pair: Arc::new(pair),
+            secret: hmac::Key::new(hmac::HMAC_SHA256, bytes),
+            header,
+            id,
+            audience: vec![AUDIENCE.to_owned()],
+        })
     }
 
     /// A token for the customer `subject`, a member of `groups`, that holds for 12 hours from `now`
@@ -152,6 +160,12 @@ impl SigningKey {
         self.sign(&self.header, &claims)
     }
 
+    /// The same key for an authorizer that takes tokens for `audience`.
+    #[must_use]
+    pub fn for_audience(self, audience: Vec<String>) -> Self {
+        Self { audience, ..self }
+    }
+
     fn sign(&self, header: &str, claims: &Json) -> Result<String, KeyError> {
         let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
         let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes()).map_err(|_| KeyError::NoRandomness)?;
@@ -171,8 +185,14 @@ impl SigningKey {
             return None;
         };
         let instant = |name: &str| claims.get(name).map(|value| value.as_i64());
+        let is_meant = |name: &Json| name.as_str().is_some_and(|name| self.audience.iter().any(|known| known == name));
+        let meant = match claims.get("aud") {
+            Some(Json::Array(several)) => several.iter().any(is_meant),
+            Some(one) => is_meant(one),
+            None => claims.get("client_id").is_some_and(is_meant),
+        };
         let holds = claims.get("iss").and_then(Json::as_str) == Some(ISSUER)
-            && claims.get("aud").and_then(Json::as_str) == Some(AUDIENCE)
+            && meant
             && instant("exp").flatten().is_some_and(|end| now < end)
             && instant("nbf").is_none_or(|start| start.is_some_and(|start| start <= now))
             && instant("iat").is_none_or(|issued| issued.is_some_and(|issued| issued <= now));
@@ -311,6 +331,16 @@ mod tests {
     }
 
     #[test]
+    fn a_token_for_any_of_the_authorizers_audiences_passes() {
+        let key = fresh().for_audience(vec!["app".to_owned(), "office".to_owned()]);
+        let header = key.header.as_str();
+        for aud in [json!("app"), json!("office"), json!(["x", "office"])] {
+            assert!(key.verify(&signed(&key, header, &json!({"aud": aud})), NOW).is_some(), "{aud}");
+        }
+        assert!(key.verify(&signed(&key, header, &json!({"aud": AUDIENCE})), NOW).is_none());
+    }
+
+    #[test]
     fn a_token_that_is_not_ours_or_not_now_is_refused() {
         let key = fresh();
         let header = key.header.as_str();
@@ -332,7 +362,8 @@ mod tests {
             signed(&key, header, &json!({"iat": NOW + 1})),
             signed(&key, header, &json!({"iss": "urn:other"})),
             signed(&key, header, &json!({"aud": "other"})),
-            signed(&key, header, &json!({"aud": [AUDIENCE]})),
+            signed(&key, header, &json!({"aud": ["other"]})),
+            signed(&key, header, &json!({"aud": "other", "client_id": AUDIENCE})),
             signed(&key, &none, &json!({})),
             signed(&key, &shared, &json!({})),
             by_public_key(header),

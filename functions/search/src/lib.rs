@@ -3,11 +3,13 @@
 //! It reads the index alone. What the index shows trails the table by the stream's delay; whoever needs the present state of a thing reads it by its
 //! id from the function that owns it.
 
+mod disabled;
 mod list;
 mod orders;
 mod parameters;
 mod products;
 
+pub use disabled::Disabled;
 use http_api::{Measured, Routes};
 use key_schema::cursor::{CursorKeyError, Cursors};
 use search_index::{ConfigError, SearchClient};
@@ -53,11 +55,14 @@ pub fn routes() -> Routes<App> {
         .on("GET /v1/search/orders", |app, request| Box::pin(orders::search(app, request)))
 }
 
-/// Runs the function.
+/// Runs the function. With `SEARCH_SERVICE=none` it answers every route with 503 `search_disabled`.
 ///
 /// # Errors
 /// [`StartError`], or when the Lambda Runtime API fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("search");
+    if std::env::var("SEARCH_SERVICE").is_ok_and(|service| service == "none") {
+        return http_api::run(disabled::routes(), Disabled).await;
+    }
     http_api::run(routes(), App::from_env()?).await
 }

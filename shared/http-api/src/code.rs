@@ -123,6 +123,8 @@ codes! {
     Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error";
     /// The table takes no more for the moment; try again after Retry-After.
     Throttled = "throttled", SERVICE_UNAVAILABLE, "Throttled";
+    /// This deployment has no search engine. A retry does not help.
+    SearchDisabled = "search_disabled", SERVICE_UNAVAILABLE, "Search disabled";
     /// A part that the answer needs is away; try again after Retry-After.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
 }

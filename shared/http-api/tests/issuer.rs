@@ -49,6 +49,21 @@ fn customer(id: &str) -> Value {
     json!({ "sub": id, "staff": false })
 }
 
+/// An issuer that signs for several apps: tokens of each are taken, and no others.
+#[tokio::test]
+async fn a_token_for_any_audience_of_the_list_holds() {
+    let test = TestIssuer::start().await;
+    let issuer = test.known_for("app, backoffice");
+    for claims in [json!({"aud": "app"}), json!({"aud": ["x", "backoffice"]}), json!({"aud": "backoffice"})] {
+        let mut claims = claims;
+        claims["sub"] = json!("ann");
+        assert_eq!(who(&issuer, &test.token(&claims)).await, customer("ann"), "{claims}");
+    }
+    for aud in [json!("app, backoffice"), json!("app,backoffice"), json!(""), json!(["x"]), json!("App")] {
+        assert_eq!(who(&issuer, &test.token(&json!({"sub": "ann", "aud": aud}))).await, NOBODY, "{aud}");
+    }
+}
+
 /// The issuer of a test with a clock that stands still until the test moves it, by seconds.
 async fn with_clock() -> (TestIssuer, Issuer, Arc<AtomicI64>) {
     let test = TestIssuer::start().await;

@@ -42,7 +42,7 @@ const LEEWAY: Duration = Duration::from_secs(10);
 /// Its keys are asked for when the first token comes, and kept: [`Issuer::MAX_AGE`].
 pub struct Issuer {
     name: String,
-    audience: String,
+    audiences: Vec<String>,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
     keys: Keys,
 }
@@ -68,18 +68,19 @@ impl Issuer {
     /// How long it is left alone after it did not answer.
     pub const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
-    /// The issuer `name`, the `iss` of its tokens, of which those for `audience` are taken. `endpoint` is where its discovery document lies, if that is
-    /// not its name: an issuer on this machine has no name that leads there.
+    /// The issuer `name`, the `iss` of its tokens. Tokens for one of `audiences`, a list separated by commas, are taken.
+    /// `endpoint` is the URL of its discovery document if the name does not lead there, as on this machine.
     ///
     /// # Errors
     /// [`IssuerError::Url`] for anything but `https`, or `http` on this machine.
-    pub fn new(name: &str, audience: &str, endpoint: Option<&str>) -> Result<Self, IssuerError> {
+    pub fn new(name: &str, audiences: &str, endpoint: Option<&str>) -> Result<Self, IssuerError> {
         let source = Source::new(name, endpoint.unwrap_or(name))?;
-        let (name, audience) = (name.to_owned(), audience.to_owned());
-        Ok(Self { name, audience, clock: Box::new(Instant::now), keys: Keys::new(source) })
+        let audiences = audiences.split(',').map(str::trim).filter(|audience| !audience.is_empty());
+        let audiences = audiences.map(str::to_owned).collect();
+        Ok(Self { name: name.to_owned(), audiences, clock: Box::new(Instant::now), keys: Keys::new(source) })
     }
 
-    /// From the environment: `JWT_ISSUER`, `JWT_AUDIENCE`, and in the local system `JWT_ISSUER_ENDPOINT`.
+    /// From the environment: `JWT_ISSUER`, `JWT_AUDIENCE` (a list separated by commas), and in the local system `JWT_ISSUER_ENDPOINT`.
     ///
     /// # Errors
     /// [`IssuerError`].
@@ -120,7 +121,7 @@ impl Issuer {
     async fn verify(&self, text: &str) -> Result<Caller, Refusal> {
         let token = Token::parse(text)?;
         let claims = Claims::parse(token.payload())?;
-        claims.check(&self.name, &self.audience, (self.clock)(), LEEWAY)?;
+        claims.check(&self.name, &self.audiences, (self.clock)(), LEEWAY)?;
         let key = self.keys.find(token.key_id(), &self.clock).await?.ok_or(Invalid::Key)?;
         if !key.has_signed(&token) {
             return Err(Invalid::Signature.into());
@@ -161,7 +162,7 @@ impl From<FetchError> for Refusal {
 
 impl fmt::Debug for Issuer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Issuer").field("name", &self.name).field("audience", &self.audience).finish_non_exhaustive()
+        f.debug_struct("Issuer").field("name", &self.name).field("audiences", &self.audiences).finish_non_exhaustive()
     }
 }
 

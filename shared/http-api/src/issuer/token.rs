@@ -119,18 +119,24 @@ impl<'a> Claims<'a> {
         &self.0
     }
 
-    /// Whether the issuer gave it for this audience, and it holds now.
-    pub(super) fn check(&self, issuer: &str, audience: &str, now: Instant, leeway: Duration) -> Result<(), Invalid> {
+    /// Whether the issuer gave it for one of these audiences, and it holds now.
+    pub(super) fn check(
+        &self,
+        issuer: &str,
+        audiences: &[String],
+        now: Instant,
+        leeway: Duration,
+    ) -> Result<(), Invalid> {
         if !self.says("iss", issuer) {
             return Err(Invalid::Issuer);
         }
+        let is_meant =
+            |one: &Value<'_>| matches!(one, Value::Text(name) if audiences.iter().any(|known| known == name));
         let meant = match self.0.get("aud") {
-            Some(Value::Array(several)) => {
-                several.iter().any(|one| matches!(one, Value::Text(name) if name == audience))
-            }
-            Some(_) => self.says("aud", audience),
+            Some(Value::Array(several)) => several.iter().any(is_meant),
+            Some(one) => is_meant(one),
             // An access token of Cognito's.
-            None => self.says("client_id", audience),
+            None => self.0.get("client_id").is_some_and(is_meant),
         };
         if !meant {
             return Err(Invalid::Audience);
@@ -191,7 +197,7 @@ mod tests {
 
     fn checked(claims: &str) -> Result<(), Invalid> {
         let now = Instant::EPOCH.plus_seconds(NOW);
-        Claims::parse(claims)?.check("https://issuer", "shop", now, Duration::from_secs(10))
+        Claims::parse(claims)?.check("https://issuer", &["shop".to_owned()], now, Duration::from_secs(10))
     }
 
     #[test]

@@ -1,0 +1,26 @@
+//! The same routes in a deployment without a search engine (`SearchService=none`).
+
+use http_api::{Code, Measured, Problem, Request, Response, Routes};
+
+/// What the function builds once where there is no engine: nothing.
+#[derive(Debug)]
+pub struct Disabled;
+
+impl Measured for Disabled {}
+
+/// The routes, each of which answers 503 `search_disabled`.
+pub fn routes() -> Routes<Disabled> {
+    Routes::new()
+        .on("GET /v1/search/products", |_, _| Box::pin(async { Err(problem()) }))
+        .on("GET /v1/search/orders", |_, request| Box::pin(async move { orders(request) }))
+}
+
+/// Callers who are not staff get the same answer as with an engine.
+fn orders(request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    Err(problem())
+}
+
+fn problem() -> Problem {
+    Problem::new(Code::SearchDisabled, "This deployment has no search. Read products by category instead.")
+}
