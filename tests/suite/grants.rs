@@ -18,6 +18,8 @@ use crate::{events, hot_keys, pictures};
 
 /// What is granted for a collection, where the local system has a domain.
 const OF_COLLECTIONS: &str = "aoss:";
+/// The statement for an identity that has a configuration set by default, which the local one does not.
+const OF_CONFIGURATION_SETS: &str = "ConfigurationSet";
 /// The statement by which a mapping keeps what it gives up, which it does in a test of its own.
 const GIVEN_UP: &str = "GivenUp";
 
@@ -67,7 +69,8 @@ pub async fn nothing_is_unused(system: &System, is_wanted: impl Fn(&str) -> bool
     functions.retain(|function| is_wanted(function["function"].as_str().unwrap()));
     assert!(!functions.is_empty());
     let unused = listed(&functions, "grants", |grant| {
-        let is_elsewhere = grant["action"].as_str().unwrap().starts_with(OF_COLLECTIONS) || grant["sid"] == GIVEN_UP;
+        let is_elsewhere = grant["action"].as_str().unwrap().starts_with(OF_COLLECTIONS)
+            || [GIVEN_UP, OF_CONFIGURATION_SETS].iter().any(|sid| grant["sid"] == *sid);
         grant["used"] == 0 && !is_elsewhere
     });
     let unused: Vec<String> = unused.into_iter().collect();

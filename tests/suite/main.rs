@@ -19,6 +19,7 @@ mod control;
 mod correlation;
 mod crash_points;
 mod crowds;
+mod deployment;
 mod events;
 mod folded;
 mod fulfilment;

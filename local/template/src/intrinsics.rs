@@ -1,7 +1,7 @@
 //! CloudFormation's intrinsic functions, evaluated for one [`Deployment`].
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::yaml::{Node, Value};
 use crate::{Deployment, TemplateError};
@@ -13,6 +13,8 @@ const MOST_OPEN: usize = 64;
 pub(crate) struct Resolver<'a> {
     deployment: &'a Deployment,
     defaults: BTreeMap<&'a str, Option<String>>,
+    /// The parameters that are lists.
+    lists: BTreeSet<&'a str>,
     conditions: Option<&'a Node>,
     resources: BTreeMap<&'a str, &'a str>,
     /// Conditions that were asked for, and whether they hold; those under evaluation do not say yet. Each is evaluated once, or a chain of them, each of which needs the next
@@ -22,8 +24,13 @@ pub(crate) struct Resolver<'a> {
 
 impl<'a> Resolver<'a> {
     pub(crate) fn new(document: &'a Node, deployment: &'a Deployment) -> Result<Self, TemplateError> {
-        let mut defaults = BTreeMap::new();
+        let (mut defaults, mut lists) = (BTreeMap::new(), BTreeSet::new());
         for (name, parameter) in entries(document.child("Parameters")) {
+            if let Some(Value::Scalar { text, .. }) = parameter.child("Type").map(|node| &node.value)
+                && text == "CommaDelimitedList"
+            {
+                lists.insert(name.as_str());
+            }
             let default = match parameter.child("Default").map(|node| &node.value) {
                 Some(Value::Scalar { text, .. }) => Some(text.clone()),
                 Some(_) => {
@@ -56,6 +63,7 @@ impl<'a> Resolver<'a> {
         Ok(Self {
             deployment,
             defaults,
+            lists,
             conditions: document.child("Conditions"),
             resources,
             known: RefCell::default(),
@@ -78,6 +86,12 @@ impl<'a> Resolver<'a> {
                 return self.resolve(chosen);
             }
             "Ref" if scalar(argument)? == "AWS::NoValue" => return Ok(None),
+            "Ref" if self.lists.contains(scalar(argument)?) => {
+                // CloudFormation trims each part.
+                let parts = self.reference(scalar(argument)?, line)?;
+                let parts = parts.split(',').map(|part| Node::text(line, part.trim())).collect();
+                return Ok(Some(Node { line, value: Value::List(parts) }));
+            }
             "Ref" => self.reference(scalar(argument)?, line)?,
             "Sub" => match &argument.value {
                 Value::List(_) => match list(argument)? {
@@ -154,8 +168,35 @@ impl<'a> Resolver<'a> {
                 }
                 Ok(if name == "And" { all } else { any })
             }
+            "EachMemberEquals" => match list(argument)? {
+                [members, value] => {
+                    let (members, value) = (self.resolve(members)?, self.text(value)?);
+                    let members = members.as_ref().map_or(Ok([].as_slice()), list)?;
+                    members.iter().try_fold(true, |all, member| Ok(all && self.text(member)? == value))
+                }
+                _ => Err(wrong(line, name, "takes a list and a value")),
+            },
             _ => Err(wrong(line, name, "is no condition function")),
         }
+    }
+
+    /// Refuses parameters that the template's `Rules` refuse, as CloudFormation does before it changes anything.
+    pub(crate) fn keep_rules(&self, document: &Node) -> Result<(), TemplateError> {
+        for (name, rule) in entries(document.child("Rules")) {
+            if rule.child("RuleCondition").map_or(Ok(true), |condition| self.holds(condition))? {
+                for assertion in rule.child("Assertions").map_or(Ok([].as_slice()), list)? {
+                    let Some(assert) = assertion.child("Assert") else {
+                        return Err(TemplateError::at(assertion.line, name, "Assert is missing"));
+                    };
+                    if !self.holds(assert)? {
+                        let description =
+                            assertion.child("AssertDescription").map_or(Ok("a rule is broken"), scalar)?;
+                        return Err(TemplateError::at(assertion.line, name, description));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The text that `node` stands for.
@@ -246,6 +287,8 @@ impl<'a> Resolver<'a> {
                 out.push_str(&self.text(variable)?);
             } else if name.contains('.') {
                 out.push_str(&self.dotted(name, line)?);
+            } else if self.lists.contains(name) {
+                return Err(wrong(line, "Sub", "takes no list"));
             } else {
                 out.push_str(&self.reference(name, line)?);
             }
@@ -259,7 +302,8 @@ impl<'a> Resolver<'a> {
         let [separator, parts] = list(argument)? else {
             return Err(wrong(line, "Join", "takes a separator and a list"));
         };
-        let parts = list(parts)?.iter().map(|part| self.text(part)).collect::<Result<Vec<_>, _>>()?;
+        let Some(parts) = self.resolve(parts)? else { return Err(wrong(line, "Join", "takes a separator and a list")) };
+        let parts = list(&parts)?.iter().map(|part| self.text(part)).collect::<Result<Vec<_>, _>>()?;
         Ok(parts.join(scalar(separator)?))
     }
 

@@ -122,6 +122,7 @@ impl Template {
     pub fn parse_for(text: &str, deployment: &Deployment) -> Result<Self, TemplateError> {
         let document = yaml::document(text)?;
         let resolver = Resolver::new(&document, deployment)?;
+        resolver.keep_rules(&document)?;
         let root = Section::root(&document, &resolver);
         let resources = root.require("Resources")?;
         let globals = match root.get("Globals")? {

@@ -32,6 +32,7 @@ mod authorizer;
 mod bus;
 mod cors;
 mod mappings;
+mod rules;
 mod schedules;
 
 /// A complete small template whose lines a test replaces.

@@ -24,21 +24,38 @@ fn an_authorizer_is_an_issuer_and_who_its_tokens_are_for() {
     }
 }
 
+/// CloudFormation splits such a parameter at its commas, trims each part, and gives a list wherever the parameter is named.
+#[test]
+fn a_parameter_that_is_a_list_is_a_list_wherever_it_is_named() {
+    let list = "  Level: {Type: CommaDelimitedList, Default: 'shop, office'}\n  Secret";
+    let with = |from: &str, to: &str| {
+        let text = SMALL.replace("  Level: {Type: String, Default: low}\n  Secret", list).replace(from, to);
+        Template::parse_for(&text.replace("!Equals [!Ref Level, low]", "!Equals [a, a]"), &Deployment::new("r", "a"))
+    };
+    let read = with("[shop]", "!If [Low, !Ref Level, [x]]").unwrap();
+    assert_eq!(read.authorizers[0].audience, ["shop", "office"]);
+    let joined = with("!If [Low, l, h]", "!Join ['|', !Ref Level]").unwrap();
+    assert_eq!(joined.functions[0].environment["LEVEL"], "shop|office");
+    for wrong in ["!Ref Level", "!Sub 'x${Level}'", "!Join ['|', [!Ref Level]]"] {
+        assert!(with("!If [Low, l, h]", wrong).is_err(), "{wrong}");
+    }
+}
+
 /// A function that answers a public route by who asks trusts whom the gateway trusts, with a user pool of the stack's own or with another issuer.
 #[test]
 fn the_real_functions_that_verify_tokens_themselves_trust_whom_the_gateway_trusts() {
-    let other = local().parameter("JwtIssuer", "https://issuer.example").parameter("JwtAudience", "shop");
+    let other = local().parameter("JwtIssuer", "https://issuer.example").parameter("JwtAudience", "shop, office");
     let own = local().name("UserPool", "eu-west-1_A1").name("UserPoolClient", "client");
     let expected = [
-        (own, "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A1", "client"),
-        (other, "https://issuer.example", "shop"),
+        (own, "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A1", vec!["client"], "client"),
+        (other, "https://issuer.example", vec!["shop", "office"], "shop,office"),
     ];
-    for (deployment, issuer, audience) in expected {
+    for (deployment, issuer, audiences, audience) in expected {
         let template = Template::read_for(&real_path(), &deployment).unwrap();
         let [authorizer] = template.authorizers.as_slice() else { panic!("{:?}", template.authorizers) };
         assert_eq!(
             (authorizer.issuer.as_str(), authorizer.audience.as_slice()),
-            (issuer, [audience.to_owned()].as_slice())
+            (issuer, audiences.into_iter().map(str::to_owned).collect::<Vec<_>>().as_slice())
         );
         let told = |name: &str| -> BTreeSet<(&str, &str)> {
             let told = template

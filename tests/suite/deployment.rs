@@ -1,0 +1,393 @@
+//! `template.yaml` as an operator meets it: parameters, users, permissions, idle costs and releases.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use http_api::Issuer;
+use key_schema::cursor::Cursors;
+use key_schema::picking::MAX_STATIONS;
+use key_schema::product::MAX_STOCK;
+use regex::Regex;
+use search_index::SearchConfig;
+use serde_json::{Map, Value as Json, json};
+
+use crate::support::client::Call;
+use crate::support::{drain, read, root, shop, template, with_parameter};
+use crate::template::resources;
+
+/// The parameters, as the template describes them.
+fn parameters() -> Map<String, Json> {
+    let text = read(&root().join("template.yaml"));
+    let (_, after) = text.split_once("\nParameters:\n").unwrap();
+    // The next section begins at the margin.
+    let lines: String = after
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with(' '))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let Json::Object(parameters) = ::template::parse_yaml(&lines).unwrap() else { panic!("no parameters") };
+    assert!(parameters.len() > 25, "{}", parameters.len());
+    parameters
+}
+
+fn text(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What a parameter's pattern takes. CloudFormation matches the whole value.
+fn pattern(parameter: &Json) -> Regex {
+    let pattern = parameter["AllowedPattern"].as_str().expect("a pattern");
+    Regex::new(&format!("^(?:{pattern})$")).unwrap()
+}
+
+/// The pattern takes exactly the samples that the code takes.
+fn agrees(name: &str, parameter: &Json, samples: &[&str], takes: impl Fn(&str) -> bool) {
+    let pattern = pattern(parameter);
+    for sample in samples {
+        assert_eq!(pattern.is_match(sample), takes(sample), "{name}: {sample:?}");
+    }
+    let taken = samples.iter().filter(|sample| takes(sample)).count();
+    assert!(taken > 0 && taken < samples.len(), "{name}: the samples show nothing");
+}
+
+#[test]
+fn every_parameter_takes_what_the_code_takes() {
+    let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    for (name, parameter) in parameters() {
+        let bounds = (parameter["MinValue"].as_u64(), parameter["MaxValue"].as_u64());
+        let allowed: Vec<String> = parameter["AllowedValues"].as_array().into_iter().flatten().map(text).collect();
+        match name.as_str() {
+            "PickingStations" => assert_eq!(bounds, (Some(1), Some(MAX_STATIONS as u64)), "{name}"),
+            "StockLowThreshold" => assert_eq!(bounds, (Some(0), Some(MAX_STOCK)), "{name}"),
+            "LogLevel" => {
+                for level in &allowed {
+                    assert!(level.parse::<tracing::level_filters::LevelFilter>().is_ok(), "{name}: {level}");
+                }
+            }
+            "CursorKeys" => {
+                let samples = [
+                    format!("k1:{key}"),
+                    format!("k2:{key},k1:{key}"),
+                    format!("abcdefghijklmnop:{key}"),
+                    format!("abcdefghijklmnopq:{key}"),
+                    format!(":{key}"),
+                    format!("k1:{key},"),
+                    "k1:c2hvcnQ=".to_owned(),
+                    key.to_owned(),
+                ];
+                let samples: Vec<&str> = samples.iter().map(String::as_str).collect();
+                agrees(&name, &parameter, &samples, |keys| Cursors::new(keys).is_ok());
+            }
+            "SearchEndpoint" => {
+                let samples = [
+                    "https://search.example.com",
+                    "https://x1.eu-central-1.aoss.amazonaws.com/",
+                    "http://127.0.0.1:9200",
+                    "https://search.example.com/path",
+                    "search.example.com",
+                    "ftp://search.example.com",
+                ];
+                agrees(&name, &parameter, &samples, |url| SearchConfig::new(url, "bodega").is_ok());
+            }
+            "SearchIndexPrefix" => {
+                let samples = ["bodega", "a", "shop-2", "Shop", "-shop", "shop_2", "", "shop*"];
+                let takes = |prefix: &str| SearchConfig::new("https://search.example.com", prefix).is_ok();
+                agrees(&name, &parameter, &samples, takes);
+            }
+            "SearchService" => assert_eq!(allowed, ["es", "aoss", "none"]),
+            "JwtIssuer" => {
+                let samples = [
+                    "https://issuer.example",
+                    "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A1",
+                    "https://issuer.example/",
+                    "http://issuer.example",
+                    "issuer.example",
+                    "urn:issuer",
+                ];
+                agrees(&name, &parameter, &samples, |issuer| Issuer::new(issuer, "shop", None).is_ok());
+            }
+            "JwtAudience" | "CorsOrigins" | "LoginCallbacks" => assert_eq!(parameter["Type"], "CommaDelimitedList"),
+            "FoldStreamConsumers" => assert_eq!(allowed, ["true", "false"]),
+            "Mfa" => assert_eq!(allowed, ["OFF", "OPTIONAL", "ON"], "as Cognito names them"),
+            // Only AWS reads these. No code of ours has bounds for them.
+            "Stage"
+            | "Architecture"
+            | "LogRetentionDays"
+            | "ConsumerConcurrency"
+            | "RequestsPerSecond"
+            | "RequestBurst"
+            | "MaxReadUnits"
+            | "MaxWriteUnits"
+            | "AlarmEmail"
+            | "LoginDomain"
+            | "DomainName"
+            | "CertificateArn"
+            | "HostedZoneId"
+            | "SearchArn"
+            | "SearchInstanceType"
+            | "SearchInstances"
+            | "SearchStorageGb"
+            | "MailFrom"
+            | "MailIdentity"
+            | "EventRetentionDays"
+            | "ArchiveRetentionDays" => {}
+            other => panic!("{other}: say here what the code takes of it"),
+        }
+    }
+}
+
+#[test]
+fn every_default_is_within_the_bounds_of_its_parameter() {
+    for (name, parameter) in parameters() {
+        assert!(parameter["Description"].as_str().is_some_and(|text| text.ends_with('.')), "{name}");
+        let Some(default) = parameter.get("Default").map(text) else { continue };
+        if parameter["Type"] == "Number" {
+            let number: u64 = default.parse().unwrap();
+            let (low, high) = (parameter["MinValue"].as_u64(), parameter["MaxValue"].as_u64());
+            assert!(low.unwrap_or(0) <= number && number <= high.unwrap_or(u64::MAX), "{name}: {default}");
+        }
+        if let Some(allowed) = parameter["AllowedValues"].as_array() {
+            assert!(allowed.iter().any(|value| text(value) == default), "{name}: {default}");
+        }
+        if parameter.get("AllowedPattern").is_some() {
+            assert!(pattern(&parameter).is_match(&default), "{name}: {default}");
+        }
+    }
+}
+
+#[test]
+fn the_user_pool_is_made_as_it_cannot_be_made_later() {
+    let pool = resources("AWS::Cognito::UserPool").remove("UserPool").unwrap();
+    for needed in [
+        "UsernameConfiguration: {CaseSensitive: false}",
+        "EmailSendingAccount: DEVELOPER",
+        "From: !Ref MailFrom",
+        "identity/${MailIdentity}",
+        "AttributesRequireVerificationBeforeUpdate: [email]",
+        "MfaConfiguration: !Ref Mfa",
+        "AllowedFirstAuthFactors: [PASSWORD, WEB_AUTHN]",
+    ] {
+        assert!(pool.contains(needed), "{needed}");
+    }
+    let client = resources("AWS::Cognito::UserPoolClient").remove("UserPoolClient").unwrap();
+    for needed in [
+        "AccessTokenValidity: 60",
+        "IdTokenValidity: 60",
+        "RefreshTokenValidity: 30",
+        "TokenValidityUnits: {AccessToken: minutes, IdToken: minutes, RefreshToken: days}",
+        "AllowedOAuthFlows: !If [WithLogin, [code], ",
+        "GenerateSecret: false",
+    ] {
+        assert!(client.contains(needed), "{needed}");
+    }
+    // Optional, and therefore with a condition.
+    for kind in ["AWS::Cognito::UserPoolDomain", "AWS::Cognito::ManagedLoginBranding"] {
+        assert!(resources(kind).values().all(|lines| lines.contains("    Condition: WithLogin\n")), "{kind}");
+    }
+}
+
+#[test]
+fn nothing_is_measured_that_nothing_reads() {
+    let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
+    assert!(api.contains("DetailedMetricsEnabled: false"));
+    let dashboards: String = resources("AWS::CloudWatch::Dashboard").into_values().collect();
+    let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
+    // The dimensions of detailed metrics.
+    for text in [&dashboards, &alarms] {
+        assert!(!text.contains(r#""Resource""#) && !text.contains("Name: Resource"));
+    }
+    let table = resources("AWS::DynamoDB::Table").remove("Table").unwrap();
+    let indexes = template().table.indexes.len();
+    assert_eq!(table.matches("{Enabled: true, Mode: THROTTLED_KEYS}").count(), indexes + 1);
+    assert_eq!(table.matches("ContributorInsightsSpecification").count(), indexes + 1);
+}
+
+/// On-demand prices as in docs/cost.md, in thousandths of a dollar for a million units.
+const UNIT_PRICES: [(&str, u64); 2] = [("MaxReadUnits", 125), ("MaxWriteUnits", 625)];
+
+#[test]
+fn the_limits_of_the_table_say_what_they_allow_a_day_to_cost() {
+    let places = template().table.indexes.len() as u64 + 1;
+    for (name, price) in UNIT_PRICES {
+        let parameter = &parameters()[name];
+        let cents = parameter["Default"].as_u64().unwrap() * 86_400 * price / 10_000_000;
+        let description = parameter["Description"].as_str().unwrap();
+        for (cents, of) in [(cents, "each"), (cents * places, "all four")] {
+            let dollars = format!("{}.{:02}", cents / 100, cents % 100);
+            assert!(description.contains(&dollars), "{name}, {of}: {dollars} is not in {description:?}");
+        }
+        assert!(description.contains("separately"), "{name}");
+    }
+}
+
+/// The figures of the idle bill that follow from the template. `UPDATE_DOCS=1` writes them.
+#[test]
+fn the_idle_bill_counts_what_the_template_has() {
+    let path = root().join("docs/operations.md");
+    let operations = read(&path);
+    let alarms = resources("AWS::CloudWatch::Alarm");
+    let needs_search = |lines: &str| {
+        ["SeparateConsumers", "OwnSearch"].iter().any(|name| lines.contains(&format!("Condition: {name}\n")))
+    };
+    let metrics = |lines: &String| lines.matches("MetricStat: ").count().max(1);
+    let all: usize = alarms.values().map(metrics).sum();
+    let without: usize = alarms.values().filter(|lines| !needs_search(lines)).map(metrics).sum();
+    let rules = 2 * (template().table.indexes.len() + 1);
+    let mut expected = operations.clone();
+    for (what, cents, with, without) in [
+        ("metrics in alarms, 0.10 each", 10, all, without),
+        ("rules of Contributor Insights, 0.50 each", 50, rules, rules),
+    ] {
+        let dollars = |number: usize| format!("{}.{:02}", number * cents / 100, number * cents % 100);
+        let row = format!("| {what} | {with} | {} | {without} | {} |", dollars(with), dollars(without));
+        let old = operations.lines().find(|line| line.starts_with(&format!("| {what} |"))).expect(what);
+        expected = expected.replace(old, &row);
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &expected).unwrap();
+    } else {
+        assert!(operations == expected, "docs/operations.md is out of date: UPDATE_DOCS=1 writes it\n{expected}");
+    }
+}
+
+#[test]
+fn a_shop_without_search_sells_and_says_that_it_has_no_search() {
+    with_parameter("SearchService", "none", async |system| {
+        shop::products(system, &["unsearched-tea"], 5).await;
+        shop::customer(system, "unsearched-ann").await;
+        let order = shop::order(system, "unsearched-ann", &[("unsearched-tea", 2)], "unsearched").await;
+        drain(system).await;
+        for call in [
+            Call::new("GET", "/v1/search/products?q=tea"),
+            Call::new("GET", "/v1/search/products?sort=nonsense"),
+            Call::new("GET", "/v1/search/orders?q=ann").staff(),
+        ] {
+            let answer = call.send(system).await.expect(503);
+            assert_eq!(answer.body["code"], "search_disabled", "{}", answer.body);
+            assert!(!answer.headers.contains_key("retry-after"), "a retry does not help");
+        }
+        let answer = Call::new("GET", "/v1/search/orders").customer("unsearched-ann").send(system).await;
+        assert_eq!((answer.status, &answer.body["code"]), (403, &json!("forbidden")));
+        // The other sinks go on.
+        let sales = shop::path(&["products", "unsearched-tea", "sales"]);
+        let sales = Call::new("GET", &sales).staff().send(system).await.expect(200).body;
+        assert_eq!(sales["items"][0]["order_id"], order["id"]);
+        let report = Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
+        let functions = report["functions"].as_array().unwrap();
+        assert!(functions.iter().all(|function| function["function"] != "StreamSearch"));
+    });
+}
+
+#[test]
+fn every_policy_has_the_present_version() {
+    let text = read(&root().join("template.yaml"));
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let mut policies = 0;
+    for (line, next) in lines.iter().zip(&lines[1..]) {
+        if next.trim_start_matches("- ").starts_with("Statement:") {
+            policies += 1;
+            assert_eq!(line.trim_start_matches("- "), "Version: '2012-10-17'", "before line {next}");
+        }
+    }
+    assert!(policies > 20, "{policies}");
+}
+
+/// SES checks the configuration set of an identity as well as the identity.
+#[test]
+fn mail_may_be_sent_by_an_identity_with_a_configuration_set() {
+    let senders = |suffix: &str| -> BTreeSet<String> {
+        let functions = template().functions.into_iter();
+        functions.filter(|one| one.may("ses:SendEmail", suffix)).map(|one| one.logical_id).collect()
+    };
+    assert_eq!(senders("configuration-set/*"), BTreeSet::from(["Notifier".to_owned()]));
+    assert_eq!(senders("configuration-set/*"), senders("identity/${MailIdentity}"));
+}
+
+/// The template of a deployment with canaries.
+fn canary(arguments: &[&str]) -> String {
+    let output = Command::new(root().join(".ci/canary")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_canary_shifts_the_traffic_of_every_function_that_clients_call_and_watches_alarms_that_there_are() {
+    let plain = template();
+    assert!(!read(&root().join("template.yaml")).contains("AutoPublishAlias"), "off unless asked for");
+    let text = canary(&["Linear10PercentEvery1Minute", "1"]);
+    let released = ::template::Template::parse(&text).unwrap();
+    assert_eq!(released.routes, plain.routes);
+    let alarms = resources("AWS::CloudWatch::Alarm");
+    let functions: BTreeSet<&str> = plain.routes.iter().map(|route| route.function.as_str()).collect();
+    for function in &released.functions {
+        let id = function.logical_id.as_str();
+        let (_, lines) = text.split_once(&format!("\n  {id}:\n")).unwrap();
+        let lines: String = lines.lines().take_while(|line| line.starts_with("   ") || line.is_empty()).collect();
+        let answers = functions.contains(id);
+        assert_eq!(lines.contains("AutoPublishAlias: live"), answers, "{id}");
+        assert_eq!(lines.contains("Type: Linear10PercentEvery1Minute"), answers, "{id}");
+        assert_eq!(function.environment.get("RELEASE").map(String::as_str), answers.then_some("1"), "{id}");
+        if answers {
+            let (_, watched) = lines.split_once("Alarms: [").unwrap();
+            let watched: Vec<&str> = watched.split_once(']').unwrap().0.split(", ").collect();
+            assert!(watched.len() >= 3, "{watched:?}");
+            for alarm in watched {
+                assert!(alarms.contains_key(alarm.strip_prefix("!Ref ").unwrap()), "{alarm}");
+            }
+        }
+    }
+    let refused = Command::new(root().join(".ci/canary")).arg("Sometimes").output().unwrap();
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0));
+}
+
+#[test]
+fn sam_knows_a_deployment_to_try_with_and_one_for_customers() {
+    let text = read(&root().join("samconfig.toml"));
+    for stage in ["dev", "prod"] {
+        let (_, section) = text.split_once(&format!("\n[{stage}.deploy.parameters]\n")).unwrap();
+        let section = section.split_once("\n[").map_or(section, |(section, _)| section);
+        for needed in [
+            format!("stack_name = \"bodega-{stage}\""),
+            "resolve_s3 = true".to_owned(),
+            "capabilities = \"CAPABILITY_IAM\"".to_owned(),
+            format!("\"Stage={stage}\""),
+            format!("\"file://parameters-{stage}.yaml\""),
+        ] {
+            assert!(section.contains(&needed), "{stage}: {needed}");
+        }
+        let known = parameters();
+        let pair = Regex::new(r#""([A-Za-z]+)=([^"]*)""#).unwrap();
+        for pair in pair.captures_iter(section) {
+            let parameter = known.get(&pair[1]).unwrap_or_else(|| panic!("there is no parameter {}", &pair[1]));
+            assert!(parameter["NoEcho"] != true, "{} is a secret", &pair[1]);
+        }
+    }
+    assert!(text.contains("[prod.deploy.parameters]") && text.contains("confirm_changeset = true"));
+    // Secrets are in a file that git does not take.
+    assert!(read(&root().join(".gitignore")).lines().any(|line| line == "/parameters-*.yaml"));
+}
+
+#[test]
+fn the_tools_that_a_deployment_needs_are_named_with_their_versions() {
+    let operations = read(&root().join("docs/operations.md"));
+    assert!(operations.contains("pip install -r .ci/deploy-tools.txt"));
+    let tools = read(&root().join(".ci/deploy-tools.txt"));
+    for (name, tool) in [("SAM CLI", "aws-sam-cli"), ("aws-lambda-builders", "aws-lambda-builders")] {
+        let minimum = tools.lines().find_map(|line| line.strip_prefix(&format!("{tool}>=")));
+        let minimum = minimum.unwrap_or_else(|| panic!("{tool} has no minimum"));
+        assert!(operations.contains(&format!("{name} {minimum}")), "docs/operations.md: {name} {minimum}");
+    }
+}
+
+#[test]
+fn the_docs_say_how_to_put_a_firewall_in_front() {
+    let page = read(&root().join("docs/cloudfront-and-waf.md"));
+    assert!(page.contains("docs/cloudfront-and-waf.yaml") && page.contains("https://docs.aws.amazon.com/"));
+    let edge = read(&root().join("docs/cloudfront-and-waf.yaml"));
+    for needed in ["AWS::WAFv2::WebACL", "Scope: CLOUDFRONT", "AWS::CloudFront::Distribution"] {
+        assert!(edge.contains(needed), "{needed}");
+    }
+    let linked = |page: &str| read(&root().join(page)).contains("cloudfront-and-waf.md");
+    assert!(linked("docs/operations.md") && linked("README.md"));
+    let domain = resources("AWS::ApiGatewayV2::DomainName").remove("ApiDomain").unwrap();
+    assert!(domain.contains("    Condition: WithDomainName\n") && domain.contains("SecurityPolicy: TLS_1_2"));
+}
