@@ -165,7 +165,7 @@ impl From<CallError> for MailError {
             // The credentials cannot be read, or the endpoint is no address.
             Failure::Invalid(reason) => Self::Refused(reason),
             // Without a connection nothing can have arrived.
-            Failure::NotConnected => Self::Throttled(Failure::NotConnected.to_string()),
+            failure @ Failure::NotConnected(_) => Self::Throttled(failure.to_string()),
             failure => Self::Unknown(failure.to_string()),
         }
     }
@@ -206,7 +206,8 @@ mod tests {
     #[test]
     fn only_a_call_that_was_not_sent_is_certain() {
         let certain = |failure| MailError::from(CallError { failure, attempts: 1 }).is_certain();
-        assert!(certain(Failure::NotConnected) && certain(Failure::Invalid("no credentials".to_owned())));
+        assert!(certain(Failure::NotConnected(aws::NoConnection::Refused)));
+        assert!(certain(Failure::Invalid("no credentials".to_owned())));
         assert!(![Failure::Timeout, Failure::Broken, Failure::TooLong(1)].into_iter().any(certain));
     }
 }

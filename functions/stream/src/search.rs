@@ -55,7 +55,8 @@ impl<I: Index> Search<I> {
     pub async fn open(index: I) -> Self {
         let sink = Self::new(index);
         if let Err(error) = sink.ensure().await {
-            tracing::warn!(cause = %error, "the indices are not ready yet");
+            let check = "SEARCH_ENDPOINT, SEARCH_SERVICE, and the role's permissions on the domain or collection";
+            tracing::warn!(cause = %error, check, "the indices are not ready yet: the first batch tries again");
         }
         sink
     }

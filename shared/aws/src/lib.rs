@@ -5,9 +5,16 @@
 //! through [`Service`], because each of them needs one operation or four: an SDK crate for that
 //! costs more build time than the rest of a function.
 //!
+//! # Roots
+//!
 //! Loading the system's trust store costs more instructions than the rest of a cold start together, so the roots of Amazon Trust
-//! Services are embedded (`roots/`, valid to 2037 and later; <https://www.amazontrust.com/repository/>). Where an endpoint has another
-//! issuer (a proxy, a test server), `AWS_CA_BUNDLE` names a PEM file that replaces them, as it does for AWS's own tools.
+//! Services are embedded (`roots/`, valid to 2037 and later; <https://www.amazontrust.com/repository/>).
+//! AWS may change its issuers, and a function may run for years without a new version. So when a
+//! server's certificate has an unknown issuer, the connection is opened once more with the system's
+//! roots, which the runtime image keeps current. A process loads them once, remembers the host, logs
+//! it and counts it (`UnknownIssuers`): an alarm says that a new version is due. The trust is then
+//! that of every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both, as it does for AWS's
+//! own tools.
 //!
 //! The SDK's standard variables configure both ways: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its
 //! companions, `AWS_ENDPOINT_URL` for all services or `AWS_ENDPOINT_URL_DYNAMODB`,
@@ -29,7 +36,7 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
-pub use crate::connector::{Connector, Tls};
+pub use crate::connector::{Connector, NoConnection, Tls};
 pub use crate::service::{Api, Call, CallError, Failure, Limits, Response, Service, Signing, is_transient};
 pub use aws_config::SdkConfig;
 pub use aws_credential_types::Credentials;
@@ -125,20 +132,19 @@ pub fn connector() -> Result<Connector, SetupError> {
     Ok(Connector::new(tls()?, CONNECT_TIMEOUT))
 }
 
-/// Like [`connector()`] for a host that need not be AWS's: other hosts are trusted by the system's
-/// roots.
+/// Like [`connector()`] for a host that may be anybody's: other hosts than AWS's are trusted by the
+/// system's roots at once.
 ///
 /// # Errors
 /// As [`connector()`].
-#[cfg(feature = "system-roots")]
 pub fn connector_to(host: &str, is_encrypted: bool) -> Result<Connector, SetupError> {
     let is_of_aws = service::is_of_aws(host) || std::env::var_os("AWS_CA_BUNDLE").is_some();
     let tls = if is_encrypted && !is_of_aws { Tls::of_system()? } else { tls()? };
     Ok(Connector::new(tls, CONNECT_TIMEOUT))
 }
 
-/// Trusts the roots that endpoints of AWS chain to, or those of `AWS_CA_BUNDLE`. A process reads
-/// them once.
+/// Trusts the roots that endpoints of AWS chain to, and the system's roots where these do not fit; or
+/// those of `AWS_CA_BUNDLE` alone. A process reads them once.
 ///
 /// # Errors
 /// As [`connector()`].
@@ -148,10 +154,15 @@ pub fn tls() -> Result<Tls, SetupError> {
         return Ok(tls.clone());
     }
     let tls = match std::env::var_os("AWS_CA_BUNDLE") {
-        Some(path) => Tls::trusting(&std::fs::read(path)?),
-        None => Tls::trusting(AMAZON_ROOTS),
-    }?;
+        Some(path) => Tls::trusting(&std::fs::read(path)?)?,
+        None => embedded()?,
+    };
     Ok(TLS.get_or_init(|| tls).clone())
+}
+
+/// The roots of a deployed function.
+fn embedded() -> Result<Tls, SetupError> {
+    Ok(Tls::trusting(AMAZON_ROOTS)?.falling_back(Tls::of_system))
 }
 
 /// Reads a variable of the environment: the name of a table, a bucket, a bus.

@@ -266,8 +266,9 @@ impl Answer {
         }
         let (kind, reason) = match self.parse::<Problem>().map(|problem| problem.error) {
             Ok(ProblemDetail::Typed { kind, reason }) => (kind, reason.unwrap_or_default()),
-            Ok(ProblemDetail::Text(text)) => ("unknown".to_owned(), text),
-            Err(_) => ("unknown".to_owned(), "no explanation".to_owned()),
+            Ok(ProblemDetail::Text(text)) => ("an error without a type".to_owned(), text),
+            // A proxy's page, or the refusal of IAM in front of a domain.
+            Err(_) => ("a response that is not the engine's".to_owned(), "no explanation".to_owned()),
         };
         Err(SearchError::Rejected { status: self.status.as_u16(), kind, reason })
     }

@@ -44,9 +44,7 @@ impl SearchConfig {
         if !valid_name {
             return Err(ConfigError::IndexPrefix);
         }
-        let is_encrypted = endpoint.scheme() == Some(&Scheme::HTTPS);
-        let connector = aws::connector_to(endpoint.host().unwrap_or_default(), is_encrypted);
-        let connector = connector.map_err(|error| ConfigError::Tls(error.to_string()))?;
+        let connector = aws::connector().map_err(|error| ConfigError::Tls(error.to_string()))?;
         Ok(Self { endpoint, index_prefix: index_prefix.to_owned(), limits: LIMITS, signing: None, connector })
     }
 
@@ -126,6 +124,22 @@ mod tests {
         SearchConfig::from_variables(|name| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
+    }
+
+    /// Domains, collections and certificates of ACM chain to the embedded roots; the system's are
+    /// loaded where they do not fit.
+    #[test]
+    fn an_endpoint_of_any_name_is_reached_as_every_other_service_is() {
+        let others = format!("{:?}", aws::connector().unwrap());
+        for endpoint in [
+            "https://search-bodega-abc.eu-central-1.es.amazonaws.com",
+            "https://abc.eu-central-1.aoss.amazonaws.com",
+            "https://search.shop.example",
+            "http://127.0.0.1:9200",
+        ] {
+            let config = SearchConfig::new(endpoint, "bodega").unwrap();
+            assert_eq!(format!("{:?}", config.connector), others, "{endpoint}");
+        }
     }
 
     #[test]

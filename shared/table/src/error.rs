@@ -1,5 +1,8 @@
 //! What can go wrong between a request and its answer.
 
+use std::error::Error;
+
+use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use key_schema::item::{DecodeError, Item};
 use key_schema::request::TooManyActions;
@@ -13,8 +16,9 @@ pub enum TableError {
     /// Others kept writing the same items until the budget for retries was used up. Nothing was done.
     #[error("the items are contended")]
     Contended,
-    /// No answer in time or a broken one: a write may or may not have happened.
-    #[error("the table did not answer: {0}")]
+    /// No response in time, or one that cannot be used: a write may or may not have happened. With
+    /// the kind of the cause, and nothing of the items.
+    #[error("the table gave no usable response: {0}")]
     Unavailable(String),
     /// DynamoDB refuses the request as such: a defect of this program or of the deployment.
     #[error("the table refused the request: {0}")]
@@ -69,19 +73,24 @@ const CONFLICTS: [&str; 3] =
     ["TransactionConflictException", "TransactionInProgressException", "ReplicatedWriteConflictException"];
 
 /// Sorts a failed call. Conditions were looked at before.
-pub(crate) fn classify<E, R>(error: &SdkError<E, R>) -> TableError
+pub(crate) fn classify<E>(error: &SdkError<E, HttpResponse>) -> TableError
 where
-    E: ProvideErrorMetadata + std::error::Error + 'static,
-    R: std::fmt::Debug,
+    E: ProvideErrorMetadata + Error + 'static,
 {
     match error {
         SdkError::ServiceError(service) => {
-            let code = service.err().code().unwrap_or("unknown");
+            let status = service.raw().status();
+            let Some(code) = service.err().code() else {
+                return TableError::Unavailable(match status.is_success() {
+                    true => format!("status 200 with a body that cannot be read ({})", last_cause(error)),
+                    false => format!("status {} without an error code", status.as_u16()),
+                });
+            };
             if THROTTLES.contains(&code) {
                 TableError::Throttled
             } else if CONFLICTS.contains(&code) {
                 TableError::Contended
-            } else if code == "InternalServerError" || code == "ServiceUnavailable" || code == "unknown" {
+            } else if code == "InternalServerError" || code == "ServiceUnavailable" {
                 TableError::Unavailable(code.to_owned())
             } else {
                 TableError::Rejected(format!("{code}: {}", service.err().message().unwrap_or_default()))
@@ -95,10 +104,20 @@ where
             } else if failure.is_io() {
                 "connection"
             } else {
-                "dispatch"
+                "request not sent"
             };
-            TableError::Unavailable(kind.to_owned())
+            TableError::Unavailable(format!("{kind} ({})", last_cause(error)))
         }
-        _ => TableError::Unavailable("broken answer".to_owned()),
+        _ => TableError::Unavailable(format!("the response broke off ({})", last_cause(error))),
     }
+}
+
+/// How many causes are looked through: more than the SDK nests.
+const MAX_CAUSES: usize = 16;
+
+/// What a chain of causes ends with. The SDK's parsers and connectors put nothing of a body into
+/// their messages but a character and its place.
+fn last_cause<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.take(MAX_CAUSES).last().map(ToString::to_string).unwrap_or_default()
 }

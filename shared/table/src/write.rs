@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -291,10 +292,9 @@ fn values_of(values: Vec<(String, serde_dynamo::AttributeValue)>) -> Option<Attr
 }
 
 /// A failed condition with the item that failed it, or whatever else went wrong.
-fn refused<E, R>(error: SdkError<E, R>, condition: impl Fn(E) -> Option<Option<Attributes>>) -> WriteError
+fn refused<E>(error: SdkError<E, HttpResponse>, condition: impl Fn(E) -> Option<Option<Attributes>>) -> WriteError
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
-    R: std::fmt::Debug,
 {
     let failure = classify(&error);
     if let SdkError::ServiceError(service) = error

@@ -49,6 +49,12 @@ pub fn init(function: &'static str) {
     let _ = tracing_subscriber::registry().with(targets(function, level)).with(format).try_init();
 }
 
+/// Whether [`init`] was called: the process is a function.
+#[must_use]
+pub fn is_initialized() -> bool {
+    FUNCTION.get().is_some()
+}
+
 /// The name given to [`init`], or `unknown` before.
 #[must_use]
 pub fn function() -> &'static str {

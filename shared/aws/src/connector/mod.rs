@@ -9,6 +9,7 @@
 
 mod body;
 mod pool;
+mod reach;
 mod stream;
 mod tls;
 
@@ -28,12 +29,11 @@ use http::{HeaderValue, Request, Response, Uri};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 pub(crate) use body::Answer;
 use pool::{Pool, Sender};
-use stream::Stream;
+pub use reach::NoConnection;
 pub use tls::Tls;
 
 /// A request that cannot be one.
@@ -69,7 +69,7 @@ impl Connector {
         }
         let mut sender = timeout(self.connect_timeout, self.connect(&origin))
             .await
-            .map_err(|error| SendError::ConnectTimeout(error.into()))?
+            .unwrap_or(Err(NoConnection::Timeout))
             .map_err(SendError::Connect)?;
         let response = sender.send_request(request).await.map_err(|error| SendError::Broken(error.into()))?;
         Ok(self.answer(origin, sender, response))
@@ -81,14 +81,11 @@ impl Connector {
         HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
     }
 
-    /// The host's addresses are tried one after the other.
-    async fn connect(&self, origin: &Origin) -> Result<Sender, Cause> {
+    async fn connect(&self, origin: &Origin) -> Result<Sender, NoConnection> {
         let host = origin.authority.host().trim_start_matches('[').trim_end_matches(']');
-        let tcp = TcpStream::connect((host, origin.port())).await?;
-        // Requests are small and wait for their answers.
-        tcp.set_nodelay(true)?;
-        let stream = if origin.is_encrypted { self.tls.over(tcp, host).await? } else { Stream::Plain(tcp) };
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let tls = origin.is_encrypted.then_some(&self.tls);
+        let stream = reach::open(host, origin.port(), tls).await?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| NoConnection::Network)?;
         // What ends it is told to who waits for an answer over it, and otherwise concerns nobody.
         drop(tokio::spawn(connection));
         Ok(sender)
@@ -106,10 +103,8 @@ impl Connector {
 pub(crate) enum SendError {
     /// The request names no host, or no protocol that is known here. Nothing was sent.
     Invalid(Cause),
-    /// The host cannot be reached. Nothing was sent.
-    Connect(Cause),
-    /// The connection was not open in time. Nothing was sent.
-    ConnectTimeout(Cause),
+    /// There is no connection to the host. Nothing was sent.
+    Connect(NoConnection),
     /// The connection ended before the response began. The request may have arrived.
     Broken(Cause),
 }
@@ -118,8 +113,8 @@ impl From<SendError> for ConnectorError {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Invalid(cause) => Self::user(cause),
-            SendError::Connect(cause) => Self::io(cause).never_connected(),
-            SendError::ConnectTimeout(cause) => Self::timeout(cause).never_connected(),
+            SendError::Connect(cause @ NoConnection::Timeout) => Self::timeout(cause.into()).never_connected(),
+            SendError::Connect(cause) => Self::io(cause.into()).never_connected(),
             SendError::Broken(cause) => Self::io(cause),
         }
     }

@@ -1,22 +1,46 @@
-//! TLS 1.3 and 1.2 with the algorithms of `ring`, and whom it trusts.
+//! TLS 1.3 and 1.2 with the algorithms of `ring`, and the roots that are trusted.
 
 use std::fmt;
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::net::TcpStream;
+use telemetry::emf::{Line, Unit};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{CipherSuite, ClientConfig, RootCertStore};
 
-use super::Cause;
+use super::reach::{self, NoConnection};
 use super::stream::Stream;
 use crate::SetupError;
+use crate::service::is_of_aws;
+
+/// How many hosts are remembered that need the other roots: more than a function has.
+const MAX_HOSTS: usize = 16;
 
 /// How servers prove who they are. Clones share the sessions that can be resumed.
 #[derive(Clone)]
-pub struct Tls(TlsConnector);
+pub struct Tls {
+    roots: Roots,
+    fallback: Option<Arc<Fallback>>,
+}
+
+/// Trusted roots, ready to connect with.
+#[derive(Clone)]
+struct Roots {
+    connector: TlsConnector,
+    count: usize,
+}
+
+/// Other roots, for servers whose certificates have none of the first roots behind them.
+struct Fallback {
+    load: Box<dyn Fn() -> Result<Tls, SetupError> + Send + Sync>,
+    /// `None` inside when they cannot be loaded.
+    loaded: OnceLock<Option<Roots>>,
+    /// The hosts that need them.
+    hosts: Mutex<Vec<String>>,
+}
 
 impl Tls {
     /// Trusts who is certified by one of these, in PEM.
@@ -35,7 +59,6 @@ impl Tls {
     ///
     /// # Errors
     /// [`SetupError::Roots`] when there are none.
-    #[cfg(feature = "system-roots")]
     pub fn of_system() -> Result<Self, SetupError> {
         let mut store = RootCertStore::empty();
         // What cannot be used is not trusted; that there are some that cannot is usual.
@@ -43,10 +66,21 @@ impl Tls {
         Self::new(store)
     }
 
+    /// Trusts other roots as well, which are loaded when a server's certificate has an unknown
+    /// issuer for the first time, and not before.
+    ///
+    /// Each such host is logged, and counted by the metric `UnknownIssuers`.
+    #[must_use]
+    pub fn falling_back(self, load: impl Fn() -> Result<Self, SetupError> + Send + Sync + 'static) -> Self {
+        let fallback = Fallback { load: Box::new(load), loaded: OnceLock::new(), hosts: Mutex::default() };
+        Self { fallback: Some(Arc::new(fallback)), ..self }
+    }
+
     fn new(store: RootCertStore) -> Result<Self, SetupError> {
         if store.is_empty() {
             return Err(SetupError::Roots);
         }
+        let count = store.len();
         let mut provider = ring::default_provider();
         // AES-256 comes first otherwise, and with it a handshake that hashes with SHA-384. Processors have instructions for SHA-256, and a server that has no
         // preference of its own takes what is offered first.
@@ -55,18 +89,116 @@ impl Tls {
             .with_safe_default_protocol_versions()?
             .with_root_certificates(store)
             .with_no_client_auth();
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+        let connector = TlsConnector::from(Arc::new(config));
+        Ok(Self { roots: Roots { connector, count }, fallback: None })
     }
 
-    /// An open connection to the host of this name or address.
-    pub(super) async fn over(&self, tcp: TcpStream, host: &str) -> Result<Stream, Cause> {
-        let name = ServerName::try_from(host.to_owned())?;
-        Ok(Stream::Encrypted(Box::new(self.0.connect(name, tcp).await?)))
+    /// Opens a connection to the host of this name or address.
+    pub(super) async fn open(&self, host: &str, addresses: &[SocketAddr]) -> Result<Stream, NoConnection> {
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| NoConnection::Name)?;
+        let Some(fallback) = &self.fallback else { return self.roots.open(name, addresses).await };
+        if fallback.is_for(host)
+            && let Some(roots) = fallback.roots()
+        {
+            return roots.open(name, addresses).await;
+        }
+        let opened = self.roots.open(name.clone(), addresses).await;
+        if let Err(NoConnection::UnknownIssuer) = opened
+            && let Some(roots) = fallback.roots()
+        {
+            let stream = roots.open(name, addresses).await?;
+            fallback.remember(host);
+            return Ok(stream);
+        }
+        opened
     }
+}
+
+impl Roots {
+    async fn open(&self, name: ServerName<'static>, addresses: &[SocketAddr]) -> Result<Stream, NoConnection> {
+        let tcp = reach::tcp(addresses).await?;
+        Ok(Stream::Encrypted(Box::new(self.connector.connect(name, tcp).await?)))
+    }
+}
+
+impl Fallback {
+    fn roots(&self) -> Option<&Roots> {
+        let load = || match (self.load)() {
+            Ok(tls) => Some(tls.roots),
+            Err(error) => {
+                tracing::error!(cause = %error, "the system's roots cannot be loaded");
+                None
+            }
+        };
+        self.loaded.get_or_init(load).as_ref()
+    }
+
+    fn is_for(&self, host: &str) -> bool {
+        self.hosts().iter().any(|known| known == host)
+    }
+
+    /// Later connections to the host begin with these roots.
+    fn remember(&self, host: &str) {
+        let mut hosts = self.hosts();
+        if hosts.len() < MAX_HOSTS && !hosts.iter().any(|known| known == host) {
+            hosts.push(host.to_owned());
+            report(host);
+        }
+    }
+
+    fn hosts(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells operators that the embedded roots are not enough for a host. Without [`telemetry::init`]
+/// the process is no function, and its standard output no place for metrics.
+fn report(host: &str) {
+    tracing::warn!(host, "no embedded root fits this host: the system's roots do; deploy a current version");
+    if telemetry::is_initialized() {
+        line(host).print();
+    }
+}
+
+/// One metric for all functions, so that one alarm has them all.
+fn line(host: &str) -> Line {
+    Line::default()
+        .dimension("Stage", telemetry::stage())
+        .dimension("Host", if is_of_aws(host) { "aws" } else { "other" })
+        .metric("UnknownIssuers", Unit::Count, 1.0)
+        .property("function", telemetry::function())
 }
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tls")
+        f.debug_struct("Tls").field("roots", &self.roots.count).field("falls_back", &self.fallback.is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use std::time::UNIX_EPOCH;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_host_of_aws_is_counted_apart_from_others() {
+        for (host, kind) in [("dynamodb.eu-central-1.amazonaws.com", "aws"), ("search.example", "other")] {
+            let line: Value = serde_json::from_str(&line(host).to_json(UNIX_EPOCH)).unwrap();
+            assert_eq!((&line["Host"], &line["UnknownIssuers"]), (&json!(kind), &json!(1.0)), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_function_has_five_roots_and_the_systems_to_fall_back_to() {
+        let tls = crate::embedded().unwrap();
+        assert_eq!(format!("{tls:?}"), "Tls { roots: 5, falls_back: true }");
+        // A system without any is no reason to panic.
+        assert!(matches!(Tls::of_system(), Ok(_) | Err(SetupError::Roots)));
+        assert!(tls.fallback.is_some_and(|fallback| fallback.loaded.get().is_none()), "loaded too early");
     }
 }

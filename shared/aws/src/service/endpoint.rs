@@ -97,7 +97,6 @@ pub(crate) fn suffixes(region: &str) -> (&'static str, &'static str) {
 }
 
 /// Whether a host is AWS's, so that its certificate chains to Amazon's roots.
-#[cfg(feature = "system-roots")]
 pub(crate) fn is_of_aws(host: &str) -> bool {
     let suffixes = PARTITIONS.iter().flat_map(|(_, plain, dual)| [plain, dual]);
     suffixes.into_iter().any(|suffix| host.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.')))
@@ -181,7 +180,6 @@ mod tests {
         assert_eq!(hosts(Api::Ses, "us-gov-west-1").get(3).unwrap(), "email-fips.us-gov-west-1.api.aws");
     }
 
-    #[cfg(feature = "system-roots")]
     #[test]
     fn only_hosts_of_aws_are_trusted_by_its_roots() {
         for (host, aws) in [

@@ -21,12 +21,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 pub use answer::{Response, is_transient};
 pub use endpoint::Api;
-#[cfg(feature = "system-roots")]
-pub(crate) use endpoint::is_of_aws;
-pub(crate) use endpoint::{Variant, configured};
+pub(crate) use endpoint::{Variant, configured, is_of_aws};
 pub use sign::Signing;
 
-use crate::connector::{Connector, SendError};
+use crate::connector::{Connector, NoConnection, SendError};
 use crate::{ATTEMPT_TIMEOUT, ATTEMPTS, OPERATION_TIMEOUT, SetupError};
 
 /// The longest response of a call that does not say otherwise.
@@ -88,8 +86,8 @@ pub enum Failure {
     #[error("the request cannot be built or signed: {0}")]
     Invalid(String),
     /// There is no connection. Nothing was sent.
-    #[error("no connection")]
-    NotConnected,
+    #[error("no connection: {0}")]
+    NotConnected(NoConnection),
     /// There was no response in time. The request may have arrived.
     #[error("timeout")]
     Timeout,
@@ -105,7 +103,7 @@ pub enum Failure {
 impl Failure {
     /// Whether the next attempt may succeed.
     const fn is_transient(&self) -> bool {
-        matches!(self, Self::NotConnected | Self::Timeout | Self::Broken)
+        matches!(self, Self::NotConnected(_) | Self::Timeout | Self::Broken)
     }
 
     fn invalid(error: impl std::fmt::Display) -> Self {
@@ -117,7 +115,7 @@ impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Invalid(cause) => Self::invalid(cause),
-            SendError::Connect(_) | SendError::ConnectTimeout(_) => Self::NotConnected,
+            SendError::Connect(cause) => Self::NotConnected(cause),
             SendError::Broken(_) => Self::Broken,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use aws::{Call, CallError, Failure, Limits, Method, Response, Service, Tls};
+use aws::{Call, CallError, Failure, Limits, Method, NoConnection, Response, Service, Tls};
 use tokio::net::TcpListener;
 
 use super::{connector, server::Server};
@@ -62,15 +62,18 @@ async fn without_a_connection_nothing_was_sent() {
     let port = silent.local_addr().unwrap().port();
     let hasty = aws::Connector::new(aws::tls().unwrap(), Duration::from_millis(50));
     let encrypted = Service::new(hasty, &format!("https://localhost:{port}"), None).with_limits(LIMITS);
-    assert_eq!(call(&encrypted, "/").await.unwrap_err(), failed(Failure::NotConnected, 4), "no handshake in time");
+    let unconnected = |cause| failed(Failure::NotConnected(cause), 4);
+    assert_eq!(call(&encrypted, "/").await.unwrap_err(), unconnected(NoConnection::Timeout), "no handshake in time");
     drop(silent);
-    assert_eq!(call(&service(port, LIMITS), "/").await.unwrap_err(), failed(Failure::NotConnected, 4), "no listener");
+    let refused = call(&service(port, LIMITS), "/").await.unwrap_err();
+    assert_eq!(refused, unconnected(NoConnection::Refused), "no listener");
+    assert_eq!(refused.to_string(), "no connection: the connection was refused");
 
     let (server, _) = Server::encrypted("localhost").await;
     let roots = Tls::trusting(Server::encrypted("localhost").await.1.as_bytes()).unwrap();
     let wary = aws::Connector::new(roots, Duration::from_secs(5));
     let other = Service::new(wary, &format!("https://localhost:{}", server.port), None).with_limits(LIMITS);
-    assert_eq!(call(&other, "/").await.unwrap_err(), failed(Failure::NotConnected, 4), "another issuer");
+    assert_eq!(call(&other, "/").await.unwrap_err(), unconnected(NoConnection::UnknownIssuer), "another issuer");
     assert_eq!(server.requests(), 0);
 }
 

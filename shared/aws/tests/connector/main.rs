@@ -5,6 +5,8 @@
 mod calls;
 mod server;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use aws::{Connector, SetupError, Tls};
@@ -138,6 +140,53 @@ async fn a_server_is_who_its_certificate_says_or_gets_no_request() {
     assert!(error.is_io(), "another name: {error:?}");
     let error = ask(&connector(), &url, "").await.unwrap_err();
     assert!(error.is_io(), "another issuer: {error:?}");
+}
+
+/// One that trusts `first`, and `then` where that does not fit; and how often `then` was loaded.
+fn falling_back(first: &str, then: String) -> (Tls, Arc<AtomicUsize>) {
+    let loaded = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&loaded);
+    let load = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        Tls::trusting(then.as_bytes())
+    };
+    (Tls::trusting(first.as_bytes()).unwrap().falling_back(load), loaded)
+}
+
+#[tokio::test]
+async fn an_unknown_issuer_is_looked_for_among_the_other_roots_once() {
+    let (server, issuer) = Server::encrypted("localhost").await;
+    let (stranger, other) = Server::encrypted("localhost").await;
+    let url = |server: &Server| format!("https://localhost:{}/body", server.port);
+    let connect = |tls: &Tls| Connector::new(tls.clone(), Duration::from_secs(5));
+
+    // Roots that fit are all that is loaded.
+    let (tls, loaded) = falling_back(&issuer, other.clone());
+    assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
+    assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (1, 0));
+
+    // The second connection knows which roots the host needs.
+    let (tls, loaded) = falling_back(&other, issuer.clone());
+    assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
+    assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (3, 1));
+    assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
+    assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (4, 1));
+
+    // A name that does not fit is no matter of roots.
+    let (tls, loaded) = falling_back(&issuer, other.clone());
+    let error = ask(&connect(&tls), &format!("https://127.0.0.1:{}/body", server.port), "").await.unwrap_err();
+    assert!(error.is_io() && loaded.load(Ordering::Relaxed) == 0, "{error:?}");
+
+    // An issuer that is among neither is refused, as often as it is tried.
+    let (tls, loaded) = falling_back(&issuer, issuer.clone());
+    for _ in 0..2 {
+        assert!(ask(&connect(&tls), &url(&stranger), "").await.unwrap_err().is_io());
+    }
+    assert_eq!((stranger.requests(), loaded.load(Ordering::Relaxed)), (0, 1));
+
+    // Other roots that cannot be loaded leave the refusal as it is.
+    let (tls, _) = falling_back(&other, "no PEM".to_owned());
+    assert!(ask(&connect(&tls), &url(&server), "").await.unwrap_err().is_io());
 }
 
 #[tokio::test]
