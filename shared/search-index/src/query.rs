@@ -61,6 +61,14 @@ impl SearchText {
     fn words(&self) -> impl Iterator<Item = &str> {
         self.0.split_whitespace()
     }
+
+    /// What a word finds that the analyzer drops, such as `&` or `the`, as the engine's `zero_terms_query`. Beside other
+    /// words it finds everything, so that those decide. Alone it finds nothing
+    /// (<https://docs.opensearch.org/latest/query-dsl/full-text/multi-match/>).
+    fn without_terms(&self) -> &'static str {
+        let is_word = |word: &str| word.contains(char::is_alphanumeric);
+        if self.words().nth(1).is_some() && self.words().any(is_word) { "all" } else { "none" }
+    }
 }
 
 /// A text that is too much to search for.
@@ -147,7 +155,8 @@ impl ProductQuery {
     pub(crate) fn body(&self) -> Value {
         let expansions = MAX_EXPANDED_TERMS / PRODUCT_FIELDS.len() / self.text.terms().max(1);
         let expansions = expansions.min(MAX_EXPANSIONS);
-        let words: Vec<_> = self.text.words().map(|word| product_word(word, expansions)).collect();
+        let without_terms = self.text.without_terms();
+        let words: Vec<_> = self.text.words().map(|word| product_word(word, expansions, without_terms)).collect();
         let mut filters = Vec::new();
         if let Some(category) = &self.category {
             filters.push(json!({"term": {"category": {"value": category}}}));
@@ -197,7 +206,7 @@ impl OrderQuery {
 
 /// One word of a search for products. The words are separate clauses because the engine cannot forgive
 /// mistakes in a query that looks for its words across fields.
-fn product_word(word: &str, expansions: usize) -> Value {
+fn product_word(word: &str, expansions: usize, without_terms: &str) -> Value {
     json!({
         "multi_match": {
             "query": word,
@@ -205,8 +214,7 @@ fn product_word(word: &str, expansions: usize) -> Value {
             "operator": "and",
             "fuzziness": "AUTO",
             "max_expansions": expansions,
-            // A word that is nothing to the analyzer ("the", "&") demands nothing.
-            "zero_terms_query": "all",
+            "zero_terms_query": without_terms,
         }
     })
 }
@@ -267,6 +275,18 @@ mod tests {
             .map(|clause| clause["multi_match"]["query"].as_str().unwrap())
             .collect();
         assert_eq!(words, ["name:*", "\"}}"]);
+    }
+
+    #[test]
+    fn a_word_that_the_analyzer_drops_finds_nothing_alone_and_everything_beside_others() {
+        for (text, expected) in
+            [("&", "none"), ("the", "none"), ("! \u{2014} \u{1f9ca}", "none"), ("milk", "none"), ("milk & the", "all")]
+        {
+            let query = ProductQuery { text: SearchText::parse(text).unwrap(), ..ProductQuery::default() };
+            for clause in query.body()["query"]["bool"]["must"].as_array().unwrap() {
+                assert_eq!(clause["multi_match"]["zero_terms_query"], expected, "{text}");
+            }
+        }
     }
 
     #[test]

@@ -27,6 +27,22 @@ async fn anybody_finds_products_by_words_and_typing_mistakes() {
 }
 
 #[tokio::test]
+async fn punctuation_and_emoji_find_nothing_alone_and_disturb_no_other_word() {
+    let shop = Shop::with(&shelf(), &[]).await;
+    for nothing in ["!!!", "&", "?", "\u{2014}", "\u{1f9ca}", "\u{1f9ca} \u{2603} !", "/ -", "\u{200b}", "the"] {
+        let answer = shop.products(&[("q", nothing)]).await;
+        assert_eq!(
+            (answer.status, &answer.body["total"], &answer.body["items"]),
+            (200, &json!(0), &json!([])),
+            "{nothing}"
+        );
+        assert_eq!(answer.body["facets"], json!({"category": [], "brand": []}), "{nothing}");
+    }
+    assert_eq!(shop.ids(&[("q", "& strawberry !"), ("sort", "name")]).await, ["p3"]);
+    assert_eq!(shop.ids(&[("q", "the hose")]).await, ["p4"]);
+}
+
+#[tokio::test]
 async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
     let mut ice = product("p1", "Crushed ice", "Private", &["GROCERY", "FRZN ICE"], 129);
     ice.package_size = Some("22 LB".into());
