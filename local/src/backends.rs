@@ -11,7 +11,7 @@ use emulators::access::Access;
 use emulators::contributors::InsightServer;
 use emulators::events::{EventBusServer, Published};
 use emulators::mail::MailServer;
-use emulators::objects::ObjectServer;
+use emulators::objects::{CorsRule, ObjectServer};
 use emulators::search::SearchServer;
 use emulators::table::{EmbeddedTable, FaultProxy, TransactionTime};
 use event_bus::{Accepted, Journal};
@@ -157,6 +157,16 @@ impl Backends {
     /// The search engine, as if it were a domain.
     pub(crate) fn search_arn() -> String {
         format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
+    }
+
+    /// From now on pages of other origins may use the buckets as the template says.
+    pub(crate) fn let_pages_in(&self, template: &Template) {
+        let rule = |rule: &template::BucketCors| {
+            let template::BucketCors { origins, methods, headers, exposed, max_age } = rule.clone();
+            CorsRule { origins, methods, headers, exposed, max_age }
+        };
+        let of_bucket = |bucket: &template::Bucket| (bucket.name.clone(), bucket.cors.iter().map(rule).collect());
+        self.objects.let_pages_in(template.buckets.iter().map(of_bucket).collect());
     }
 
     /// From now on functions are refused what they may not do.

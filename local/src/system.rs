@@ -153,6 +153,7 @@ impl System {
             Some(file) => Template::read_for(file, &deployment),
             None => Template::parse_for(built_in::TEMPLATE, &deployment).map_err(in_program),
         }?;
+        backends.let_pages_in(&template);
         // Before there is a table that a refusal would leave behind.
         let grants = Grants::enforce(&template, &backends).await?;
         let dynamodb = DynamoDb::new(&backends.upstream, &backends.access_key)?;

@@ -4,7 +4,7 @@ use local::System;
 use serde_json::{Value as Json, json};
 
 use crate::support::client::{Call, http};
-use crate::support::{shop, with_own_system};
+use crate::support::{shop, with_own_system, with_parameter};
 
 const ICE: &str = "a picture of ice";
 
@@ -57,6 +57,31 @@ fn a_picture_comes_by_a_signed_url_and_goes_with_the_janitor() {
         let other = url.replace("kept/picture", "pending/picture");
         assert_eq!(http().get(other).send().await.unwrap().status().as_u16(), 403);
         assert_eq!(http().get(url.split('?').next().unwrap()).send().await.unwrap().status().as_u16(), 403);
+    });
+}
+
+#[test]
+fn a_page_of_an_allowed_origin_uploads_a_picture() {
+    const SHOP: &str = "http://localhost:5173";
+    with_parameter("CorsOrigins", SHOP, async |system| {
+        shop::products(system, &["pictures-page"], 1).await;
+        let wanted = json!({ "content_type": "image/webp", "bytes": ICE.len() });
+        let path = shop::path(&["products", "pictures-page", "pictures"]);
+        let permit = Call::new("POST", &path).staff().json(&wanted).send(system).await.expect(201).body;
+        let url = permit["upload"]["url"].as_str().unwrap();
+        let allowed = |answer: &reqwest::Response| {
+            let origin = answer.headers().get("access-control-allow-origin");
+            (answer.status().as_u16(), origin.map(|origin| origin.to_str().unwrap().to_owned()))
+        };
+        let asked = |origin| {
+            let request = http().request(reqwest::Method::OPTIONS, url).header("origin", origin);
+            let request = request.header("access-control-request-method", "PUT");
+            request.header("access-control-request-headers", "content-type").send()
+        };
+        assert_eq!(allowed(&asked(SHOP).await.unwrap()), (200, Some(SHOP.to_owned())));
+        assert_eq!(allowed(&asked("http://localhost:9").await.unwrap()), (403, None));
+        let put = http().put(url).header("origin", SHOP).header("content-type", "image/webp").body(ICE);
+        assert_eq!(allowed(&put.send().await.unwrap()), (200, Some(SHOP.to_owned())));
     });
 }
 

@@ -177,7 +177,12 @@ impl Rig {
             let sinks = if stream.function == "StreamEvents" { vec![search, bus] } else { vec![search] };
             let consumer = Consumer::new(sinks, Box::new(ports.clone()), stream::Settings::default());
             let (name, access) = (backends.bucket("FailedRecords").to_owned(), Arc::new(Access::new("r", "a", [])));
-            let bucket = Bucket { logical_id: "FailedRecords".to_owned(), name, arn: "arn:aws:s3:::failed".to_owned() };
+            let bucket = Bucket {
+                logical_id: "FailedRecords".to_owned(),
+                name,
+                arn: "arn:aws:s3:::failed".to_owned(),
+                cors: Vec::new(),
+            };
             let role = Arc::new(MappingRole::of_stream(stream, &access));
             let destination = FailedRecords { backends: Arc::clone(&backends), bucket, role };
             let mut settings = settings(stream);

@@ -41,7 +41,7 @@ pub use events::Route;
 pub use function::{Asynchronous, Destination, Function, Statement};
 pub use mapping::{QueueMapping, StartingPosition, StreamMapping};
 pub use schedule::Schedule;
-pub use storage::{Bucket, Queue, Redrive};
+pub use storage::{Bucket, BucketCors, Queue, Redrive};
 pub use table::{Index, KeyAttributes, Projection, TableDefinition};
 pub use yaml::parse as parse_yaml;
 
@@ -173,7 +173,8 @@ impl Template {
                     template.queues.push(storage::read_queue(&id, arn()?, resource.get("Properties")?.as_ref())?);
                 }
                 "AWS::S3::Bucket" => {
-                    template.buckets.push(Bucket { logical_id: id.clone(), name: name.to_owned(), arn: arn()? });
+                    let cors = storage::read_bucket_cors(resource.get("Properties")?.as_ref())?;
+                    template.buckets.push(Bucket { logical_id: id.clone(), name: name.to_owned(), arn: arn()?, cors });
                 }
                 _ => {}
             }

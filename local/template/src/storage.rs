@@ -38,6 +38,53 @@ pub struct Bucket {
     pub name: String,
     /// Its ARN.
     pub arn: String,
+    /// Which pages of other origins may use it. S3 goes by the first rule that fits.
+    pub cors: Vec<BucketCors>,
+}
+
+/// A rule of a bucket's `CorsConfiguration`. An origin or a header may hold one `*`, which stands for any text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketCors {
+    /// Whose pages may use the bucket.
+    pub origins: Vec<String>,
+    /// By which methods, in upper case.
+    pub methods: Vec<String>,
+    /// With which headers, in lower case.
+    pub headers: Vec<String>,
+    /// Which headers of an answer a page may read.
+    pub exposed: Vec<String>,
+    /// Seconds that a browser may remember this.
+    pub max_age: Option<u32>,
+}
+
+/// The rules of a bucket's `CorsConfiguration`; none without one.
+pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<BucketCors>, TemplateError> {
+    let configuration = match properties {
+        Some(properties) => properties.get("CorsConfiguration")?,
+        None => None,
+    };
+    let Some(configuration) = configuration else { return Ok(Vec::new()) };
+    configuration.only(&["CorsRules"])?;
+    let rule = |rule: Section| {
+        rule.only(&["AllowedHeaders", "AllowedMethods", "AllowedOrigins", "ExposedHeaders", "Id", "MaxAge"])?;
+        // A parameter of type `CommaDelimitedList` stands for a list.
+        let list = |key: &str| -> Result<Vec<String>, TemplateError> {
+            let Some(section) = rule.get(key)? else { return Ok(Vec::new()) };
+            let texts = section.texts()?;
+            Ok(texts.iter().flat_map(|text| text.split(',')).map(|text| text.trim().to_owned()).collect())
+        };
+        rule.require("AllowedOrigins")?;
+        rule.require("AllowedMethods")?;
+        let max_age = rule.get("MaxAge")?.map(|seconds| seconds.number::<u32>(0..=u32::MAX)).transpose()?;
+        Ok(BucketCors {
+            origins: list("AllowedOrigins")?,
+            methods: list("AllowedMethods")?,
+            headers: list("AllowedHeaders")?.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            exposed: list("ExposedHeaders")?,
+            max_age,
+        })
+    };
+    configuration.require("CorsRules")?.items()?.into_iter().map(rule).collect()
 }
 
 pub(crate) fn read_queue(id: &str, arn: String, properties: Option<&Section>) -> Result<Queue, TemplateError> {

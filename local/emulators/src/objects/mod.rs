@@ -8,6 +8,8 @@
 //! The handlers are our own: `s3s-fs` 0.14 (139 crates) looks whether a name is taken before it writes, so that two writers can both be the
 //! first, and makes a name a path, so that `a` and `a/b` exclude each other; neither it nor `winterbaume-s3` lets requests fail on purpose.
 //!
+//! Pages of other origins are answered by the rules of [`ObjectServer::let_pages_in`].
+//!
 //! Objects are kept in memory, or in a folder, where they survive the end of this process (not of the machine: nothing is flushed).
 //!
 //! # Faults
@@ -16,6 +18,7 @@
 //! the connection, all three with nothing done; `slow` answers late, `timeout` does what was asked and never answers. `conflict` answers a
 //! conditional `PUT` with 409 `ConditionalRequestConflict`, nothing done. `partial` has no meaning here.
 
+mod cors;
 mod files;
 mod presigned;
 mod problem;
@@ -27,6 +30,7 @@ mod xml;
 use std::io;
 use std::path::PathBuf;
 
+pub use cors::CorsRule;
 pub use server::ObjectServer;
 pub use store::{ObjectInfo, ObjectPage};
 

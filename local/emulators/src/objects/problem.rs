@@ -41,6 +41,22 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "AccessDenied", "Access Denied")
     }
 
+    pub(super) const fn no_origin() -> Self {
+        let message = "Insufficient information. Origin request header needed.";
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// No rule allows the request of another origin's page; there may be none at all.
+    pub(super) const fn cors(has_rules: bool) -> Self {
+        let message = if has_rules {
+            "CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / \
+             Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec."
+        } else {
+            "CORSResponse: CORS is not enabled for this bucket."
+        };
+        Self::new(StatusCode::FORBIDDEN, "AccessForbidden", message)
+    }
+
     pub(super) const fn query() -> Self {
         let message = "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, \
                        X-Amz-SignedHeaders, and X-Amz-Expires parameters.";

@@ -1,8 +1,9 @@
 //! The calls, over HTTP and in process.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use time::format_description::well_known::Rfc3339;
 use tokio::task::spawn_blocking;
 
 use super::Error;
+use super::cors::{self, CorsRule};
 use super::problem::Problem;
 use super::request::{Asked, Call, List, crc32, needs, read, signer, token};
 use super::store::{Kind, ListPage, ObjectPage, Properties, Store};
@@ -30,7 +32,11 @@ pub struct ObjectServer {
     endpoint: Endpoint,
     faults: Faults,
     store: Arc<Store>,
+    cors: Arc<OnceLock<Cors>>,
 }
+
+/// The rules of each bucket.
+type Cors = BTreeMap<String, Vec<CorsRule>>;
 
 impl ObjectServer {
     /// Opens a loopback port and answers there for the buckets with these names. Objects are kept in the folder, each bucket in its own, or
@@ -40,8 +46,9 @@ impl ObjectServer {
     /// [`Error::File`] and [`Error::Damaged`] for the folder, [`Error::BucketName`], [`Error::Serve`] without a port.
     pub async fn start(data: Option<&Path>, buckets: &[String]) -> Result<Self, Error> {
         let (faults, store) = (Faults::default(), Arc::new(Store::open(data, buckets)?));
-        let service = Arc::new(Handler { store: Arc::clone(&store) });
-        Ok(Self { endpoint: Endpoint::start(service, faults.clone()).await?, faults, store })
+        let cors = Arc::default();
+        let service = Arc::new(Handler { store: Arc::clone(&store), cors: Arc::clone(&cors) });
+        Ok(Self { endpoint: Endpoint::start(service, faults.clone()).await?, faults, store, cors })
     }
 
     /// The endpoint to give to the functions, with path-style addressing: `http://127.0.0.1:<port>`.
@@ -59,6 +66,11 @@ impl ObjectServer {
     /// From now on functions are refused what they may not do.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
+    }
+
+    /// From now on pages of other origins may use buckets by these rules. The first that are set stay.
+    pub fn let_pages_in(&self, rules: BTreeMap<String, Vec<CorsRule>>) {
+        let _ = self.cors.set(rules);
     }
 
     /// At most `limit` objects of a bucket whose names come after `after`.
@@ -89,15 +101,31 @@ impl ObjectServer {
 
 struct Handler {
     store: Arc<Store>,
+    cors: Arc<OnceLock<Cors>>,
+}
+
+impl Handler {
+    /// The rules of the bucket in the path, none for a path that names none.
+    fn rules(&self, request: &Request<Bytes>) -> &[CorsRule] {
+        let bucket = request.uri().path().split('/').nth(1).unwrap_or_default();
+        self.cors.get().and_then(|cors| cors.get(bucket)).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl Service for Handler {
     async fn answer(&self, request: Request<Bytes>) -> Answer {
+        let rules = self.rules(&request);
+        if let Some(answer) = cors::preflight(rules, &request) {
+            return answer;
+        }
+        let shared = cors::share(rules, &request);
         let store = Arc::clone(&self.store);
         // Files block.
         let answer =
             spawn_blocking(move || Asked::of(&request).and_then(|asked| done(&store, asked, request.body()))).await;
-        answer.unwrap_or_else(|_| Err(Problem::internal())).unwrap_or_else(Problem::answer)
+        let mut answer = answer.unwrap_or_else(|_| Err(Problem::internal())).unwrap_or_else(Problem::answer);
+        answer.headers_mut().extend(shared);
+        answer
     }
 
     fn refusal(&self, kind: FaultKind, request: &Request<Bytes>) -> Option<Answer> {

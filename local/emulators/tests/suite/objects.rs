@@ -1,10 +1,11 @@
 //! What the object store does that its client does not ask for: other requests, kept data. The client's own tests are those of `objects`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use emulators::objects::{Error, ObjectServer};
+use emulators::objects::{CorsRule, Error, ObjectServer};
 use reqwest::{Client, Method, RequestBuilder};
 
 const BUCKET: &str = "archive";
@@ -230,4 +231,89 @@ async fn a_dropped_store_answers_no_more() {
     // The open connection ends with the next turn of the runtime, a new one is refused.
     tokio::task::yield_now().await;
     assert!(client.head(&url).send().await.is_err());
+}
+
+const SHOP: &str = "https://shop.example";
+
+/// A store whose first bucket lets the shop's pages in.
+async fn with_pages() -> ObjectServer {
+    let server = start(None).await;
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let rule = CorsRule {
+        origins: texts(&[SHOP, "https://*.shop.example"]),
+        methods: texts(&["GET", "PUT"]),
+        headers: texts(&["content-type", "x-amz-*"]),
+        exposed: texts(&["ETag"]),
+        max_age: Some(3600),
+    };
+    server.let_pages_in(BTreeMap::from([(BUCKET.to_owned(), vec![rule])]));
+    server
+}
+
+/// The status and the CORS headers of an answer.
+async fn shared(request: RequestBuilder) -> (u16, BTreeMap<String, String>) {
+    let answer = request.send().await.unwrap();
+    let headers = answer.headers().iter().filter(|(name, _)| name.as_str().starts_with("access-control-"));
+    let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
+    (answer.status().as_u16(), headers)
+}
+
+#[tokio::test]
+async fn a_page_is_told_before_an_upload_what_the_bucket_lets_it_do() {
+    let server = with_pages().await;
+    // A browser signs no such question.
+    let asked = |path: &str, origin: &str, method: &str, headers: &str| {
+        let request = Client::new().request(Method::OPTIONS, format!("{}/{path}", server.url()));
+        let request = request.header("origin", origin).header("access-control-request-method", method);
+        request.header("access-control-request-headers", headers.to_owned())
+    };
+    let told = |origin: &str, headers: &str| {
+        let all = [
+            ("access-control-allow-origin", origin),
+            ("access-control-allow-credentials", "true"),
+            ("access-control-allow-methods", "GET, PUT"),
+            ("access-control-allow-headers", headers),
+            ("access-control-expose-headers", "ETag"),
+            ("access-control-max-age", "3600"),
+        ];
+        let all = all.into_iter().filter(|(_, value)| !value.is_empty());
+        (200, all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>())
+    };
+    for (origin, headers, allowed) in [
+        (SHOP, "", ""),
+        (SHOP, "Content-Type,x-amz-checksum-sha256", "content-type, x-amz-checksum-sha256"),
+        ("https://beta.shop.example", "content-type", "content-type"),
+    ] {
+        let path = "archive/a?X-Amz-Algorithm=AWS4-HMAC-SHA256";
+        assert_eq!(shared(asked(path, origin, "PUT", headers)).await, told(origin, allowed), "{origin} {headers}");
+    }
+    for (path, origin, method, headers) in [
+        ("archive/a", "https://elsewhere.example", "PUT", ""),
+        ("archive/a", "https://shop.example.org", "PUT", ""),
+        ("archive/a", "null", "PUT", ""),
+        ("archive/a", SHOP, "DELETE", ""),
+        ("archive/a", SHOP, "PUT", "content-type,authorization"),
+        ("failed-records/a", SHOP, "PUT", ""),
+        ("nowhere/a", SHOP, "PUT", ""),
+    ] {
+        let refused = answer(asked(path, origin, method, headers)).await;
+        assert_eq!(refused, (403, "AccessForbidden".to_owned()), "{path} {origin} {method} {headers}");
+    }
+    let nobody = Client::new().request(Method::OPTIONS, format!("{}/archive/a", server.url()));
+    assert_eq!(answer(nobody).await, (400, "BadRequest".to_owned()));
+}
+
+#[tokio::test]
+async fn a_page_may_read_the_answers_of_a_bucket_that_lets_it_in() {
+    let server = with_pages().await;
+    server.put(BUCKET, "a", Bytes::from_static(b"1")).unwrap();
+    for (path, status) in [("archive/a", 200), ("archive/none", 404)] {
+        let (seen, headers) = shared(request(&server, Method::GET, path).header("origin", SHOP)).await;
+        assert_eq!((seen, headers["access-control-allow-origin"].as_str()), (status, SHOP), "{path}");
+    }
+    for origin in ["https://elsewhere.example", "null"] {
+        let other = shared(request(&server, Method::GET, "archive/a").header("origin", origin)).await;
+        assert_eq!(other, (200, BTreeMap::new()), "{origin}");
+    }
+    assert_eq!(shared(request(&server, Method::GET, "archive/a")).await, (200, BTreeMap::new()));
 }

@@ -66,3 +66,31 @@ fn the_real_api_lets_in_the_origins_of_its_parameter_and_no_deployed_site_by_def
     let expected = ["https://shop.example", "https://admin.example"].map(str::to_owned).to_vec();
     assert_eq!(cors.origins, Origins::These(expected));
 }
+
+#[test]
+fn a_buckets_rules_are_read_as_s3_compares_them() {
+    let bucket = |properties: &str| {
+        small("  One:\n", &format!("  Pictures: {{Type: AWS::S3::Bucket{properties}}}\n  One:\n"))
+            .map(|template| template.buckets[0].cors.clone())
+    };
+    assert_eq!(bucket("").unwrap(), []);
+    let rules = bucket(
+        ", Properties: {CorsConfiguration: {CorsRules: [{AllowedOrigins: 'https://a.example, https://b.example', \
+         AllowedMethods: [GET, PUT], AllowedHeaders: [Content-Type], MaxAge: 3600}]}}",
+    );
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let expected = BucketCors {
+        origins: texts(&["https://a.example", "https://b.example"]),
+        methods: texts(&["GET", "PUT"]),
+        headers: texts(&["content-type"]),
+        exposed: Vec::new(),
+        max_age: Some(3600),
+    };
+    assert_eq!(rules.unwrap(), [expected]);
+    for wrong in
+        ["AllowedMethods: [GET]", "AllowedOrigins: ['*']", "AllowedOrigins: ['*'], AllowedMethods: [GET], Other: 1"]
+    {
+        let properties = format!(", Properties: {{CorsConfiguration: {{CorsRules: [{{{wrong}}}]}}}}");
+        assert!(bucket(&properties).is_err(), "{wrong}");
+    }
+}
