@@ -3,9 +3,11 @@
 //! A function that verifies tokens itself finds it by `JWT_ISSUER_ENDPOINT`, because the issuer's name is no address.
 
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::routing::get;
 use serde_json::{Value as Json, json};
 
+use crate::control::loopback_only;
 use crate::token::{ISSUER, SigningKey};
 
 /// Below the system's own address.
@@ -28,5 +30,8 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(key: &SigningKey, url: &s
         "subject_types_supported": ["public"],
     });
     let shown = |document: Json| get(async move || axum::Json(document));
-    Router::new().route(&format!("{PATH}{DISCOVERY}"), shown(discovery)).route(&format!("{PATH}{KEYS}"), shown(keys))
+    Router::new()
+        .route(&format!("{PATH}{DISCOVERY}"), shown(discovery))
+        .route(&format!("{PATH}{KEYS}"), shown(keys))
+        .layer(from_fn(loopback_only))
 }

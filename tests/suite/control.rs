@@ -51,6 +51,26 @@ fn every_list_has_pages_and_refuses_what_is_no_cursor_of_it() {
 }
 
 #[test]
+fn only_a_loopback_host_is_answered() {
+    with_system(async |system| {
+        let send = async |path: &str, host: &str| {
+            let request = http().get(format!("{}{path}", system.url())).header("host", host);
+            request.send().await.unwrap().status().as_u16()
+        };
+        let port = system.url().rsplit(':').next().unwrap().to_owned();
+        for path in ["/_local/environment", "/_local/events", "/_local/issuer/.well-known/jwks.json"] {
+            for host in ["localhost", "127.0.0.1", "[::1]", &format!("localhost:{port}")] {
+                assert_eq!(send(path, host).await, 200, "{path} {host}");
+            }
+            for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1.evil.example", "192.168.0.7"] {
+                assert_eq!(send(path, host).await, 403, "{path} {host}");
+            }
+        }
+        assert_eq!(send("/health", "shop.example").await, 200, "only what looks behind the API");
+    });
+}
+
+#[test]
 fn the_environment_says_how_another_program_reaches_the_system() {
     with_system(async |system| {
         let environment = get(system, "/_local/environment").await;

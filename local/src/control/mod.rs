@@ -5,6 +5,7 @@ mod drain;
 mod events;
 mod failures;
 mod faults;
+mod host;
 mod index;
 mod invoke;
 mod logs;
@@ -17,12 +18,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
+use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use runtime_api::Functions;
 use search_index::SearchClient;
 use serde_json::{Value as Json, json};
 use stream_poller::Poller;
 
+pub(crate) use self::host::loopback_only;
 use self::problem::Problem;
 use crate::backends::Backends;
 use crate::crash::CrashPoints;
@@ -45,7 +48,6 @@ pub(crate) struct Control {
 /// The routes below `/_local`, and `/health`.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) -> Router<S> {
     Router::new()
-        .route("/health", get(health))
         .route("/_local/drain", post(drain::drain))
         .route("/_local/index/{collection}", get(index::list))
         .route("/_local/events", get(events::events))
@@ -60,6 +62,8 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/_local/ttl-sweep", post(sweep))
         .route("/_local/invoke/{function}", post(invoke::invoke))
         .route("/_local/faults", get(faults::list).post(faults::add).delete(faults::clear))
+        .layer(from_fn(loopback_only))
+        .route("/health", get(health))
         .with_state(control)
 }
 

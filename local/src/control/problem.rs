@@ -17,6 +17,11 @@ impl Problem {
         Self(StatusCode::BAD_REQUEST, message.into())
     }
 
+    /// The caller may not see it.
+    pub(super) fn forbidden(message: impl Into<String>) -> Self {
+        Self(StatusCode::FORBIDDEN, message.into())
+    }
+
     /// There is no such thing.
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self(StatusCode::NOT_FOUND, message.into())

@@ -1,0 +1,66 @@
+//! Who may look behind the API: programs and pages that know this machine by a loopback name.
+//!
+//! A page of any site can let its own name resolve to 127.0.0.1, and then read what is served there (DNS rebinding). The
+//! browser still sends the page's name as `Host`.
+
+use std::net::IpAddr;
+
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::header::HOST;
+use http::uri::Authority;
+
+use super::problem::Problem;
+
+/// Hands on a request to a loopback host, and refuses any other with 403.
+pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(|host| host.to_str().ok());
+    let target = request.uri().authority().map(Authority::as_str);
+    if host.is_some_and(is_loopback) && target.is_none_or(is_loopback) {
+        next.run(request).await
+    } else {
+        Problem::forbidden("/_local answers to the hosts localhost, 127.0.0.1 and [::1] only").into_response()
+    }
+}
+
+/// Whether a host, with or without a port, is this machine whatever a name server says.
+fn is_loopback(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    // `user@127.0.0.1` is no host.
+    if host.contains('@') {
+        return false;
+    }
+    let name = authority.host();
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_hosts_are_known() {
+        for host in ["localhost", "LocalHost:3000", "127.0.0.1", "127.0.0.1:3000", "127.1.2.3", "[::1]", "[::1]:3000"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in [
+            "",
+            ":3000",
+            "evil.example",
+            "evil.example:3000",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost@evil.example",
+            "evil.example@127.0.0.1",
+            "192.168.0.1:3000",
+            "0.0.0.0:3000",
+            "[::]:3000",
+            "host.docker.internal:3000",
+        ] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}
