@@ -342,6 +342,7 @@ fn a_canary_shifts_the_traffic_of_every_function_that_clients_call_and_watches_a
 #[test]
 fn sam_knows_a_deployment_to_try_with_and_one_for_customers() {
     let text = read(&root().join("samconfig.toml"));
+    let (known, pair) = (parameters(), Regex::new(r#""([A-Za-z]+)=([^"]*)""#).unwrap());
     for stage in ["dev", "prod"] {
         let (_, section) = text.split_once(&format!("\n[{stage}.deploy.parameters]\n")).unwrap();
         let section = section.split_once("\n[").map_or(section, |(section, _)| section);
@@ -354,8 +355,6 @@ fn sam_knows_a_deployment_to_try_with_and_one_for_customers() {
         ] {
             assert!(section.contains(&needed), "{stage}: {needed}");
         }
-        let known = parameters();
-        let pair = Regex::new(r#""([A-Za-z]+)=([^"]*)""#).unwrap();
         for pair in pair.captures_iter(section) {
             let parameter = known.get(&pair[1]).unwrap_or_else(|| panic!("there is no parameter {}", &pair[1]));
             assert!(parameter["NoEcho"] != true, "{} is a secret", &pair[1]);
