@@ -35,5 +35,6 @@ mod paging;
 mod payments;
 mod pictures;
 mod privacy;
+mod shared_items;
 mod support;
 mod template;

@@ -1,6 +1,6 @@
 //! The largest content that bodies may bring into the lists: no page of it exceeds what Lambda takes.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::{BTreeSet, HashMap};
 

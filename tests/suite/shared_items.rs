@@ -1,0 +1,188 @@
+//! The items that requests of different customers write, found by what two customers' requests change, and the table of
+//! them in docs/architecture.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use key_schema::{counter, like, place};
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::Call;
+use crate::support::shop::{customer, order, path, products, step};
+use crate::support::table::scan;
+use crate::support::{drain, root, with_own_system};
+
+/// What a partition takes in a second.
+const PARTITION_UNITS: u32 = 1000;
+const PRODUCT: &str = "shared-product";
+const STAR: &str = "shared-star";
+const WAYS: [&str; 9] = [
+    "an order of one line is placed",
+    "the order is paid",
+    "the order gets an invoice",
+    "the order is cancelled",
+    "a product is liked",
+    "a product is reviewed",
+    "money is sent to one wallet",
+    "a member joins a team",
+    "a counter is added to",
+];
+
+/// What the table says of an item beside what is measured.
+struct Shared {
+    entity: &'static str,
+    /// Write units of one write: two where it is in a transaction.
+    units: u32,
+    /// Over how many items it is spread.
+    items: u32,
+    /// In how many partitions these are.
+    partitions: u32,
+    beyond: &'static str,
+}
+
+fn known() -> Vec<Shared> {
+    let row = |entity, units, items, beyond| Shared { entity, units, items, partitions: items, beyond };
+    vec![
+        row("Stock", 2, 1, "503 with `Retry-After`; spread the stock over several products"),
+        row("ProductSales", 2, 1, "the stream's records wait and are tried again; no order is lost or refused"),
+        row("PlaceSales", 2, place::SHARDS.0, "the same; raise `place::SHARDS`, readers first"),
+        row("PickingStations", 1, 1, "messages return to the queue and are tried again"),
+        row("InvoiceCounter", 2, 1, "503 with `Retry-After`; numbers without a gap allow no more"),
+        Shared {
+            partitions: 1,
+            ..row("LikeCount", 2, like::COUNTERS.0, "503 with `Retry-After`; all items are in the product's partition")
+        },
+        row("ReviewStats", 2, 1, "503 with `Retry-After`"),
+        row("Product", 1, 1, "the stream's records wait and are tried again"),
+        row("Wallet", 2, 1, "503 with `Retry-After`; give a payee several wallets"),
+        row("Organization", 2, 1, "503 with `Retry-After`"),
+        row("Team", 2, 1, "503 with `Retry-After`"),
+        row("CounterShard", 2, counter::MAX_SHARDS, "429 from the route's limit; the counter begins with one shard"),
+    ]
+}
+
+async fn acts(system: &System, way: &str, who: &str) {
+    let post = |path: &str, body: Json| Call::new("POST", path).staff().json(&body);
+    let new = |call: Call| call.header("if-none-match", "*");
+    let key = format!("{way} {who}");
+    let call = match way {
+        "an order of one line is placed" => {
+            order(system, who, &[(PRODUCT, 1)], &key).await;
+            return;
+        }
+        "the order is paid" => step(&newest(system, who).await, "paid").staff(),
+        "the order gets an invoice" => {
+            let id = newest(system, who).await["id"].as_str().unwrap().to_owned();
+            Call::new("POST", &path(&["orders", &id, "invoice"])).staff()
+        }
+        "the order is cancelled" => step(&newest(system, who).await, "cancelled").staff(),
+        "a product is liked" => Call::new("PUT", &path(&["customers", who, "likes", PRODUCT])).staff(),
+        "a product is reviewed" => {
+            let review = json!({ "rating": 4, "title": "T", "text": "T" });
+            new(Call::new("PUT", &path(&["products", PRODUCT, "reviews", who])).staff().json(&review))
+        }
+        "money is sent to one wallet" => {
+            let amount = json!({ "amount": 1, "currency": "USD" });
+            let transfer = json!({ "from": who, "to": STAR, "amount": amount });
+            post("/v1/transfers", transfer).header("idempotency-key", &key)
+        }
+        "a member joins a team" => {
+            let body = json!({ "role": "member", "team": "team" });
+            Call::new("PUT", &path(&["organizations", "shared-club", "members", who])).staff().json(&body)
+        }
+        "a counter is added to" => post("/v1/counters/shared", json!({ "add": 1 })),
+        other => panic!("how is it that {other}?"),
+    };
+    let answer = call.send(system).await;
+    assert!((200..300).contains(&answer.status), "{key}: {}", answer.body);
+}
+
+/// The customer's only order, as it is now.
+async fn newest(system: &System, who: &str) -> Json {
+    let list = Call::new("GET", &path(&["customers", who, "orders"])).staff().send(system).await.expect(200);
+    let id = list.body["items"][0]["id"].as_str().unwrap().to_owned();
+    Call::new("GET", &path(&["orders", &id])).staff().send(system).await.expect(200).body
+}
+
+/// How often each item was written so far. The items of one sum are one.
+async fn written(system: &System, split: &BTreeSet<&str>) -> BTreeMap<(String, String), u64> {
+    drain(system).await;
+    let mut written = BTreeMap::new();
+    for ((pk, sk), item) in scan(system).await {
+        let entity = item["entity"]["S"].as_str().unwrap().to_owned();
+        let key = if split.contains(entity.as_str()) { String::new() } else { format!("{pk} {sk}") };
+        let rev: u64 = item["rev"]["N"].as_str().unwrap().parse().unwrap();
+        *written.entry((entity, key)).or_default() += rev;
+    }
+    written
+}
+
+/// What each way writes of what others' requests write too: way, entity, writes.
+async fn measured(system: &System) -> Vec<(&'static str, String, u64)> {
+    let people = ["shared-ann", "shared-bob", "shared-cat"];
+    for id in people.into_iter().chain([STAR]) {
+        customer(system, id).await;
+        let amount = json!({ "amount": 5000, "currency": "USD" });
+        let deposit = Call::new("POST", &path(&["customers", id, "wallet", "deposits"])).staff();
+        deposit.json(&json!({ "amount": amount })).header("idempotency-key", id).send(system).await.expect(201);
+    }
+    products(system, &[PRODUCT], 1000).await;
+    let club = json!({ "id": "shared-club", "name": "N" });
+    Call::new("POST", "/v1/organizations").staff().json(&club).send(system).await.expect(201);
+    let team = Call::new("PUT", &path(&["organizations", "shared-club", "teams", "team"])).staff();
+    team.header("if-none-match", "*").json(&json!({ "name": "N" })).send(system).await.expect(201);
+
+    let split = known().into_iter().filter(|row| row.items > 1).map(|row| row.entity).collect();
+    let mut rows = Vec::new();
+    for way in WAYS {
+        let mut states = Vec::new();
+        for who in people {
+            acts(system, way, who).await;
+            states.push(written(system, &split).await);
+        }
+        let change = |from: usize| -> BTreeMap<&(String, String), u64> {
+            let writes = states[from + 1].iter().map(|(key, rev)| (key, rev - states[from].get(key).unwrap_or(&0)));
+            writes.filter(|(_, writes)| *writes > 0).collect()
+        };
+        let (first, second) = (change(0), change(1));
+        for (key, writes) in second {
+            if let Some(before) = first.get(key) {
+                assert_eq!(writes, *before, "{way}: {key:?}");
+                rows.push((way, key.0.clone(), writes));
+            }
+        }
+    }
+    rows
+}
+
+fn table(rows: &[(&str, String, u64)]) -> String {
+    let mut table = "| what happens | item | writes | write units | items | a second at most | beyond |\n\
+                     | --- | --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    for (way, entity, writes) in rows {
+        let known = known();
+        let row = known.iter().find(|row| row.entity == entity);
+        let Shared { units, items, partitions, beyond, .. } = row.unwrap_or_else(|| panic!("{way}: what of {entity}?"));
+        let used = u32::try_from(*writes).unwrap() * units;
+        let most = PARTITION_UNITS * partitions / used;
+        writeln!(table, "| {way} | `{entity}` | {writes} | {used} | {items} | {most} | {beyond} |").unwrap();
+    }
+    table
+}
+
+#[test]
+fn the_table_of_items_that_many_requests_share_is_what_requests_write() {
+    let rows = with_own_system(async |system| measured(system).await);
+    let (file, [begin, end]) =
+        (root().join("docs/architecture.md"), ["<!-- shared items -->\n", "<!-- /shared items -->"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = text.split_once(begin).unwrap();
+    let (kept, after) = rest.split_once(end).unwrap();
+    let fresh = table(&rows);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&file, format!("{before}{begin}{fresh}{end}{after}")).unwrap();
+        return;
+    }
+    assert!(kept == fresh, "docs/architecture.md is stale, UPDATE_DOCS=1 writes it:\n{fresh}");
+}
