@@ -1,6 +1,6 @@
-//! The table behind TLS, as a function in a region reaches it.
+//! The table and the search engine behind TLS, as a function in a region reaches them.
 //!
-//! What the embedded table answers to a request is remembered and given again, so that what is measured is the function and not the engine.
+//! What the embedded table or engine answers to a request is remembered and given again, so that what is measured is the function and not the engine.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::serve::Listener;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -26,14 +26,14 @@ use crate::BenchError;
 /// Where AWS answers with them, and the SDKs look at them.
 const PASSED_ON: [&str; 3] = ["content-type", "x-amz-crc32", "x-amzn-requestid"];
 
-pub(super) struct TableEndpoint {
+pub(super) struct Endpoint {
     pub address: SocketAddr,
     /// The issuer of its certificate, as PEM.
     pub issuer: PathBuf,
     server: JoinHandle<()>,
 }
 
-type Remembered = HashMap<(String, Bytes), (StatusCode, HeaderMap, Bytes)>;
+type Remembered = HashMap<(Method, Uri, String, Bytes), (StatusCode, HeaderMap, Bytes)>;
 
 #[derive(Clone)]
 struct Shared {
@@ -42,11 +42,12 @@ struct Shared {
     remembered: Arc<Mutex<Remembered>>,
 }
 
-impl TableEndpoint {
-    /// In front of the table at this address. The issuer's certificate is written to the folder.
-    pub async fn start(upstream: &str, folder: &Path) -> Result<Self, BenchError> {
-        let issuer = issuer()?;
-        let issuer_path = folder.join("issuer.pem");
+impl Endpoint {
+    /// In front of the table or engine at this address. The issuer's certificate is written to the
+    /// folder.
+    pub async fn start(name: &str, upstream: &str, folder: &Path) -> Result<Self, BenchError> {
+        let issuer = issuer(name)?;
+        let issuer_path = folder.join(format!("{name}.pem"));
         std::fs::write(&issuer_path, issuer.pem())?;
         let key = KeyPair::generate().map_err(BenchError::wrong)?;
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
@@ -62,8 +63,11 @@ impl TableEndpoint {
                 .map_err(BenchError::wrong)?;
         let tcp = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = tcp.local_addr()?;
-        let shared =
-            Shared { upstream: upstream.to_owned(), client: reqwest::Client::new(), remembered: Arc::default() };
+        let shared = Shared {
+            upstream: upstream.trim_end_matches('/').to_owned(),
+            client: reqwest::Client::new(),
+            remembered: Arc::default(),
+        };
         let routes = Router::new().fallback(answer).with_state(shared);
         let listener = Tls { tcp, acceptor: TlsAcceptor::from(Arc::new(config)) };
         let server = tokio::spawn(async move {
@@ -78,16 +82,16 @@ impl TableEndpoint {
     }
 }
 
-impl Drop for TableEndpoint {
+impl Drop for Endpoint {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-fn issuer() -> Result<CertifiedIssuer<'static, KeyPair>, BenchError> {
+fn issuer(name: &str) -> Result<CertifiedIssuer<'static, KeyPair>, BenchError> {
     let mut params = CertificateParams::default();
     // A name of its own: OpenSSL takes a certificate for its own issuer that has the issuer's name.
-    params.distinguished_name.push(DnType::CommonName, "issuer of the table's endpoint");
+    params.distinguished_name.push(DnType::CommonName, format!("issuer of the endpoint {name}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().map_err(BenchError::wrong)?;
     CertifiedIssuer::self_signed(params, key).map_err(BenchError::wrong)
@@ -119,14 +123,15 @@ impl Listener for Tls {
     }
 }
 
-async fn answer(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default().to_owned();
-    let key = (target, body);
+    let key = (method, uri, target, body);
     let known = shared.remembered.lock().ok().and_then(|remembered| remembered.get(&key).cloned());
     if let Some(known) = known {
         return known.into_response();
     }
-    let mut request = shared.client.post(&shared.upstream).body(key.1.clone());
+    let place = format!("{}{}", shared.upstream, key.1.path_and_query().map_or("/", |path| path.as_str()));
+    let mut request = shared.client.request(key.0.clone(), place).body(key.3.clone());
     for name in ["x-amz-target", "content-type", "authorization", "x-amz-date"] {
         if let Some(value) = headers.get(name) {
             request = request.header(name, value);

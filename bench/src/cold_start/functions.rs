@@ -1,6 +1,8 @@
-//! The functions that only reach the table, each with a route that most of its callers begin with.
+//! The functions that answer clients, each with a route that most of its callers begin with, and the
+//! consumer that writes the search index.
 
 use http_api::sample::Call;
+use key_schema::entity::AnyEntity;
 use key_schema::follow::Follow;
 use key_schema::id::{DocumentId, OrganizationId, StoreId};
 use key_schema::item::Item;
@@ -11,24 +13,39 @@ use key_schema::place::Store;
 use key_schema::product::Stock;
 use key_schema::settings::{COPIES, Settings};
 use key_schema::wallet::Wallet;
+use search_index::{BulkOperation, document_id};
+use stream::documents::written;
 
-use crate::BenchError;
 use crate::examples::{
-    OWNER, STAFF, at, customer, customer_id, document, item, order, order_line, owned_product, owner, product, question,
+    OWNER, STAFF, at, customer, customer_id, document, item, order, order_line, owned_product, owner, product,
+    question, stored,
 };
+use crate::{BenchError, records};
 
 /// A function, what is asked of it, and what it must find.
 pub(super) struct Subject {
     pub package: &'static str,
-    pub call: Call,
+    /// The event of every invocation.
+    pub event: String,
     pub items: Vec<Item>,
+}
+
+fn event(call: &Call) -> String {
+    call.event().to_string()
+}
+
+/// What the search index holds: one product.
+pub(super) fn indexed() -> Result<BulkOperation, BenchError> {
+    let product = AnyEntity::Product(stored(product(owned_product()?)?, 0));
+    let written = written(document_id("bench", "product"), &product);
+    Ok(written.ok_or_else(|| BenchError::wrong("a product is not searched for"))??)
 }
 
 /// The route that the peers have, too.
 pub(super) fn customers() -> Result<Subject, BenchError> {
     Ok(Subject {
         package: "customers",
-        call: Call::new("GET /v1/customers/{id}").path("id", OWNER).customer(OWNER),
+        event: event(&Call::new("GET /v1/customers/{id}").path("id", OWNER).customer(OWNER)),
         items: vec![item(customer(owner()?, 0)?, 0)?],
     })
 }
@@ -59,30 +76,32 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
         customers()?,
         Subject {
             package: "catalog",
-            call: Call::new("GET /v1/products/{id}").path("id", OWNER),
+            event: event(&Call::new("GET /v1/products/{id}").path("id", OWNER)),
             items: vec![item(product(owned_product()?)?, 0)?, item(stock, 0)?],
         },
         Subject {
             package: "orders",
-            call: Call::new("GET /v1/orders/{id}").path("id", order.id.as_str()).customer(OWNER),
+            event: event(&Call::new("GET /v1/orders/{id}").path("id", order.id.as_str()).customer(OWNER)),
             items: vec![item(order_line(&order.id)?, 0)?, item(placed, 0)?, item(order, 0)?],
         },
         Subject {
             package: "wallet",
-            call: Call::new("GET /v1/customers/{id}/wallet").path("id", OWNER).customer(OWNER),
+            event: event(&Call::new("GET /v1/customers/{id}/wallet").path("id", OWNER).customer(OWNER)),
             items: vec![item(Wallet { customer_id: owner()?, currency: Currency::USD, amount: 4_500 }, 0)?],
         },
         Subject {
             package: "community",
-            call: Call::new("GET /v1/customers/{id}/following/{other}")
-                .path("id", OWNER)
-                .path("other", customer_id(1)?.as_str())
-                .customer(OWNER),
+            event: event(
+                &Call::new("GET /v1/customers/{id}/following/{other}")
+                    .path("id", OWNER)
+                    .path("other", customer_id(1)?.as_str())
+                    .customer(OWNER),
+            ),
             items: vec![item(Follow { customer_id: owner()?, followed_id: customer_id(1)? }, 0)?],
         },
         Subject {
             package: "organizations",
-            call: Call::new("GET /v1/organizations/{id}").path("id", "chess-club").staff(STAFF),
+            event: event(&Call::new("GET /v1/organizations/{id}").path("id", "chess-club").staff(STAFF)),
             items: vec![
                 item(Organization { id: club()?, teams: 1, admins: 1, name: "Chess club".to_owned() }, 0)?,
                 item(
@@ -98,19 +117,30 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
         },
         Subject {
             package: "documents",
-            call: Call::new("GET /v1/documents/{id}").path("id", "statutes").customer(OWNER),
+            event: event(&Call::new("GET /v1/documents/{id}").path("id", "statutes").customer(OWNER)),
             items: vec![item(document(DocumentId::new("statutes").map_err(BenchError::wrong)?)?, 0)?],
         },
         Subject {
             package: "support",
-            call: Call::new("GET /v1/questions/{id}").path("id", question.id.as_str()).customer(OWNER),
+            event: event(&Call::new("GET /v1/questions/{id}").path("id", question.id.as_str()).customer(OWNER)),
             items: vec![item(question, 0)?],
         },
         Subject {
             package: "insights",
-            call: Call::new("GET /v1/stores/{id}").path("id", "364").staff(STAFF),
+            event: event(&Call::new("GET /v1/stores/{id}").path("id", "364").staff(STAFF)),
             items: vec![item(store, 0)?],
         },
-        Subject { package: "settings", call: Call::new("GET /v1/settings"), items: settings },
+        Subject {
+            package: "search",
+            event: event(&Call::new("GET /v1/search/products").query("q", "ice")),
+            items: Vec::new(),
+        },
+        // As `StreamSearch`: `SINKS` is `search`.
+        Subject {
+            package: "stream",
+            event: format!("{{\"Records\":[{}]}}", records::records(1)?.join(",")),
+            items: Vec::new(),
+        },
+        Subject { package: "settings", event: event(&Call::new("GET /v1/settings")), items: settings },
     ])
 }

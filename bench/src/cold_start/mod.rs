@@ -17,12 +17,14 @@ mod share;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use emulators::search::SearchServer;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use search_index::{SearchClient, SearchConfig};
 
 use crate::loaded::LoadedTable;
 use crate::{BenchError, performance};
-use endpoint::TableEndpoint;
+use endpoint::Endpoint;
 use functions::Subject;
 use process::Until;
 use programs::Measured;
@@ -69,8 +71,14 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     let table = LoadedTable::create().await?;
     table.load(subjects.iter().flat_map(|subject| subject.items.iter().cloned().map(Ok))).await?;
     table.load(functions::customers()?.items.into_iter().map(Ok)).await?;
-    let endpoint = TableEndpoint::start(table.url(), folder.path()).await?;
-    let environment = programs::environment(&root, &endpoint, folder.path())?;
+    let endpoint = Endpoint::start("table", table.url(), folder.path()).await?;
+    let engine = SearchServer::start(None).await?;
+    let index = SearchClient::new(&SearchConfig::new(engine.url(), programs::SEARCH_PREFIX)?);
+    index.ensure_indices().await?;
+    index.bulk(&[functions::indexed()?]).await?;
+    index.refresh().await?;
+    let search = Endpoint::start("search", engine.url(), folder.path()).await?;
+    let environment = programs::environment(&root, &endpoint, Some(&search), folder.path())?;
     let share = Share::create(LEAST_MEMORY_MB);
     let mut all = programs::all(&root, &subjects, &environment)?;
     // In turns, so that what else the machine does strikes all of them alike.

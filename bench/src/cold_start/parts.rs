@@ -9,7 +9,7 @@ use std::process::Command;
 
 use clap::Args;
 
-use super::endpoint::TableEndpoint;
+use super::endpoint::Endpoint;
 use super::process::{Program, Until};
 use super::{functions, peers, programs};
 use crate::loaded::LoadedTable;
@@ -104,9 +104,9 @@ pub(crate) async fn run(args: InstructionsArgs) -> Result<(), BenchError> {
     let table = LoadedTable::create().await?;
     let subject = functions::customers()?;
     table.load(subject.items.into_iter().map(Ok)).await?;
-    let endpoint = TableEndpoint::start(table.url(), folder.path()).await?;
-    let environment = programs::environment(&root, &endpoint, folder.path())?;
-    let event = subject.call.event().to_string();
+    let endpoint = Endpoint::start("table", table.url(), folder.path()).await?;
+    let environment = programs::environment(&root, &endpoint, None, folder.path())?;
+    let event = subject.event;
     let mut columns = Vec::new();
     for (at, package) in [(root.clone(), PACKAGE), (root.join(peers::FOLDER), "usual")] {
         let program = with_symbols(&at, package)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::endpoint::TableEndpoint;
+use super::endpoint::Endpoint;
 use super::functions::{self, Subject};
 use super::peers;
 use super::process::{Program, Run};
@@ -12,6 +12,8 @@ use crate::BenchError;
 use crate::loaded::{CURSOR_KEYS, NAME};
 
 const AMAZON_ROOTS: &str = "shared/aws/roots/amazon-trust-services.pem";
+/// How the names of the search indexes begin.
+pub(super) const SEARCH_PREFIX: &str = "bench";
 /// Where the usual function finds its roots.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -34,7 +36,7 @@ pub(super) fn all(
     subjects: &[Subject],
     environment: &[(String, String)],
 ) -> Result<Vec<Measured>, BenchError> {
-    let event = functions::customers()?.call.event().to_string();
+    let event = functions::customers()?.event;
     let measured = |name: &str, artifact: PathBuf, command: Vec<String>, event: String, is_native: bool| {
         let program = Program { command, environment: environment.to_vec(), event };
         Measured { name: name.to_owned(), artifact, program, is_native, runs: Vec::new(), shared: Vec::new() }
@@ -45,7 +47,7 @@ pub(super) fn all(
     let functions = subjects.iter().map(|subject| {
         let binary = built(root, subject.package);
         let command = vec![binary.display().to_string()];
-        measured(subject.package, binary, command, subject.call.event().to_string(), true)
+        measured(subject.package, binary, command, subject.event.clone(), true)
     });
     Ok(peers.chain(functions).collect())
 }
@@ -73,14 +75,16 @@ pub(super) fn built(folder: &Path, package: &str) -> PathBuf {
 
 pub(super) fn environment(
     root: &Path,
-    endpoint: &TableEndpoint,
+    table: &Endpoint,
+    search: Option<&Endpoint>,
     folder: &Path,
 ) -> Result<Vec<(String, String)>, BenchError> {
-    // With the roots that a deployed function has, and one more.
-    let issuer = std::fs::read_to_string(&endpoint.issuer)?;
+    // With the roots that a deployed function has, and those of the endpoints.
+    let issuers = [Some(table), search].into_iter().flatten().map(|endpoint| std::fs::read_to_string(&endpoint.issuer));
+    let issuers = issuers.collect::<Result<String, _>>()?;
     let bundle = |name: &str, roots: &Path| -> Result<String, BenchError> {
         let path = folder.join(name);
-        std::fs::write(&path, std::fs::read_to_string(roots)? + "\n" + &issuer)?;
+        std::fs::write(&path, std::fs::read_to_string(roots)? + "\n" + &issuers)?;
         Ok(path.display().to_string())
     };
     let ours = bundle("amazon.pem", &root.join(AMAZON_ROOTS))?;
@@ -94,12 +98,17 @@ pub(super) fn environment(
         ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
         ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.url()),
+        ("AWS_ENDPOINT_URL_DYNAMODB", table.url()),
         ("MEDIA_BUCKET", "bench".to_owned()),
+        ("FAILED_RECORDS_BUCKET", "bench".to_owned()),
+        ("SINKS", "search".to_owned()),
+        ("SEARCH_ENDPOINT", search.map(Endpoint::url).unwrap_or_default()),
+        ("SEARCH_INDEX_PREFIX", SEARCH_PREFIX.to_owned()),
+        ("SEARCH_SERVICE", "es".to_owned()),
         ("JWT_ISSUER", "https://issuer.invalid".to_owned()),
         ("JWT_AUDIENCE", "bench".to_owned()),
         ("AWS_CA_BUNDLE", ours),
-        ("NODE_EXTRA_CA_CERTS", endpoint.issuer.display().to_string()),
+        ("NODE_EXTRA_CA_CERTS", table.issuer.display().to_string()),
         ("SSL_CERT_FILE", system),
         ("AWS_LAMBDA_FUNCTION_NAME", "measured".to_owned()),
         ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
