@@ -169,9 +169,9 @@ fn a_consumer_of_the_stream_gets_what_its_sinks_need_and_nothing_that_it_writes_
         let patterns: Vec<String> = stream.filters.iter().map(ToString::to_string).collect();
         let filter = Filter::new(&patterns).unwrap();
         let (changing, going): (&[&str], &[&str]) = match stream.function.as_str() {
-            "StreamSearch" => (&["Order", "Product"], &[]),
+            "StreamSearch" => (&["Heartbeat", "Order", "Product"], &[]),
             _ => (
-                &["Customer", "Order", "Product", "Review", "ReviewStats", "Stock"],
+                &["Customer", "Heartbeat", "Order", "Product", "Review", "ReviewStats", "Stock"],
                 &["Cart", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Session"],
             ),
         };
@@ -298,6 +298,51 @@ fn whatever_a_consumer_sets_aside_wakes_somebody() {
     for sink in all.split(',') {
         assert!(quarantine.contains(&format!("{{Name: Sink, Value: {sink}}}")), "{sink}");
     }
+}
+
+#[test]
+fn a_mapping_that_gives_up_or_is_disabled_wakes_somebody() {
+    let mut alarms = resources("AWS::CloudWatch::Alarm");
+    let given_up = alarms.remove("GivenUp").unwrap();
+    for stream in template().streams {
+        let mapping = resources("AWS::Lambda::EventSourceMapping").remove(&stream.logical_id).unwrap();
+        // Without it Lambda tells CloudWatch nothing of a mapping.
+        assert!(mapping.contains("MetricsConfig: {Metrics: [EventCount]}"), "{}", stream.logical_id);
+        for metric in ["OnFailureDestinationDeliveredEventCount", "DroppedEventCount"] {
+            let told = |line: &str| line.contains(metric) && line.contains(&format!("!Ref {}", stream.logical_id));
+            assert!(given_up.lines().any(told), "{metric} of {}", stream.logical_id);
+        }
+    }
+    // The consumer answers by its sinks, and an answer that is missing is the alarm.
+    let functions = resources("AWS::Serverless::Function");
+    for (alarm, function) in [("SearchHeartbeat", "StreamSearch"), ("EventsHeartbeat", "StreamEvents")] {
+        let sinks = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: ")).unwrap();
+        let alarm = alarms.remove(alarm).unwrap();
+        assert!(alarm.contains("MetricName: Heartbeat") && alarm.contains("TreatMissingData: breaching"), "{alarm}");
+        assert!(alarm.contains(&format!("{{Name: Consumer, Value: {sinks}}}")), "{alarm}");
+    }
+}
+
+#[test]
+fn the_parts_that_the_stack_rents_wake_somebody_when_they_fail() {
+    let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
+    for metric in [
+        "ClusterStatus.red",
+        "FreeStorageSpace",
+        "ClusterIndexWritesBlocked",
+        "Reputation.BounceRate",
+        "Reputation.ComplaintRate",
+        "4xx",
+        "UnknownIssuers",
+    ] {
+        assert!(alarms.contains(&format!("MetricName: {metric}")), "{metric}");
+    }
+    let filter = resources("AWS::Logs::MetricFilter").remove("ThrottledRequests").unwrap();
+    let name = "MetricName: !Sub 'ThrottledRequests-${Stage}'";
+    assert!(filter.contains(r#"$.status = "429""#) && filter.contains(name) && alarms.contains(name));
+    // The filter reads the access log, whose status is text.
+    let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
+    assert!(api.contains(r#""status":"$context.status""#));
 }
 
 #[test]

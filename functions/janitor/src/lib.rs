@@ -78,6 +78,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let grace = event.payload.grace_seconds.map_or(grace, Grace::seconds);
         // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
         let round = Box::pin(async move {
+            janitor.beat(now).await;
             let (mut round, list) = janitor.come_by(now, grace, stop).await;
             round.category = janitor.go_on(now, grace, stop).await;
             round.failed += u32::from(round.category == Some(Moved::Failed));

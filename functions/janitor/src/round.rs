@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use key_schema::heartbeat;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::key::KeyError;
@@ -101,6 +102,18 @@ impl Janitor {
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()
+    }
+
+    /// Writes the heartbeat that the stream's consumers answer. A round does its work all the same
+    /// when that fails: the alarm of the consumers says so.
+    pub async fn beat(&self, now: Instant) {
+        let written = match heartbeat::beat(now) {
+            Ok(beat) => self.table.write(&beat).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(cause) = written {
+            tracing::warn!(cause, "the heartbeat was not written");
+        }
     }
 
     /// Looks after all orders that have been unfinished for longer than the grace, until `stop`, then after erasures and objects. When the list breaks off, what was

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use key_schema::entity::AnyEntity;
 use key_schema::key::Key;
 use search_index::document_id;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use table::Measured;
 use telemetry::correlation::Ids;
 use telemetry::emf::{Line, Unit};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Record};
 use crate::ledger::Verdict;
 use crate::sequence::SequenceNumber;
 
@@ -23,6 +24,8 @@ pub struct Report {
     in_time: bool,
     earliest: Option<String>,
     oldest: Option<Duration>,
+    /// How long ago the janitor wrote the heartbeat that came with the batch.
+    heartbeat: Option<Duration>,
     causes: Ids,
     sinks: Vec<(&'static str, Counts)>,
     malformed: Counts,
@@ -55,6 +58,7 @@ impl Report {
             in_time,
             earliest: earliest.map(ToString::to_string),
             oldest: oldest.map(|at| age(at.as_millis())),
+            heartbeat: batch.records.iter().rev().find_map(heartbeat),
             causes: origins.filter_map(|origin| origin.cause.as_deref()).collect(),
             sinks: Vec::new(),
             malformed: Counts::default(),
@@ -141,6 +145,9 @@ impl Report {
             .property("in_time", self.in_time)
             .property("earliest_unfinished", self.earliest.as_deref())
             .property("patterns", costs);
+        if let Some(age) = self.heartbeat {
+            line = line.metric("Heartbeat", Unit::Milliseconds, age.as_secs_f64() * 1000.0);
+        }
         if let Some(age) = self.oldest {
             line = line.metric("OldestRecordAge", Unit::Milliseconds, age.as_secs_f64() * 1000.0);
         }
@@ -169,6 +176,14 @@ fn sink_line(name: &str, counts: Counts) -> Line {
         .metric("Failed", Unit::Count, count(counts.failed))
         .metric("Unfinished", Unit::Count, count(counts.unfinished))
         .metric("Quarantined", Unit::Count, count(counts.quarantined))
+}
+
+/// The age of a heartbeat.
+fn heartbeat(record: &Record<'_>) -> Option<Duration> {
+    match record.change.after() {
+        Some(AnyEntity::Heartbeat(beat)) => Some(age(beat.round.as_millis())),
+        _ => None,
+    }
 }
 
 fn cost(measured: &Measured) -> Value {
@@ -237,6 +252,31 @@ mod tests {
         assert_eq!((&line["correlation_ids"], &line["correlation_id_count"]), (&json!(["r7"]), &json!(1)));
         // The older of the two records is as old as its own time says.
         assert!(line["OldestRecordAge"].as_f64().unwrap() >= age(1_000_000).as_secs_f64() * 1000.0 - 60_000.0);
+    }
+
+    #[test]
+    fn a_heartbeat_is_answered_with_its_age() {
+        let beat = json!({
+            "eventName": "MODIFY",
+            "dynamodb": {
+                "SequenceNumber": "1", "Keys": {"PK": {"S": "HEARTBEAT"}, "SK": {"S": "HEARTBEAT"}},
+                "NewImage": {
+                    "entity": {"S": "Heartbeat"}, "round": {"S": "2017-01-01T00:00:00.000Z"}, "version": {"N": "7"},
+                    "rev": {"N": "7"}, "born": {"S": "counter"}, "created_at": {"S": "2016-01-01T00:00:00.000Z"},
+                    "updated_at": {"S": "2017-01-01T00:00:00.000Z"},
+                },
+            },
+        });
+        let answered = |event: &Event| {
+            let batch = Batch::decode(event).unwrap();
+            let line = Report::new("search", &batch, true, None).batch_line("r1").to_json(UNIX_EPOCH);
+            let line: Value = serde_json::from_str(&line).unwrap();
+            (line["Consumer"].clone(), line["Heartbeat"].as_f64())
+        };
+        let with: Event = serde_json::from_str(&json!({"Records": [beat]}).to_string()).unwrap();
+        let (consumer, age) = answered(&with);
+        assert!(consumer == json!("search") && age.is_some_and(|age| age > 1e11), "{consumer} {age:?}");
+        assert_eq!(answered(&event()).1, None);
     }
 
     #[test]

@@ -113,6 +113,8 @@ fn read_stream(ends: Ends, settings: &Section, template: &Template) -> Result<St
         "FunctionResponseTypes",
         "FilterCriteria",
         "DestinationConfig",
+        // What Lambda tells CloudWatch of the mapping, for alarms.
+        "MetricsConfig",
     ])?;
     let position = settings.require("StartingPosition")?;
     let starting_position = match position.text()?.as_str() {

@@ -9,6 +9,7 @@ use crate::document::{CustomerDocument, Document, DocumentSection, DocumentVersi
 use crate::erasure::Erasure;
 use crate::expiration::Expiration;
 use crate::follow::Follow;
+use crate::heartbeat::Heartbeat;
 use crate::idempotency::IdempotencyRecord;
 use crate::invoice::{Invoice, InvoiceCounter};
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Stored, entity_name};
@@ -78,7 +79,7 @@ macro_rules! entities {
 
 entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
-    DocumentVersion EmailClaim Erasure Expiration Follow IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
+    DocumentVersion EmailClaim Erasure Expiration Follow Heartbeat IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
     MetricPoint Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
     ProductPictures ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock
     Store Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry

@@ -21,6 +21,7 @@ pub mod expiration;
 pub mod expression;
 pub mod follow;
 pub mod graph;
+pub mod heartbeat;
 pub mod id;
 pub mod idempotency;
 pub mod instant;

@@ -41,6 +41,7 @@ pub fn all() -> impl Iterator<Item = &'static Pattern> {
         crate::organization::PATTERNS,
         crate::document::PATTERNS,
         crate::reach::PATTERNS,
+        crate::heartbeat::PATTERNS,
     ]
     .into_iter()
     .flatten()

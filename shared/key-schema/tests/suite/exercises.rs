@@ -17,9 +17,9 @@ use key_schema::question::QuestionStatus;
 use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, counter, customer, document, erasure, expiration, follow, graph, idempotency, invoice,
-    like, mail, mark, media, membership, metric, order, organization, picking, picture, place, product, question,
-    reach, residence, review, sales, session, settings, wallet,
+    archive, cart, category, counter, customer, document, erasure, expiration, follow, graph, heartbeat, idempotency,
+    invoice, like, mail, mark, media, membership, metric, order, organization, picking, picture, place, product,
+    question, reach, residence, review, sales, session, settings, wallet,
 };
 
 use crate::categories::path;
@@ -515,6 +515,7 @@ fn others(world: &World) -> Vec<Shown> {
         archive::restore(&restored).unwrap().show("archive::restore"),
         erasure::pending(at(NOW)).unwrap().show("erasure::pending"),
         erasure::done(&pending).unwrap().show("erasure::done"),
+        heartbeat::beat(at(NOW)).unwrap().show("heartbeat::beat"),
         mark::known("bus", [world.event_id.as_str()]).unwrap().show("mark::known"),
         mark::keep(&[world.mark()]).unwrap().show("mark::keep"),
     ]

@@ -74,6 +74,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("UnsettledObject", world.unsettled(false), Any::UnsettledObject),
         Golden::of("UnsettledObject-doomed", world.unsettled(true), Any::UnsettledObject),
         Golden::of("Erasure", world.erasure(), Any::Erasure),
+        Golden::of("Heartbeat", world.heartbeat(), Any::Heartbeat),
         Golden::of("Review", world.review(), Any::Review),
         Golden::of("Follow", world.follow(), Any::Follow),
         Golden::of("Like", world.like(), Any::Like),

@@ -11,6 +11,7 @@ use key_schema::document::{CustomerDocument, Document, DocumentSection, Document
 use key_schema::erasure::Erasure;
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::follow::Follow;
+use key_schema::heartbeat::Heartbeat;
 use key_schema::id::{
     AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, LogId, MAX_ID_BYTES, MediaId,
     MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, QuestionId, SectionName, SessionId,
@@ -630,6 +631,10 @@ impl World {
 
     pub fn counter_shard(&self) -> Stored<CounterShard> {
         self.stored(CounterShard { name: self.counter.clone(), shard: 27, counted: 4812 })
+    }
+
+    pub fn heartbeat(&self) -> Stored<Heartbeat> {
+        self.stored(Heartbeat { round: at("2017-02-02T10:30:00.250Z") })
     }
 
     pub fn erasure(&self) -> Stored<Erasure> {

@@ -36,8 +36,8 @@ use key_schema::registry;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
 use key_schema::session::SessionPlace;
 use key_schema::{
-    archive, cart, category, erasure, expiration, idempotency, mail, mark, membership, picking, place, product, reach,
-    review, sales, session,
+    archive, cart, category, erasure, expiration, heartbeat, idempotency, mail, mark, membership, picking, place,
+    product, reach, review, sales, session,
 };
 use table::Table;
 use telemetry::correlation;
@@ -669,6 +669,7 @@ async fn expired(bench: &mut Bench) {
     let entry = data::expiration();
     bench.write("one removal", expiration::record(&entry).unwrap()).await;
     bench.query("one removal", 1, expiration::of_day(&entry.removed_at.day()).unwrap().limit(20)).await;
+    bench.write("the first", heartbeat::beat(at).unwrap()).await;
     bench.get("a customer with one address", archive::owner(&customer_id(1)).unwrap()).await;
     let archived = data::order(60, 5).0.to_item().unwrap();
     let restored = archive::restored(archived, at, expires_at).unwrap();
