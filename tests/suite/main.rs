@@ -23,6 +23,7 @@ mod deployment;
 mod events;
 mod folded;
 mod fulfilment;
+mod gateway;
 mod grants;
 mod hot_keys;
 mod import;

@@ -81,7 +81,7 @@ pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> R
             Caller::SignedIn(caller) => {
                 Ok::<_, Problem>(store.table.get(&like::get(caller.id(), &product)?).await?.is_some())
             }
-            Caller::Anonymous => Ok(false),
+            Caller::Anonymous | Caller::Unnamed(_) => Ok(false),
         }
     };
     let (found, liked_by_me) = try_join(counted, liked).await?;

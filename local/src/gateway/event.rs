@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, USER_AGENT};
+use http::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, USER_AGENT};
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
@@ -17,6 +17,8 @@ use super::routes::Match;
 
 /// What of a request is not in its head or body.
 pub struct Context<'a> {
+    /// The path as the gateway has decoded it.
+    pub path: &'a str,
     /// The route that the request takes.
     pub found: &'a Match<'a>,
     /// The token's claims; `None` where no authorizer was asked.
@@ -35,7 +37,7 @@ pub struct Context<'a> {
 #[must_use]
 pub fn build(head: &Parts, body: &Bytes, context: &Context<'_>) -> Option<Json> {
     let route_key = context.found.route.key();
-    let path = head.uri.path();
+    let path = context.path;
     let query = head.uri.query().unwrap_or_default();
     let user_agent = head.headers.get(USER_AGENT).map(text).unwrap_or_default();
     let domain = context.host.split(':').next().unwrap_or_default();
@@ -105,23 +107,20 @@ pub fn build(head: &Parts, body: &Bytes, context: &Context<'_>) -> Option<Json> 
     Some(event)
 }
 
+/// Returns a header's value, as authorizer and function see it. API Gateway joins the values of a header that comes more
+/// than once with commas, so two tokens are no token
+/// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-parameter-mapping.html>).
+pub fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let values: Vec<String> = headers.get_all(name).iter().map(text).collect();
+    (!values.is_empty()).then(|| values.join(","))
+}
+
 /// Names in lower case; the values of a header that comes more than once joined by commas. Cookies
 /// have their own field. `Host` is the gateway's, because AWS routes by it: no other gets there.
 fn headers(headers: &HeaderMap, context: &Context<'_>) -> BTreeMap<String, String> {
-    let mut joined: BTreeMap<String, String> = BTreeMap::new();
-    for (name, value) in headers {
-        if name == COOKIE || name == HOST {
-            continue;
-        }
-        let value = text(value);
-        joined
-            .entry(name.as_str().to_owned())
-            .and_modify(|all| {
-                all.push(',');
-                all.push_str(&value);
-            })
-            .or_insert(value);
-    }
+    let others = headers.keys().filter(|name| *name != COOKIE && *name != HOST);
+    let mut joined: BTreeMap<String, String> =
+        others.filter_map(|name| Some((name.as_str().to_owned(), header(headers, name)?))).collect();
     let port = context.host.rsplit(':').next().unwrap_or_default();
     for (name, value) in [
         ("host", context.host),
@@ -207,6 +206,7 @@ mod tests {
         };
         let found = Match { route: &route, parameters: vec![("id", "a b".to_owned())] };
         let context = Context {
+            path: "/v1/things/a b",
             found: &found,
             claims,
             request_id: "r1",
@@ -237,7 +237,7 @@ mod tests {
             json!({
                 "version": "2.0",
                 "routeKey": "PUT /v1/things/{id}",
-                "rawPath": "/v1/things/a%20b",
+                "rawPath": "/v1/things/a b",
                 "rawQueryString": "x=1&y=%2C+2&x=3",
                 "cookies": ["a=1", "b=2"],
                 "headers": {
@@ -259,7 +259,7 @@ mod tests {
                     "domainPrefix": "127",
                     "http": {
                         "method": "PUT",
-                        "path": "/v1/things/a%20b",
+                        "path": "/v1/things/a b",
                         "protocol": "HTTP/1.1",
                         "sourceIp": "127.0.0.1",
                         "userAgent": "test/1",

@@ -4,6 +4,7 @@
 mod answer;
 mod cors;
 mod event;
+mod path;
 mod routes;
 
 use std::net::SocketAddr;
@@ -26,7 +27,7 @@ use time::OffsetDateTime;
 use tokio::time::Instant;
 
 use self::event::Context;
-use self::routes::{Match, NoMatch, RouteTable};
+use self::routes::{Match, RouteTable};
 use crate::token::{Claims, SigningKey};
 
 /// Largest body that API Gateway takes (quota of HTTP APIs: 10 MB).
@@ -99,11 +100,19 @@ impl Gateway {
     async fn answer(&self, client: SocketAddr, request: Request, request_id: &str) -> Result<Response, Refusal> {
         let at = OffsetDateTime::now_utc();
         let (head, body) = request.into_parts();
-        let found = self.routes.find(head.method.as_str(), head.uri.path())?;
+        let path = path::routed(head.uri.path()).ok_or(Refusal::BadRequest)?;
+        let found = self.routes.find(head.method.as_str(), &path).ok_or(Refusal::NotFound)?;
         let claims = self.authorize(&found, &head, at)?;
         let body = read_body(&head, body).await?;
-        let context =
-            Context { found: &found, claims: claims.as_ref(), request_id, source: client.ip(), host: &self.host, at };
+        let context = Context {
+            path: &path,
+            found: &found,
+            claims: claims.as_ref(),
+            request_id,
+            source: client.ip(),
+            host: &self.host,
+            at,
+        };
         let event = event::build(&head, &body, &context).ok_or(Refusal::BadRequest)?;
         let deadline = Instant::now() + INTEGRATION_TIMEOUT;
         let payload = Bytes::from(event.to_string());
@@ -115,12 +124,11 @@ impl Gateway {
         if found.route.authorizer.is_none() {
             return Ok(None);
         }
-        let header = head.headers.get(AUTHORIZATION).ok_or(Refusal::Unauthorized)?;
-        let header = header.to_str().map_err(|_| Refusal::Unauthorized)?;
+        let header = event::header(&head.headers, &AUTHORIZATION).ok_or(Refusal::Unauthorized)?;
         // The scheme may be left out, as with AWS.
         let token = match header.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-            _ => header,
+            _ => &header,
         };
         let claims = self.key.verify(token, at.unix_timestamp());
         claims.map(Some).ok_or(Refusal::Unauthorized)
@@ -134,15 +142,6 @@ async fn read_body(head: &Parts, body: Body) -> Result<Bytes, Refusal> {
     }
     // A client that goes away halves its body too, but reads no answer either.
     to_bytes(body, MAX_BODY).await.map_err(|_| Refusal::TooLarge)
-}
-
-impl From<NoMatch> for Refusal {
-    fn from(reason: NoMatch) -> Self {
-        match reason {
-            NoMatch::NotFound => Self::NotFound,
-            NoMatch::BadRequest => Self::BadRequest,
-        }
-    }
 }
 
 impl From<InvokeError> for Refusal {

@@ -144,7 +144,7 @@ fn the_sample_that_sam_generates_is_answered() {
     let reply = answer(Some(&event.to_string()));
     assert_eq!((reply["statusCode"].as_u64(), reply["headers"]["x-request-id"].as_str()), (Some(404), Some("id")));
     let mut event = event;
-    event["rawPath"] = "/v1/things/t%2F1".into();
+    event["rawPath"] = "/v1/things/t%231".into();
     assert_eq!(code(&answer(Some(&event.to_string()))), "invalid_parameter");
     event["rawQueryString"] = "".into();
     assert_eq!(code(&answer(Some(&event.to_string()))), "unauthenticated");

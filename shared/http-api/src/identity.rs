@@ -5,7 +5,7 @@
 //! function runs, and hands the claims on. Routes without the authorizer carry no claims and are anonymous, but for a
 //! function that verifies the token itself (feature `issuer`).
 
-use key_schema::id::CustomerId;
+use key_schema::id::{CustomerId, IdError};
 
 use crate::json::{Members, Value};
 use crate::problem::{Code, Problem};
@@ -20,6 +20,8 @@ pub enum Caller {
     Anonymous,
     /// A verified token did.
     SignedIn(SignedIn),
+    /// A verified token did, and its `sub` is no valid id. No route that needs a token serves this caller.
+    Unnamed(IdError),
 }
 
 /// A caller with a verified token.
@@ -44,13 +46,14 @@ pub struct Owner {
 
 impl Caller {
     /// Reads a token's claims. `sub` is the customer's id; groups are in `cognito:groups`, or in `groups` with an
-    /// issuer other than Cognito. A `sub` that is no id makes nobody.
+    /// issuer other than Cognito. Claims without a `sub` name nobody.
     pub(crate) fn from_claims(claims: &Members<'_>) -> Self {
         let Some(Value::Text(subject)) = claims.get("sub") else {
             return Self::Anonymous;
         };
-        let Ok(id) = CustomerId::new(subject.as_ref()) else {
-            return Self::Anonymous;
+        let id = match CustomerId::new(subject.as_ref()) {
+            Ok(id) => id,
+            Err(error) => return Self::Unnamed(error),
         };
         let groups = claims.get("cognito:groups").or_else(|| claims.get("groups"));
         Self::SignedIn(SignedIn { id, staff: groups.is_some_and(names_staff) })
@@ -69,11 +72,11 @@ impl Caller {
         }
     }
 
-    /// The caller's id; empty for anonymous. Cursors and idempotency keys are bound to it.
+    /// The caller's id; empty for a caller without one. Cursors and idempotency keys are bound to it.
     #[must_use]
     pub fn key(&self) -> &str {
         match self {
-            Self::Anonymous => "",
+            Self::Anonymous | Self::Unnamed(_) => "",
             Self::SignedIn(caller) => caller.id.as_str(),
         }
     }
@@ -87,11 +90,15 @@ impl Caller {
     /// The caller with a token.
     ///
     /// # Errors
-    /// 401 `unauthenticated` without one.
+    /// 401 `unauthenticated` without one, 403 `forbidden` for one whose `sub` is no valid id.
     pub fn signed_in(&self) -> Result<SignedIn, Problem> {
         match self {
             Self::Anonymous => Err(Problem::unauthenticated()),
             Self::SignedIn(caller) => Ok(caller.clone()),
+            Self::Unnamed(error) => {
+                let detail = format!("The token's `sub` cannot be a customer's id here: it {error}.");
+                Err(Problem::new(Code::Forbidden, detail))
+            }
         }
     }
 
@@ -272,10 +279,31 @@ mod tests {
 
     #[test]
     fn nobody_is_signed_in_without_a_usable_subject() {
-        for claims in
-            [r"{}", r#"{"sub":""}"#, r#"{"sub":7}"#, r#"{"sub":"a\u0000b"}"#, r#"{"cognito:groups":"[staff]"}"#]
-        {
+        for claims in [r"{}", r#"{"sub":7}"#, r#"{"cognito:groups":"[staff]"}"#] {
             assert_eq!(caller(claims), Caller::Anonymous, "{claims}");
+        }
+    }
+
+    #[test]
+    fn a_subject_that_is_no_id_is_forbidden_and_told_why() {
+        for (subject, why) in [
+            ("", "must not be empty"),
+            (r"a\u0000b", "must not contain control characters"),
+            ("auth0/5f7c", "must not contain `/`, `?`, `%` or `\\`"),
+            ("50%", "must not contain `/`, `?`, `%` or `\\`"),
+            ("..", "must not be `.` or `..`"),
+        ] {
+            let caller = caller(&format!(r#"{{"sub":"{subject}","cognito:groups":"[staff]"}}"#));
+            assert_eq!((caller.is_staff(), caller.key()), (false, ""), "{subject}");
+            let customer = CustomerId::new("c1").unwrap();
+            for answer in
+                [caller.signed_in().map(|_| ()), caller.staff().map(|_| ()), caller.owner(&customer).map(|_| ())]
+            {
+                let problem = answer.unwrap_err();
+                assert_eq!(problem.code(), Code::Forbidden, "{subject}");
+                let expected = format!("The token's `sub` cannot be a customer's id here: it {why}.");
+                assert!(format!("{problem:?}").contains(&format!("{expected:?}")), "{problem:?}");
+            }
         }
     }
 

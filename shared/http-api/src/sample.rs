@@ -112,7 +112,9 @@ impl Call {
     pub fn event(&self) -> Value {
         let (method, template) = self.route.split_once(' ').unwrap_or(("GET", self.route));
         let parameter = |name: &str| self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        let path = url::fill(template, parameter);
+        // An HTTP API hands on the path decoded: <https://github.com/hotsock/voker/pull/8> has live captures.
+        let plain = |segment| url::parameter(segment).map_or(segment, |name| parameter(name).unwrap_or_default());
+        let path = template.split('/').map(plain).collect::<Vec<_>>().join("/");
         let query: Vec<_> =
             self.query.iter().map(|(name, value)| url::encode(name) + "=" + &url::encode(value)).collect();
         let object = |pairs: &[(String, String)]| -> Map<String, Value> {

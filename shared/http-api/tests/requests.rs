@@ -109,15 +109,15 @@ fn is(answer: &Answered, status: u16, code: &str) {
 
 #[tokio::test]
 async fn a_sound_request_creates_and_says_where_and_in_which_version() {
-    let answer = send(post().json(&json!({"name": "a/b", "lines": [{"product_id": "p#1", "quantity": 2}]}))).await;
+    let answer = send(post().json(&json!({"name": "a#b", "lines": [{"product_id": "p#1", "quantity": 2}]}))).await;
     assert_eq!(answer.status, 201);
-    assert_eq!(answer.header("location"), Some("/v1/things/a%2Fb"));
+    assert_eq!(answer.header("location"), Some("/v1/things/a%23b"));
     assert_eq!((answer.header("etag"), answer.version()), (Some("\"1\""), Some(1)));
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(answer.header("x-request-id"), Some("sample-request"));
-    assert_eq!(answer.body, json!({"name": "a/b", "about": null, "lines": 1, "by": "c1", "key": "k1"}));
+    assert_eq!(answer.body, json!({"name": "a#b", "about": null, "lines": 1, "by": "c1", "key": "k1"}));
 }
 
 #[tokio::test]
@@ -246,11 +246,13 @@ async fn each_caller_reaches_what_is_theirs() {
 #[tokio::test]
 async fn ids_of_any_script_work_and_what_breaks_the_rule_is_invalid() {
     let get = |id: &str| Call::new("GET /v1/things/{id}").path("id", id);
-    for id in ["p1", "a b", "a#b", "100%", "%41", "a/b", "Ωμέγα", "商品", "🛒", &"x".repeat(128)] {
+    for id in ["p1", "a b", "a#b", "100$", "_41", "a~b", "Ωμέγα", "商品", "🛒", &"x".repeat(128)] {
         let answer = send(get(id)).await;
         assert_eq!((answer.status, answer.body["id"].as_str()), (200, Some(id)));
     }
-    for id in ["", "a\u{0}", "a\nb", "\u{7f}", &"x".repeat(129), &"ä".repeat(65)] {
+    for id in
+        ["", "a\u{0}", "a\nb", "\u{7f}", "a/b", "a?b", "100%", "a\\b", ".", "..", &"x".repeat(129), &"ä".repeat(65)]
+    {
         is(&send(get(id)).await, 422, "invalid_id");
     }
 }
@@ -309,8 +311,8 @@ async fn a_fingerprint_tells_requests_apart_by_caller_path_and_body() {
 async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
     let list = || {
         Call::new("GET /v1/customers/{id}/things")
-            .path("id", "c/1")
-            .customer("c/1")
+            .path("id", "c#1")
+            .customer("c#1")
             .query("from", "2017-01-01T00:00:00+01:00")
     };
     let first = send(list().query("limit", "2").query("note", "ä&b")).await;
@@ -319,7 +321,7 @@ async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
     assert_eq!(
         first.header("link").unwrap(),
         format!(
-            "</v1/customers/c%2F1/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2&note=%C3%A4%26b>; rel=\"next\""
+            "</v1/customers/c%231/things?cursor={cursor}&from=2017-01-01T00%3A00%3A00%2B01%3A00&limit=2&note=%C3%A4%26b>; rel=\"next\""
         )
     );
     let second = send(list().query("cursor", cursor)).await;
@@ -403,7 +405,8 @@ async fn without_a_gateway_the_path_is_matched_and_decoded_once() {
         event
     };
     for (method, path, status) in [
-        ("GET", "/v1/things/a%2Fb", 200),
+        ("GET", "/v1/things/a%23b", 200),
+        ("GET", "/v1/things/a%2Fb", 422),
         ("GET", "/v1/things/none", 404),
         ("POST", "/v1/things/import", 200),
         ("DELETE", "/v1/things/x", 404),

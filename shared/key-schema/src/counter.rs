@@ -95,7 +95,7 @@ fn shard_key(name: &CounterName, shard: u32) -> Result<Key, KeyError> {
 pub fn counter_of(partition: &str) -> Option<CounterName> {
     let parts = encoding::split(partition)?;
     let [_, name, shard] = parts.as_slice() else { return None };
-    let (name, shard) = (CounterName::new(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
+    let (name, shard) = (CounterName::stored(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
     // The same key again, so that no other entity's and no other spelling passes.
     let key = shard_key(&name, shard).ok()?;
     (shard < MAX_SHARDS && key.pk.as_str() == partition).then_some(name)

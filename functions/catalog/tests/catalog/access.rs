@@ -103,9 +103,11 @@ async fn anybody_reads_and_what_is_missing_is_not_found() {
 #[tokio::test]
 async fn ids_that_break_the_rule_are_refused_and_all_others_work() {
     let shop = Shop::open().await;
-    for bad in ["", "a\u{7}b", &"x".repeat(129)] {
+    for bad in ["", "a\u{7}b", "a/b", "a?b", "50%", "a\\b", ".", "..", &"x".repeat(129)] {
         let answer = shop.send(Call::new("GET /v1/products/{id}").path("id", bad)).await;
         assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{bad:?}");
+        let refused = shop.staff(Call::new("POST /v1/products").json(&product(bad, 1))).await;
+        assert!(refused.status == 422 && refused.pointers().contains(&"/id"), "{bad:?}: {}", refused.body);
     }
     for bad in ["A B", "a_", "_4", "_41", "_c3_a4", "A~", "~", "ä", &["A"; 9].join("~")] {
         for route in PUBLIC.iter().filter(|route| route.contains("{path}")) {
@@ -117,7 +119,7 @@ async fn ids_that_break_the_rule_are_refused_and_all_others_work() {
             assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{route} {bad:?}");
         }
     }
-    for id in ["a/b#c%d e", "$", "%25", "Ünïcödé 製品", "..", "~"] {
+    for id in ["a+b#c&d e", "$", "a@b|c_d", "Ünïcödé 製品", "...", "~"] {
         let created = shop.staff(Call::new("POST /v1/products").json(&product(id, 1))).await;
         assert_eq!(created.status, 201, "{}", created.body);
         assert_eq!(shop.product(id).await.body["id"], id);

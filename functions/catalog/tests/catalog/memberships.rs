@@ -32,22 +32,22 @@ async fn listed(shop: &Shop, path: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_product_is_listed_where_it_stands_and_in_each_further_category() {
     let shop = Shop::open().await;
-    shop.stock_up("p/1", 1).await;
-    let joined = shop.staff(put("p/1", "SUMMER~Party_20_231")).await;
+    shop.stock_up("p#1", 1).await;
+    let joined = shop.staff(put("p#1", "SUMMER~Party_20_231")).await;
     assert_eq!(joined.status, 201, "{}", joined.body);
-    assert_eq!(joined.header("location"), Some("/v1/products/p%2F1/categories/SUMMER~Party_20_231"));
-    assert_eq!(joined.body, json!({"product_id": "p/1", "category_path": ["SUMMER", "Party #1"]}));
-    let again = shop.staff(put("p/1", "SUMMER~Party_20_231")).await;
+    assert_eq!(joined.header("location"), Some("/v1/products/p%231/categories/SUMMER~Party_20_231"));
+    assert_eq!(joined.body, json!({"product_id": "p#1", "category_path": ["SUMMER", "Party #1"]}));
+    let again = shop.staff(put("p#1", "SUMMER~Party_20_231")).await;
     assert_eq!((again.status, &again.body), (200, &joined.body));
     for path in ["GROCERY", "SUMMER", "SUMMER~Party_20_231"] {
         let page = list(&shop, path).await.body;
         assert_eq!(page["items"].as_array().unwrap().len(), 1, "{path}");
-        assert_eq!(page["items"][0]["id"], "p/1");
-        assert_eq!(page["items"][0]["category_path"], product("p/1", 1)["category_path"], "where it stands");
+        assert_eq!(page["items"][0]["id"], "p#1");
+        assert_eq!(page["items"][0]["category_path"], product("p#1", 1)["category_path"], "where it stands");
         assert_eq!(page["items"][0]["version"], 1);
     }
-    let read = shop.product("p/1").await;
-    assert_eq!(read.body["categories"], json!([product("p/1", 1)["category_path"], ["SUMMER", "Party #1"]]));
+    let read = shop.product("p#1").await;
+    assert_eq!(read.body["categories"], json!([product("p#1", 1)["category_path"], ["SUMMER", "Party #1"]]));
     assert_eq!(read.version(), Some(1), "no editor's If-Match breaks");
     let children = shop.send(Call::new("GET /v1/categories/{path}/children").path("path", "SUMMER")).await;
     assert_eq!(each(&children, "name"), ["Party #1"], "the category is there");

@@ -40,12 +40,12 @@ async fn each_kind_of_edge_leads_where_the_customer_went_and_costs_one_request()
         text: "T".to_owned(),
     };
     town.app.store.table.transact(&review::create(&Stored::new(reviewed, born(), at(5))).unwrap()).await.unwrap();
-    town.put_all([sale("o/1", 1, "p", 7, Some("a"), false)]).await;
+    town.put_all([sale("o#1", 1, "p", 7, Some("a"), false)]).await;
     for (kind, wanted) in [
         ("follows", json!({ "kind": "follows", "target": "b" })),
         ("likes", json!({ "kind": "likes", "target": "p" })),
         ("reviewed", json!({ "kind": "reviewed", "target": "q", "at": at(5).to_string(), "rating": 4 })),
-        ("bought", json!({ "kind": "bought", "target": "p", "at": at(7).to_string(), "order_id": "o/1" })),
+        ("bought", json!({ "kind": "bought", "target": "p", "at": at(7).to_string(), "order_id": "o#1" })),
         (
             "lives-in",
             json!({ "kind": "lives-in", "target": "CH~Z_C3_BCrich_2F1", "at": null, "place": { "country": "CH", "city": "Zürich/1" } }),

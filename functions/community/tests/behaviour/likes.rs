@@ -9,18 +9,18 @@ use crate::town::{LIKE, LIKES, Town, UNLIKE, count_of, each, liked, likers, tast
 
 #[tokio::test]
 async fn a_like_is_found_from_both_ends_and_counted() {
-    let town = Town::open(&["a", "b"], &["p/1", "p2"]).await;
-    let made = town.like("a", "p/1").await;
-    assert_eq!((made.status, made.header("location")), (201, Some("/v1/customers/a/likes/p%2F1")));
-    let read = town.ok(taste(LIKES, "a", "p/1").customer("a")).await;
+    let town = Town::open(&["a", "b"], &["p#1", "p2"]).await;
+    let made = town.like("a", "p#1").await;
+    assert_eq!((made.status, made.header("location")), (201, Some("/v1/customers/a/likes/p%231")));
+    let read = town.ok(taste(LIKES, "a", "p#1").customer("a")).await;
     assert_eq!(read.body, made.body);
-    assert_eq!((&made.body["customer_id"], &made.body["product_id"]), (&json!("a"), &json!("p/1")));
-    for list in [liked("a"), likers("p/1")] {
+    assert_eq!((&made.body["customer_id"], &made.body["product_id"]), (&json!("a"), &json!("p#1")));
+    for list in [liked("a"), likers("p#1")] {
         assert_eq!(town.list(&list, 10).await, std::slice::from_ref(&made.body));
     }
-    assert_eq!((town.count("p/1").await, town.count("p2").await), (1, 0));
-    town.like("b", "p/1").await;
-    assert_eq!(town.count("p/1").await, 2);
+    assert_eq!((town.count("p#1").await, town.count("p2").await), (1, 0));
+    town.like("b", "p#1").await;
+    assert_eq!(town.count("p#1").await, 2);
     assert_eq!(town.send(taste(LIKES, "b", "p2").customer("b")).await.status, 404);
 }
 
@@ -96,7 +96,7 @@ async fn a_products_page_neither_shows_nor_reads_the_count() {
 #[tokio::test]
 async fn ids_of_any_script_and_with_any_mark_are_told_apart() {
     let longest = "ß".repeat(64);
-    let ids = ["a#b", "a", "a#", "50%", "a/b", "a b", "Ä", "商品", "LIKE#a", &longest, "#", "$"];
+    let ids = ["a#b", "a", "a#", "50$", "a~b", "a b", "Ä", "商品", "LIKE#a", &longest, "#", "$"];
     let town = Town::open(&ids[..2], &ids).await;
     for id in &ids {
         town.like("a#b", id).await;
@@ -110,7 +110,7 @@ async fn ids_of_any_script_and_with_any_mark_are_told_apart() {
     let mut wanted = ids.to_vec();
     wanted.sort_unstable();
     assert_eq!(found, wanted);
-    for bad in ["", "\u{0}", "a\u{85}", &"x".repeat(129)] {
+    for bad in ["", "\u{0}", "a\u{85}", "a/b", "a?b", "50%", &"x".repeat(129)] {
         let answer = town.send(taste(LIKE, "a", bad).customer("a")).await;
         assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")), "{bad:?}");
     }

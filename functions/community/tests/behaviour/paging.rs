@@ -47,7 +47,7 @@ async fn a_thousand_who_are_followed_and_a_thousand_likes_are_read_by_id() {
     let town = Town::open(&["star"], &[]).await;
     let follow = |n: i64| Stored::new(Follow { customer_id: star(), followed_id: customer(n) }, born(), at(n * 7 % 11));
     town.put_all((0..COUNT).map(follow)).await;
-    let product = |n: i64| ProductId::new(format!("product/{n:04}")).unwrap();
+    let product = |n: i64| ProductId::new(format!("product #{n:04}")).unwrap();
     let like = |n: i64| Stored::new(Like { customer_id: star(), product_id: product(n) }, born(), at(n * 7 % 11));
     town.put_all((0..COUNT).map(like)).await;
     let customers: Vec<String> = (0..COUNT).map(|n| customer(n).to_string()).collect();

@@ -109,15 +109,15 @@ async fn staff_reaches_everything() {
 }
 
 #[tokio::test]
-async fn an_id_in_the_path_may_hold_anything_but_control_characters() {
+async fn an_id_may_hold_whatever_a_path_can_carry() {
     let shop = Shop::open().await;
-    for (n, id) in ["a#b", "50%", "a/b c", "Ωmega", "山田"].into_iter().enumerate() {
+    for (n, id) in ["a#b", "50$", "a~b c", "Ωmega", "山田"].into_iter().enumerate() {
         let created = shop.send(sign_up(id, &format!("{n}@example.com"), id)).await;
         assert_eq!(created.status, 201, "{}", created.body);
         assert_eq!(shop.read(id).await.body["id"], id);
     }
     for route in customers::routes().keys().filter(|route| route.contains("{id}")) {
-        for bad in ["a\u{7}b", "\u{85}", &"x".repeat(129)] {
+        for bad in ["a\u{7}b", "\u{85}", "a/b", "a?b", "50%", "..", &"x".repeat(129)] {
             let mut call = Call::new(route).path("id", bad).staff("s").json(&json!({}));
             for name in ["name", "product"] {
                 call = call.path(name, "x");

@@ -13,7 +13,7 @@ use key_schema::organization::{self, Authority, Member, Organization, Role};
 use serde_json::{Value, json};
 
 /// The document of most tests; `ann` owns it.
-pub const DOC: &str = "statutes #1/2% Zürich 章程";
+pub const DOC: &str = "statutes #1~2$ Zürich 章程";
 /// An organization with `mia` as admin and `max` as member.
 pub const CLUB: &str = "club";
 

@@ -155,7 +155,7 @@ async fn a_name_in_any_script_and_with_any_mark_is_a_metric_of_its_own() {
     for name in names {
         assert_eq!(desk.ids(&list(name)).await, [name]);
     }
-    for bad in ["", "a\u{0}", &"x".repeat(129)] {
+    for bad in ["", "a\u{0}", "a/b", "a?b", &"x".repeat(129)] {
         let answer = desk.send(list(bad)).await;
         assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")));
     }

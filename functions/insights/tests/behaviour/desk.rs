@@ -14,7 +14,7 @@ pub struct Desk {
 }
 
 /// Ids that are none too strange.
-pub const NAMES: [&str; 9] = ["a#b", "50%", "%23", "till/3", "a b", "Länge", "商品數量", "product:1", "$"];
+pub const NAMES: [&str; 9] = ["a#b", "50$", "_23", "till:3", "a b", "Länge", "商品數量", "product:1", "$"];
 
 /// An instant so many seconds from now.
 pub fn in_seconds(seconds: i64) -> Instant {

@@ -12,7 +12,7 @@ use key_schema::item::{Entity, Stored};
 use serde_json::{Value, json};
 
 /// The organization of most tests; `ann` is its admin, `bob` a member.
-pub const CLUB: &str = "chess #1/2% Zürich 象棋";
+pub const CLUB: &str = "chess #1~2$ Zürich 象棋";
 
 pub struct Club {
     test: TestTable,

@@ -29,7 +29,7 @@ async fn only_staff_says_under_which_id_and_only_once() {
     club.expect(201, call().staff("s1")).await;
     let again = club.send(call().staff("s2")).await;
     assert_eq!((again.status, again.code()), (409, Some("already_exists")));
-    assert!(again.header("location").unwrap().starts_with("/v1/organizations/chess%20%231%2F2%25"));
+    assert!(again.header("location").unwrap().starts_with("/v1/organizations/chess%20%231~2%24"));
     assert_eq!(club.refusal(members(CLUB).customer("s2")).await.0, 404, "who came second is no member");
 }
 

@@ -10,22 +10,22 @@ use crate::bank::{Bank, balance_of, deposit, euros, usd};
 
 #[tokio::test]
 async fn the_first_deposit_opens_a_wallet_and_each_answers_the_balance_after_it() {
-    let bank = Bank::open(&["a/b #1"]).await;
-    let first = bank.send(deposit("a/b #1", &json!({ "amount": euros(500), "note": "gift card" }), "k1")).await;
+    let bank = Bank::open(&["a+b #1"]).await;
+    let first = bank.send(deposit("a+b #1", &json!({ "amount": euros(500), "note": "gift card" }), "k1")).await;
     assert_eq!((first.status, first.version()), (201, Some(1)), "{}", first.body);
-    assert_eq!(first.header("location"), Some("/v1/customers/a%2Fb%20%231/wallet/entries"));
+    assert_eq!(first.header("location"), Some("/v1/customers/a%2Bb%20%231/wallet/entries"));
     let expected = json!({
         "id": first.body["id"], "amount": euros(500), "kind": "deposit", "note": "gift card", "at": first.body["at"],
         "balance": euros(500),
     });
     assert_eq!(first.body, expected);
-    let second = bank.send(deposit("a/b #1", &json!({ "amount": euros(1) }), "k2")).await;
+    let second = bank.send(deposit("a+b #1", &json!({ "amount": euros(1) }), "k2")).await;
     assert_eq!(second.body["balance"], euros(501));
     assert_eq!(second.body.get("note"), None);
-    let read = bank.send(balance_of("a/b #1").customer("a/b #1")).await;
-    let wallet = json!({ "customer_id": "a/b #1", "balance": euros(501), "version": 2 });
+    let read = bank.send(balance_of("a+b #1").customer("a+b #1")).await;
+    let wallet = json!({ "customer_id": "a+b #1", "balance": euros(501), "version": 2 });
     assert_eq!((read.status, read.version(), read.body), (200, Some(2), wallet));
-    assert_eq!(bank.balance("a/b #1").await, 501);
+    assert_eq!(bank.balance("a+b #1").await, 501);
 }
 
 #[tokio::test]

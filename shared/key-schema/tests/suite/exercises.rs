@@ -127,7 +127,7 @@ fn carts(world: &World) -> Vec<Shown> {
 fn products(world: &World) -> Vec<Shown> {
     let (now, stored, id, noted) = (at(NOW), world.product(), &world.product, world.unsettled(false));
     let mut second = world.product();
-    second.data.id = ProductId::new("a/b #1").unwrap();
+    second.data.id = ProductId::stored("a/b #1").unwrap();
     let place = CategoryPlace { category_path: &path(&["GROCERY", "ICE"]), id };
     let moved =
         Change::<Product>::visible(now).price(&world.money(99)).unwrap().summary(&None).unwrap().enter(&place).unwrap();
@@ -426,7 +426,7 @@ fn follows(world: &World) -> Vec<Shown> {
 
 fn likes(world: &World) -> Vec<Shown> {
     let (id, product, now) = (&world.customer, &world.product, at(NOW));
-    let second = ProductId::new("a/b #1").unwrap();
+    let second = ProductId::stored("a/b #1").unwrap();
     vec![
         like::prepare(product).unwrap().show("like::prepare"),
         like::put(&world.like()).unwrap().show("like::put"),

@@ -1,6 +1,8 @@
 //! DynamoDB's limits for keys, and the rule for ids.
 
-use key_schema::id::{CustomerId, IdError, MAX_ID_BYTES, OrderId, time_ordered, time_ordered_floor};
+use key_schema::counter::counter_of;
+use key_schema::encoding::encode;
+use key_schema::id::{CustomerId, IdError, MAX_ID_BYTES, OrderId, OrderReference, time_ordered, time_ordered_floor};
 use key_schema::item::key_of;
 use key_schema::key::{KeyError, MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES, PartitionKey, SortKey};
 use key_schema::shard::Shards;
@@ -50,12 +52,14 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn an_id_has_1_to_128_bytes_and_no_control_character(candidate in text(40), filler in 0usize..130) {
+    fn an_id_has_1_to_128_bytes_and_nothing_that_a_path_cannot_carry(candidate in text(40), filler in 0usize..130) {
         let candidate = candidate + &"x".repeat(filler);
-        let legal = (1..=MAX_ID_BYTES).contains(&candidate.len()) && !candidate.chars().any(char::is_control);
+        let stored = (1..=MAX_ID_BYTES).contains(&candidate.len()) && !candidate.chars().any(char::is_control);
+        let legal = stored && !candidate.contains(['/', '?', '%', '\\']) && ![".", ".."].contains(&candidate.as_str());
         prop_assert_eq!(CustomerId::new(candidate.clone()).is_ok(), legal);
+        prop_assert_eq!(OrderReference::new(candidate.clone()).is_ok(), stored);
         let decoded: Result<CustomerId, _> = serde_json::from_value(candidate.into());
-        prop_assert_eq!(decoded.is_ok(), legal);
+        prop_assert_eq!(decoded.is_ok(), stored);
     }
 
     #[test]
@@ -87,8 +91,24 @@ fn the_id_rule_says_which_part_was_broken() {
     assert_eq!(CustomerId::new(""), Err(IdError::Empty));
     assert_eq!(CustomerId::new("é".repeat(65)), Err(IdError::TooLong));
     assert_eq!(CustomerId::new("a\u{85}b"), Err(IdError::ControlCharacter));
-    for legal in ["#", "%", "%23", "a/b", " ", "日本語", "~", "😀", &"#".repeat(128)] {
+    for refused in ["/", "a/b", "a?b", "50%", "%23", r"a\b"] {
+        assert_eq!(CustomerId::new(refused), Err(IdError::NotInPaths), "{refused}");
+    }
+    for refused in [".", ".."] {
+        assert_eq!(CustomerId::new(refused), Err(IdError::Dots), "{refused}");
+    }
+    for legal in ["#", "$", "...", ".a", "a+b", "a@b|c", "_", " ", "日本語", "~", "😀", &"#".repeat(128)] {
         assert_eq!(CustomerId::new(legal).unwrap().as_str(), legal);
+    }
+}
+
+#[test]
+fn an_id_that_an_earlier_version_took_stays_readable() {
+    for old in ["a/b", "a?b", "50%", r"a\b", ".", ".."] {
+        let id = CustomerId::stored(old).unwrap();
+        assert_eq!(serde_json::from_value::<CustomerId>(old.into()).unwrap(), id);
+        let shard = format!("COUNTER#{}#00000000000000000003", encode(old));
+        assert_eq!(counter_of(&shard).unwrap().as_str(), old);
     }
 }
 

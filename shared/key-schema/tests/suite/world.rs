@@ -105,7 +105,7 @@ const PLACED: &str = "2017-01-01T11:53:26.000Z";
 const UNFINISHED: &str = "2017-01-01T12:01:07.350Z";
 
 impl World {
-    /// Readable ids, with what a real shop has: spaces, slashes, letters outside ASCII.
+    /// Readable ids, with what a real shop has: spaces, letters outside ASCII, and slashes in ids of earlier versions.
     pub fn plain() -> Self {
         Self {
             customer: CustomerId::new("household-2375").unwrap(),
@@ -118,7 +118,7 @@ impl World {
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), [0xE5; 10]),
             answer: AnswerId::generate(at("2017-02-02T10:30:00.250Z"), [0xF6; 10]),
-            metric: MetricName::new("till #3: queue/länge").unwrap(),
+            metric: MetricName::stored("till #3: queue/länge").unwrap(),
             point: PointId::generate(at(MEASURED), [0xE5; 10]),
             counter: CounterName::new("product:1082185").unwrap(),
             media: MediaId::generate(at("2017-02-03T14:00:00.000Z"), [0xA7; 10]),
@@ -135,7 +135,7 @@ impl World {
             event_id: "b7d1c1a0c24ff3a2d0d4a9e2a1f3c7e9".into(),
             organization: OrganizationId::new("chess-club").unwrap(),
             team: TeamId::new("team #1: Läufer").unwrap(),
-            document: DocumentId::new("statutes/2017").unwrap(),
+            document: DocumentId::stored("statutes/2017").unwrap(),
             section: SectionName::new("§ 1 Purpose").unwrap(),
         }
     }

@@ -1,0 +1,56 @@
+//! What an HTTP API of API Gateway makes of a path before it looks for the route.
+//!
+//! The service's documentation is silent. Live captures show that it decodes the path, cuts it at the first `?`, and
+//! decodes it once more: `vokerhttp/testdata/ingress-paths.json` of <https://github.com/hotsock/voker/pull/8>.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+/// Returns the path by which a request is routed, and which its function sees as `rawPath`. `None` is answered 400: a
+/// percent sign without its two digits, or a text that is not UTF-8, on either pass.
+pub fn routed(sent: &str) -> Option<String> {
+    let once = decoded(sent)?;
+    let kept = once.split_once('?').map_or(&*once, |(path, _)| path);
+    decoded(kept)
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut rest = text.split('%');
+    let whole = |part: &str| part.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !rest.by_ref().skip(1).all(whole) {
+        return None;
+    }
+    percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_routed_as_live_captures_of_an_http_api_show() {
+        for (sent, seen) in [
+            ("/capture/plain", Some("/capture/plain")),
+            ("/capture/space%20value", Some("/capture/space value")),
+            ("/capture/question%3Fvalue", Some("/capture/question")),
+            ("/capture/percent%25done", None),
+            ("/capture/hash%23value", Some("/capture/hash#value")),
+            ("/capture/slash%2Fvalue", Some("/capture/slash/value")),
+            ("/capture/unicode-%CE%BB-%E4%B8%96%E7%95%8C", Some("/capture/unicode-λ-世界")),
+            ("/capture/literal%252Fvalue", Some("/capture/literal/value")),
+            ("/capture/literal%253Fvalue", Some("/capture/literal?value")),
+            ("/capture/literal%2525value", Some("/capture/literal%value")),
+        ] {
+            assert_eq!(routed(sent).as_deref(), seen, "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_decoded_is_refused() {
+        for sent in ["/%", "/%2", "/%zz", "/%+1", "/%FF", "/%25FF", "/%252", "/%2525%25"] {
+            assert_eq!(routed(sent), None, "{sent}");
+        }
+        assert_eq!(routed("/a%3F%25").as_deref(), Some("/a"), "what is cut off is not decoded again");
+    }
+}
