@@ -21,7 +21,7 @@ fn texts(items: &[Value], name: &str) -> Vec<String> {
 
 /// The `n`th of the ids, which are not written in their order.
 fn id(n: usize) -> String {
-    format!("{:04} #/%é", n * 7919 % COUNT)
+    format!("{:04} #+~é", n * 7919 % COUNT)
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::club::{CLUB, Club, add_team, delete_team, put_member, read, remove_member, rename_team};
 
-const TEAM: &str = "Läufer #1/%";
+const TEAM: &str = "Läufer #1+~";
 
 #[tokio::test]
 async fn a_team_is_added_once_and_renamed_in_the_version_that_was_seen() {

@@ -24,8 +24,8 @@ fn the_real_stream_mappings_report_failures_and_keep_what_they_give_up() {
         assert_eq!(mapping.filters.len(), 2);
     }
     let images = |index: usize| &template.streams[index].filters[0]["dynamodb"]["NewImage"]["entity"]["S"];
-    assert_eq!(images(0), &json!(["Product", "Order"]));
-    assert_eq!(images(1).as_array().unwrap().len(), 6);
+    assert_eq!(images(0), &json!(["Product", "Order", "Heartbeat"]));
+    assert_eq!(images(1).as_array().unwrap().len(), 7);
 }
 
 /// A mapping of the small template's function with these settings, over what else it has.
