@@ -159,7 +159,7 @@ impl Table {
         Ok(merge::first(shards.into_iter().map(|shard| shard.part), wanted, descending))
     }
 
-    /// Reads so many more items of a shard, or what is left of it.
+    /// Reads so many more sort keys of a shard, or the rest of it.
     async fn read_on<T>(
         &self,
         query: &Query<T>,
@@ -169,11 +169,11 @@ impl Table {
     ) -> Result<(), TableError> {
         let (pk, sk) =
             query.index().map_or(("PK", "SK"), |index| (index.partition_attribute(), index.sort_attribute()));
-        let wanted = shard.part.found.len() + more;
+        let wanted = merge::keys(&shard.part.found) + more;
         for _ in 0..MAX_REQUESTS_PER_PAGE {
             let begins = shard.start.is_none();
             // The bounds include the former page's end, which is then dropped: one more item is asked for.
-            let missing = wanted - shard.part.found.len() + usize::from(begins && query.page_end().is_some());
+            let missing = wanted - merge::keys(&shard.part.found) + usize::from(begins && query.page_end().is_some());
             let mut request = self
                 .client
                 .query()
@@ -207,12 +207,12 @@ impl Table {
             }
             shard.start = answer.last_evaluated_key;
             shard.part.ended = shard.start.is_none();
-            if shard.part.ended || shard.part.found.len() >= wanted {
+            if shard.part.ended || merge::keys(&shard.part.found) >= wanted {
                 return Ok(());
             }
         }
         // What was found is a true beginning of the page; pretending that it is the end would lose the rest.
-        Err(TableError::Unprocessed(wanted - shard.part.found.len()))
+        Err(TableError::Unprocessed(wanted - merge::keys(&shard.part.found)))
     }
 }
 

@@ -53,6 +53,29 @@ async fn a_product_is_listed_where_it_stands_and_in_each_further_category() {
     assert_eq!(each(&children, "name"), ["Party #1"], "the category is there");
 }
 
+/// A product that is a member of its own category has two items under one sort key there.
+#[tokio::test]
+async fn members_of_their_own_category_are_listed_once_each_on_pages_of_every_size() {
+    let shop = Shop::open().await;
+    let ids: Vec<String> = (0..20).map(|number| format!("p{number:02}")).collect();
+    for id in &ids {
+        shop.stock_up(id, 1).await;
+        let own = "GROCERY~FRZN_20ICE~ICE_20-_20CRUSHED_2FCUBED";
+        assert_eq!(shop.staff(put(id, own)).await.status, 201);
+    }
+    for limit in ["1", "2", "3", "7"] {
+        let (mut found, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let call = Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY").query("limit", limit);
+            let page = shop.send(cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await;
+            found.extend(each(&page, "id").into_iter().map(str::to_owned));
+            let Some(next) = page.body["next_cursor"].as_str() else { break };
+            cursor = Some(next.to_owned());
+        }
+        assert_eq!(found, ids, "{limit}");
+    }
+}
+
 #[tokio::test]
 async fn a_membership_is_given_up_as_often_as_one_likes() {
     let shop = Shop::open().await;

@@ -1,11 +1,14 @@
 //! A response, read whole, and the error that it may describe.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::Failure;
 use crate::connector::Answer;
@@ -51,7 +54,13 @@ pub fn is_transient(status: u16, code: Option<&str>) -> bool {
 }
 
 impl Response {
-    pub(super) async fn read(response: http::Response<Answer>, max: usize, attempts: u32) -> Result<Self, Failure> {
+    /// Reads the body, waiting at most `limit` for each part of it.
+    pub(super) async fn read(
+        response: http::Response<Answer>,
+        max: usize,
+        attempts: u32,
+        limit: Duration,
+    ) -> Result<Self, Failure> {
         let (head, mut body) = response.into_parts();
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         let mut read = BytesMut::with_capacity(announced.min(max));
@@ -59,7 +68,7 @@ impl Response {
         if announced > max && !is_error {
             return Err(Failure::TooLong(max));
         }
-        while let Some(frame) = body.frame().await {
+        while let Some(frame) = timeout(limit, body.frame()).await.map_err(|_| Failure::Timeout)? {
             let Ok(data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
             if read.len() + data.len() > max {
                 if is_error {

@@ -44,7 +44,8 @@ pub struct Service {
 /// How long a call may take and how often it is attempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// One attempt, from connecting to the last byte of the response.
+    /// One attempt, from connecting to the head of the response, and then each wait for a further
+    /// part of the body. A long body may take longer than an attempt, until the call's deadline.
     pub attempt: Duration,
     /// The whole call with all attempts and the pauses between them.
     pub total: Duration,
@@ -233,8 +234,7 @@ impl Service {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let until = deadline.min(Instant::now() + self.limits.attempt);
-            let attempt = timeout_at(until, self.attempt(call, attempts)).await.unwrap_or(Err(Failure::Timeout));
+            let attempt = self.attempt(call, attempts, deadline).await;
             let may_pass = match &attempt {
                 Ok(response) => is_transient(response),
                 Err(failure) => failure.is_transient(),
@@ -258,10 +258,13 @@ impl Service {
         Ok(request.uri().to_string())
     }
 
-    async fn attempt(&self, call: &Call<'_>, attempts: u32) -> Result<Response, Failure> {
-        let request = self.signed(call, SystemTime::now()).await?;
-        let response = self.connector.send(request).await?;
-        Response::read(response, call.max_response, attempts).await
+    async fn attempt(&self, call: &Call<'_>, attempts: u32, deadline: Instant) -> Result<Response, Failure> {
+        let limit = self.limits.attempt;
+        let head = async { Ok(self.connector.send(self.signed(call, SystemTime::now()).await?).await?) };
+        let until = deadline.min(Instant::now() + limit);
+        let head = timeout_at(until, head).await.unwrap_or(Err(Failure::Timeout))?;
+        let whole = Response::read(head, call.max_response, attempts, limit);
+        timeout_at(deadline, whole).await.unwrap_or(Err(Failure::Timeout))
     }
 
     async fn signed(&self, call: &Call<'_>, now: SystemTime) -> Result<Request<SdkBody>, Failure> {

@@ -109,6 +109,18 @@ async fn a_response_that_does_not_come_is_awaited_for_an_attempt_and_for_a_call(
 }
 
 #[tokio::test]
+async fn a_body_may_take_longer_than_an_attempt_if_it_does_not_stall() {
+    let server = Server::plain().await;
+    let patient = Limits { attempt: Duration::from_secs(2), ..LIMITS };
+    let response = call(&service(server.port, patient), "/slow").await.unwrap();
+    assert_eq!((&response.body[..], response.attempts), (&b"aaaaa"[..], 1));
+    let hasty = Limits { attempt: Duration::from_millis(50), ..LIMITS };
+    assert_eq!(call(&service(server.port, hasty), "/stalls").await.unwrap_err(), failed(Failure::Timeout, 4));
+    let brief = Limits { total: Duration::from_secs(1), ..patient };
+    assert_eq!(call(&service(server.port, brief), "/slow").await.unwrap_err(), failed(Failure::Timeout, 1));
+}
+
+#[tokio::test]
 async fn a_pause_that_would_end_after_the_deadline_is_not_begun() {
     let server = Server::plain().await;
     let limits = Limits { backoff: Duration::from_secs(3600), ..LIMITS };

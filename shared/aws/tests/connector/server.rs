@@ -105,6 +105,19 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, asked: &AtomicUsi
             "/large-in-chunks" => ok("transfer-encoding: chunked\r\n", &format!("186a0\r\n{large}\r\n0\r\n\r\n")),
             "/large-error" => failing(&large),
             "/silent" => std::future::pending().await,
+            // Half a second before each byte, or for ever before the first.
+            "/slow" | "/stalls" => {
+                stream.write_all(ok("content-length: 5\r\n", "").as_bytes()).await.ok()?;
+                for byte in [b'a'; 5] {
+                    stream.flush().await.ok()?;
+                    if path == "/stalls" {
+                        std::future::pending::<()>().await;
+                    }
+                    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+                    stream.write_all(&[byte]).await.ok()?;
+                }
+                String::new()
+            }
             "/chunked" => ok("transfer-encoding: chunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
             "/empty" => "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
             "/failing" => "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n".to_owned(),
