@@ -46,7 +46,12 @@ fn known() -> Vec<Shared> {
     vec![
         row("Stock", 2, 1, "503 with `Retry-After`; spread the stock over several products"),
         row("ProductSales", 2, 1, "the stream's records wait and are tried again; no order is lost or refused"),
-        row("PlaceSales", 2, place::SHARDS.0, "the same; raise `place::SHARDS`, readers first"),
+        row(
+            "PlaceSales",
+            2,
+            place::SHARDS.0,
+            "the stream's records wait and are tried again; transactions on one item also conflict",
+        ),
         row("PickingStations", 1, 1, "messages return to the queue and are tried again"),
         row("InvoiceCounter", 2, 1, "503 with `Retry-After`; numbers without a gap allow no more"),
         Shared {

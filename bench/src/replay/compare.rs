@@ -233,7 +233,7 @@ struct Books {
     rows: BTreeMap<(String, u64), Sale>,
     places: BTreeMap<String, SalePlace>,
     products: BTreeMap<String, (u64, u64)>,
-    totals: BTreeMap<Total, (u64, i64)>,
+    totals: BTreeMap<Total, (i64, i64)>,
 }
 
 /// A shop, a day, a currency.
@@ -281,7 +281,7 @@ impl Books {
         let counted = counted.map(|(id, counts)| (id.clone(), *counts)).collect();
         compared.differs("counters of products", unlike(&products, &counted));
 
-        let mut totals: BTreeMap<Total, (u64, i64)> = BTreeMap::new();
+        let mut totals: BTreeMap<Total, (i64, i64)> = BTreeMap::new();
         let mut unplaced = Vec::new();
         for order in self.orders.values().filter(|order| order.status.is_sale()) {
             match self.places.get(order.id.as_str()) {

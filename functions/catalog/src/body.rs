@@ -67,7 +67,8 @@ fn draft<I>(mut body: Object<'_>, id: Option<I>, price_if_new: Option<Option<Mon
     let category_path = body.required("category_path", path);
     let price = match price_if_new {
         Some(None) => body.required("price", money(0..=MAX_AMOUNT)),
-        other => other.flatten(),
+        other if body.replaced("price", money(0..=MAX_AMOUNT)) == Some(None) => other.flatten(),
+        _ => body.refuse("price", "must be left out beside `price_if_new`"),
     };
     let summary = body.optional("summary", text(1..=MAX_SUMMARY));
     let stock = body.optional("stock", integer(0..=MAX_STOCK));

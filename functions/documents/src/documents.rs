@@ -73,14 +73,18 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
-    let head = store.table.get(&document::get(&id)?).await?.filter(|head| !head.deleting);
+    // A replica that lags behind the page before would show another version and refuse its cursor.
+    let is_first_page = request.query("cursor")?.is_none();
+    let get = if is_first_page { document::get(&id)? } else { document::edit(&id)? };
+    let head = store.table.get(&get).await?.filter(|head| !head.deleting);
     let head = head.ok_or_else(no_such_document)?;
     let known = known(&caller, &head);
     if known == Ok(Standing::Stranger) {
         return Err(no_such_document());
     }
     let number = head.current.to_string();
-    let parameters = [("document", id.as_str()), ("version", number.as_str()), ("draft", "")];
+    let born = head.meta.born.as_str();
+    let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
     let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
     let Texts { sections, standing } = texts(store, &head, &rest(&head.sections, &page), known).await?;
     let (parts, is_writer) = (parts(&sections), standing == Standing::Writer);

@@ -44,10 +44,11 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     if known == Ok(Standing::Stranger) {
         return Err(no_such_document());
     }
+    let born = head.meta.born.as_str();
     match (version, &head.draft) {
         (Some(version), _) => {
             let number = number.to_string();
-            let parameters = [("document", id.as_str()), ("version", number.as_str()), ("draft", "")];
+            let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
             let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
             let Texts { sections, .. } = texts(store, &head, &rest(&version.sections, &page), known).await?;
             let parts = parts(&sections);
@@ -57,7 +58,8 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
         }
         (None, Some(draft)) if number == head.next() => {
             let (number, seen) = (number.to_string(), head.meta.version.to_string());
-            let parameters = [("document", id.as_str()), ("version", number.as_str()), ("draft", seen.as_str())];
+            let parameters =
+                [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", seen.as_str())];
             let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
             let Texts { sections, standing } = texts(store, &head, &rest(&draft.sections, &page), known).await?;
             if standing != Standing::Writer {
@@ -124,8 +126,8 @@ pub struct Texts {
     pub standing: Standing,
 }
 
-/// The texts that a page has yet to give. With a cursor that is not valid there are none to read: the refusal waits until it is known that the caller is no
-/// stranger, who must not learn of the document from it.
+/// The texts that a page has yet to give. An invalid cursor reads no texts. The access check comes
+/// first, so that strangers cannot probe for a document.
 pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     let Ok(page) = page else { return Manifest::new() };
     let after = page.after_part();

@@ -38,6 +38,13 @@ struct TotalView<'a> {
 impl<'a> From<&'a PlaceSales> for TotalView<'a> {
     fn from(sales: &'a PlaceSales) -> Self {
         let PlaceSales { country, city, store_id, date, currency, orders, amount, shard: _ } = sales;
-        Self { country, city, store_id, date, orders: *orders, total: Money::new(*amount, *currency) }
+        Self {
+            country,
+            city,
+            store_id,
+            date,
+            orders: u64::try_from(*orders).unwrap_or(0),
+            total: Money::new(*amount, *currency),
+        }
     }
 }

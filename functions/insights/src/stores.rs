@@ -2,8 +2,8 @@
 
 use http_api::read::text;
 use http_api::url::location;
-use http_api::{Code, Precondition, Problem, Request, Response, Store as Shared};
-use key_schema::id::{MAX_ID_BYTES, StoreId};
+use http_api::{Code, Invalid, Precondition, Problem, Request, Response, Store as Shared};
+use key_schema::id::{MAX_ID_BYTES, StoreId, check_id};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::place::{self, Store};
@@ -28,7 +28,12 @@ pub async fn put(shared: &Shared, request: &Request<'_>) -> Result<Response, Pro
     let id: StoreId = request.path("id")?;
     let precondition = request.precondition()?;
     let mut body = request.object()?;
-    let country = body.required("country", text(1..=MAX_ID_BYTES));
+    // `GET sales/{country}` has it in its path.
+    let country = body.required("country", |value| {
+        let country: String = text(1..=MAX_ID_BYTES)(value)?;
+        check_id(&country).map_err(|error| Invalid::new(error.to_string()))?;
+        Ok(country)
+    });
     let city = body.required("city", text(1..=MAX_ID_BYTES));
     let name = body.required("name", text(1..=MAX_NAME));
     let (country, city, name) = body.finish((country, city, name))?;

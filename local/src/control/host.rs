@@ -1,14 +1,15 @@
-//! Who may look behind the API: programs and pages that know this machine by a loopback name.
+//! Restricts `/_local` to programs and pages of this machine.
 //!
-//! A page of any site can let its own name resolve to 127.0.0.1, and then read what is served there (DNS rebinding). The
-//! browser still sends the page's name as `Host`.
+//! A page of any site can let its own name resolve to 127.0.0.1, and then read what is served there
+//! (DNS rebinding). The browser still sends the page's name as `Host`. A page can also send a simple
+//! POST to 127.0.0.1 without reading the response. Then the browser sends the page's `Origin`.
 
 use std::net::IpAddr;
 
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::HOST;
+use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 
 use super::problem::Problem;
@@ -18,11 +19,19 @@ pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(|host| host.to_str().ok());
     let target = request.uri().authority().map(Authority::as_str);
-    if host.is_some_and(is_loopback) && target.is_none_or(is_loopback) {
+    let is_local_page =
+        request.headers().get_all(ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(is_local_origin));
+    if host.is_some_and(is_loopback) && target.is_none_or(is_loopback) && is_local_page {
         next.run(request).await
     } else {
-        Problem::forbidden("/_local answers to the hosts localhost, 127.0.0.1 and [::1] only").into_response()
+        let detail = "/_local answers to the hosts localhost, 127.0.0.1 and [::1], and to pages of these hosts only";
+        Problem::forbidden(detail).into_response()
     }
+}
+
+/// Whether an origin, such as `http://localhost:3000`, is a page of this machine.
+fn is_local_origin(origin: &str) -> bool {
+    origin.split_once("://").is_some_and(|(_, host)| is_loopback(host))
 }
 
 /// Whether a host, with or without a port, is this machine whatever a name server says.
@@ -40,6 +49,16 @@ fn is_loopback(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_pages_of_this_machine_are_answered() {
+        for origin in ["http://localhost:3000", "http://127.0.0.1:5173", "https://[::1]"] {
+            assert!(is_local_origin(origin), "{origin}");
+        }
+        for origin in ["", "null", "localhost", "https://evil.example", "http://localhost.evil.example:3000"] {
+            assert!(!is_local_origin(origin), "{origin}");
+        }
+    }
 
     #[test]
     fn only_loopback_hosts_are_known() {

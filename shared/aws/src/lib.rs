@@ -143,7 +143,7 @@ pub fn connector_to(host: &str, is_encrypted: bool) -> Result<Connector, SetupEr
     Ok(Connector::new(tls, CONNECT_TIMEOUT))
 }
 
-/// Trusts the roots that endpoints of AWS chain to, and the system's roots where these do not fit; or
+/// Trusts the roots that endpoints of AWS chain to, and the system's roots as well where these do not fit; or
 /// those of `AWS_CA_BUNDLE` alone. A process reads them once.
 ///
 /// # Errors
@@ -162,7 +162,7 @@ pub fn tls() -> Result<Tls, SetupError> {
 
 /// The roots of a deployed function.
 fn embedded() -> Result<Tls, SetupError> {
-    Ok(Tls::trusting(AMAZON_ROOTS)?.falling_back(Tls::of_system))
+    Ok(Tls::trusting(AMAZON_ROOTS)?.falling_back(|| Tls::of_system_and(AMAZON_ROOTS)))
 }
 
 /// Reads a variable of the environment: the name of a table, a bucket, a bus.

@@ -15,7 +15,7 @@
 //! # Why the sum is exact
 //!
 //! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation takes the amount from
-//! that shard, so no shard falls below zero. A reader reads every shard and adds the parts of one total
+//! that shard, so shards do not fall below zero. A reader reads every shard and adds the parts of one total
 //! ([`PlaceSales::add`]). Shard 0 is the partition of earlier releases, and proofs without a shard were counted there.
 
 use std::collections::BTreeSet;
@@ -38,8 +38,9 @@ use crate::product::segment;
 use crate::request::{Get, Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
-/// The partitions of a country's month. One transaction on a total costs two write units, so the online shop can count
-/// 8,000 orders a second. Readers visit every shard, so the number may grow and must not shrink.
+/// The partitions of a country's month. One transaction on a total costs two write units, so the
+/// online orders of a country can take 8,000 transactions a second. Another number needs a migration
+/// of the totals, because the total of a shop is read from that shop's shard.
 pub const SHARDS: Shards = Shards(16);
 
 /// The country of a shop that nobody entered.
@@ -162,8 +163,9 @@ entity! {
             date: String,
             /// In which currency.
             currency: Currency,
-            /// How many orders.
-            orders: u64,
+            /// How many orders. A part may be below zero: a release before the shards takes a cancelled
+            /// order from shard 0, wherever it was counted.
+            orders: i64,
             /// What they come to, in minor units.
             #[serde(deserialize_with = "crate::money::saturating")]
             amount: i64,

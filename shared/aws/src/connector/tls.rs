@@ -48,11 +48,7 @@ impl Tls {
     /// # Errors
     /// [`SetupError::Roots`] when there is something else among them, or nothing.
     pub fn trusting(roots: &[u8]) -> Result<Self, SetupError> {
-        let mut store = RootCertStore::empty();
-        for root in CertificateDer::pem_slice_iter(roots) {
-            store.add(root.map_err(|_| SetupError::Roots)?).map_err(|_| SetupError::Roots)?;
-        }
-        Self::new(store)
+        Self::new(store(roots)?)
     }
 
     /// Trusts whom the system trusts. Reading its hundred and more certificates takes longer than all else at a start.
@@ -60,7 +56,15 @@ impl Tls {
     /// # Errors
     /// [`SetupError::Roots`] when there are none.
     pub fn of_system() -> Result<Self, SetupError> {
-        let mut store = RootCertStore::empty();
+        Self::of_system_and(&[])
+    }
+
+    /// Trusts the system's roots, and these in PEM.
+    ///
+    /// # Errors
+    /// As [`Tls::trusting`].
+    pub fn of_system_and(roots: &[u8]) -> Result<Self, SetupError> {
+        let mut store = store(roots)?;
         // What cannot be used is not trusted; that there are some that cannot is usual.
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         Self::new(store)
@@ -112,6 +116,14 @@ impl Tls {
         }
         opened
     }
+}
+
+fn store(roots: &[u8]) -> Result<RootCertStore, SetupError> {
+    let mut store = RootCertStore::empty();
+    for root in CertificateDer::pem_slice_iter(roots) {
+        store.add(root.map_err(|_| SetupError::Roots)?).map_err(|_| SetupError::Roots)?;
+    }
+    Ok(store)
 }
 
 impl Roots {
