@@ -22,8 +22,8 @@ const CLIENTS: usize = 50;
 const INCIDENTAL: [&str; 10] =
     ["version", "rev", "born", "created_at", "updated_at", "ttl", "shard", "request_hash", "req", "event_id"];
 
-/// What counts in shards drawn at random: their sum counts.
-const SHARDED: [&str; 2] = ["CounterShard", "LikeCount"];
+/// Entities that count in shards, at random or by a random id: their sum counts.
+const SHARDED: [&str; 3] = ["CounterShard", "LikeCount", "PlaceSales"];
 
 /// Ids that the shop gives, and instants.
 static OWN: LazyLock<Regex> = LazyLock::new(|| {
