@@ -1,4 +1,5 @@
-//! What operators see of a batch: one line of what happened, one line of metrics a sink, one line a failed record.
+//! What operators see of a batch: one line of what happened, one line of metrics a sink (unless only heartbeats came), one
+//! line a failed record.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -26,6 +27,8 @@ pub struct Report {
     oldest: Option<Duration>,
     /// How long ago the janitor wrote the heartbeat that came with the batch.
     heartbeat: Option<Duration>,
+    /// The batch holds heartbeats alone.
+    only_heartbeats: bool,
     causes: Ids,
     sinks: Vec<(&'static str, Counts)>,
     malformed: Counts,
@@ -59,6 +62,9 @@ impl Report {
             earliest: earliest.map(ToString::to_string),
             oldest: oldest.map(|at| age(at.as_millis())),
             heartbeat: batch.records.iter().rev().find_map(heartbeat),
+            only_heartbeats: batch.malformed.is_empty()
+                && batch.foreign == 0
+                && batch.records.iter().all(|record| heartbeat(record).is_some()),
             causes: origins.filter_map(|origin| origin.cause.as_deref()).collect(),
             sinks: Vec::new(),
             malformed: Counts::default(),
@@ -122,21 +128,42 @@ impl Report {
 
     /// Writes the lines. A batch's metrics are grouped by consumer, a sink's by sink: the two deployments of this crate share a name.
     pub fn print(&self, request_id: &str, trace: Option<&str>) {
-        self.batch_line(request_id).trace(trace).print();
-        for (name, counts) in &self.sinks {
-            sink_line(name, *counts).print();
+        for line in self.lines(request_id, trace) {
+            line.print();
         }
+    }
+
+    fn lines(&self, request_id: &str, trace: Option<&str>) -> Vec<Line> {
+        let mut lines = vec![self.batch_line(request_id).trace(trace)];
+        if !self.is_idle() {
+            lines.extend(self.sinks.iter().map(|(name, counts)| sink_line(name, *counts)));
+        }
+        lines
+    }
+
+    /// CloudWatch charges each metric by the hour. In a shop without changes only heartbeats come, and a
+    /// heartbeat that succeeds needs no other metric than its own.
+    fn is_idle(&self) -> bool {
+        let succeeded = |counts: &Counts| counts.failed + counts.unfinished + counts.quarantined == 0;
+        self.heartbeat.is_some()
+            && self.only_heartbeats
+            && self.in_time
+            && self.earliest.is_none()
+            && self.sinks.iter().all(|(_, counts)| succeeded(counts))
     }
 
     fn batch_line(&self, request_id: &str) -> Line {
         let sinks: Map<String, Value> =
             self.sinks.iter().map(|(name, counts)| ((*name).to_owned(), json!(counts))).collect();
         let costs: Vec<Value> = self.costs.iter().map(cost).collect();
-        let mut line = Line::new()
-            .dimension("Consumer", &self.consumer)
-            .metric("Records", Unit::Count, count(self.records))
-            .metric("Malformed", Unit::Count, count(self.malformed.quarantined))
-            .metric("Duration", Unit::Milliseconds, self.took.as_secs_f64() * 1000.0)
+        let is_idle = self.is_idle();
+        let figure = |line: Line, name: &'static str, unit: Unit, value: f64| {
+            if is_idle { line.property(name, value) } else { line.metric(name, unit, value) }
+        };
+        let line = Line::new().dimension("Consumer", &self.consumer);
+        let line = figure(line, "Records", Unit::Count, count(self.records));
+        let line = figure(line, "Malformed", Unit::Count, count(self.malformed.quarantined));
+        let mut line = figure(line, "Duration", Unit::Milliseconds, self.took.as_secs_f64() * 1000.0)
             .property("request_id", request_id)
             .causes(&self.causes)
             .property("sinks", sinks)
@@ -149,7 +176,7 @@ impl Report {
             line = line.metric("Heartbeat", Unit::Milliseconds, age.as_secs_f64() * 1000.0);
         }
         if let Some(age) = self.oldest {
-            line = line.metric("OldestRecordAge", Unit::Milliseconds, age.as_secs_f64() * 1000.0);
+            line = figure(line, "OldestRecordAge", Unit::Milliseconds, age.as_secs_f64() * 1000.0);
         }
         line
     }
@@ -254,29 +281,66 @@ mod tests {
         assert!(line["OldestRecordAge"].as_f64().unwrap() >= age(1_000_000).as_secs_f64() * 1000.0 - 60_000.0);
     }
 
-    #[test]
-    fn a_heartbeat_is_answered_with_its_age() {
-        let beat = json!({
+    fn beat() -> Value {
+        json!({
             "eventName": "MODIFY",
             "dynamodb": {
-                "SequenceNumber": "1", "Keys": {"PK": {"S": "HEARTBEAT"}, "SK": {"S": "HEARTBEAT"}},
+                "SequenceNumber": "1", "ApproximateCreationDateTime": 1_000, "Keys": {"PK": {"S": "HEARTBEAT"}, "SK": {"S": "HEARTBEAT"}},
                 "NewImage": {
                     "entity": {"S": "Heartbeat"}, "round": {"S": "2017-01-01T00:00:00.000Z"}, "version": {"N": "7"},
                     "rev": {"N": "7"}, "born": {"S": "counter"}, "created_at": {"S": "2016-01-01T00:00:00.000Z"},
                     "updated_at": {"S": "2017-01-01T00:00:00.000Z"},
                 },
             },
-        });
+        })
+    }
+
+    #[test]
+    fn a_heartbeat_is_answered_with_its_age() {
         let answered = |event: &Event| {
             let batch = Batch::decode(event).unwrap();
             let line = Report::new("search", &batch, true, None).batch_line("r1").to_json(UNIX_EPOCH);
             let line: Value = serde_json::from_str(&line).unwrap();
             (line["Consumer"].clone(), line["Heartbeat"].as_f64())
         };
-        let with: Event = serde_json::from_str(&json!({"Records": [beat]}).to_string()).unwrap();
+        let with: Event = serde_json::from_str(&json!({"Records": [beat()]}).to_string()).unwrap();
         let (consumer, age) = answered(&with);
         assert!(consumer == json!("search") && age.is_some_and(|age| age > 1e11), "{consumer} {age:?}");
         assert_eq!(answered(&event()).1, None);
+    }
+
+    #[test]
+    fn a_batch_of_heartbeats_publishes_no_other_metric_unless_one_fails() {
+        let published = |records: &[Value], last: Verdict| {
+            let event: Event = serde_json::from_str(&json!({ "Records": records }).to_string()).unwrap();
+            let batch = Batch::decode(&event).unwrap();
+            let mut verdicts = vec![Some(Verdict::Done); batch.records.len()];
+            *verdicts.last_mut().unwrap() = Some(last);
+            let mut report = Report::new("search", &batch, true, None);
+            report.sink("search", &batch, &verdicts);
+            let lines = report.lines("r1", None).into_iter();
+            let lines = lines.map(|line| serde_json::from_str::<Value>(&line.to_json(UNIX_EPOCH)).unwrap());
+            let metrics = |line: Value| line["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap().len();
+            lines.map(metrics).collect::<Vec<_>>()
+        };
+        let failed = || Verdict::Failed(Reason::new("table", "away"));
+        assert_eq!(published(&[beat()], Verdict::Done), [1]);
+        assert_eq!(published(&[beat(), beat()], Verdict::Done), [1]);
+        assert_eq!(published(&[beat()], failed()), [5, 4]);
+        assert_eq!(published(&[beat()], Verdict::Quarantined), [5, 4]);
+        let change = json!({
+            "eventName": "REMOVE",
+            "dynamodb": {
+                "SequenceNumber": "2", "ApproximateCreationDateTime": 1_000,
+                "Keys": {"PK": {"S": "REFERENCE#r"}, "SK": {"S": "REFERENCE"}},
+                "OldImage": {
+                    "entity": {"S": "ReferenceClaim"}, "reference": {"S": "r"}, "order_id": {"S": "o1"}, "version": {"N": "1"},
+                    "rev": {"N": "1"}, "born": {"S": "b"}, "created_at": {"S": "2017-01-01T00:00:00.000Z"},
+                    "updated_at": {"S": "2017-01-01T00:00:00.000Z"},
+                },
+            },
+        });
+        assert_eq!(published(&[beat(), change], Verdict::Done), [5, 4]);
     }
 
     #[test]

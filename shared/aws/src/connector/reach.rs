@@ -1,4 +1,4 @@
-//! How a connection is opened, and why there is none.
+//! Opens connections. Reasons for a failed connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use tokio_rustls::rustls::{CertificateError, Error as TlsError};
 use super::stream::Stream;
 use super::tls::Tls;
 
-/// Why there is no connection to a host.
+/// Reasons for a failed connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoConnection {
     /// The host's name has no address.
