@@ -124,7 +124,7 @@ const FIELDS: [Field; 19] = [
     field(
         "store",
         |_, n, text| {
-            let body = json!({"country": text, "city": text, "name": text});
+            let body = json!({"country": "CH", "city": text, "name": text});
             let call = Call::new("PUT", &path(&["stores", &format!("s-{n}")])).staff();
             call.json(&body).header("if-none-match", "*")
         },
