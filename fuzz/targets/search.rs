@@ -25,7 +25,7 @@ const NAMES: &str = "\
     status.words summary term terms track_total_hits value zero_terms_query";
 /// Texts that are ours.
 const WORDS: &str = "\
-    AUTO all and asc brand brand.words^2 category category_path customer_id.words desc html id.words name^3 \
+    AUTO all and asc brand brand.words^2 category category_path customer_id.words desc html id.words name^3 none \
     reference.words status.words summary";
 
 const SORTS: [ProductSort; 5] = [
