@@ -1,9 +1,10 @@
-//! How a function's program is linked, for all of them.
+//! The build script of all functions: how their programs are linked.
 
 use std::env;
 
-/// A function is deployed at a fixed address. A program that may lie anywhere has some 19,000 addresses in it that are corrected at every cold start: a twentieth of the
-/// instructions until the first answer, and a part of what is downloaded. Stack, heap and libraries still lie where the kernel's chance puts them.
+/// Links a function at a fixed address. A position-independent program has some 19,000 addresses
+/// that are corrected at every cold start. They cost a twentieth of the instructions before the
+/// first response, and part of the download. The kernel still randomizes stack, heap and libraries.
 fn main() {
     println!("cargo::rerun-if-changed=../build.rs");
     let is = |name: &str, value: &str| env::var(name).as_deref() == Ok(value);

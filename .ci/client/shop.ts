@@ -1,4 +1,5 @@
-// A customer and a member of staff who use nothing but the client that was generated from openapi.yaml. What the description lacks does not compile; what it has wrong fails here.
+// A customer and a member of staff who only use the client that is generated from openapi.yaml. A
+// gap in the description does not compile, and an error in it fails here.
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
 import createClient from "openapi-fetch";
@@ -15,7 +16,7 @@ const [anybody, customer, staff] = [client(), client(ann), client(staffToken)];
 const run = randomUUID();
 const id = "ann";
 
-/** What came back, if it was what must come back. */
+/** Returns the data of a response, which must have this status. */
 function taken<T>(answer: { data?: T; error?: unknown; response: Response }, status: number): T {
   assert.equal(answer.response.status, status, JSON.stringify(answer.error));
   return answer.data as T;
@@ -27,7 +28,7 @@ function refused(answer: { error?: Problem | { message: string } | undefined; re
   return answer.error;
 }
 
-// She signs up; her token says who she is. A second run finds her.
+// She signs up, and her token has her id. A second run finds her.
 const body = { email: "ann@example.com", username: "ann", name: "Ann Ångström", place: { country: "DE", city: "Ulm" } };
 const signed = await customer.POST("/v1/customers", { body });
 if (signed.response.status === 201) {
@@ -36,7 +37,7 @@ if (signed.response.status === 201) {
   refused(signed, 409, "already_exists");
 }
 
-// Two things to buy, of a category whose names need escaping.
+// Two products of a category of this run.
 const products = [];
 for (const [name, stock] of [["Ice", 10], ["Salt", 2]] as const) {
   const body = { name: `${name} ${run}`, brand: "Private", category_path: ["GROCERY", run], price: { amount: 129, currency: "USD" }, stock };
@@ -54,7 +55,7 @@ const changed = taken(await staff.PATCH("/v1/products/{id}", renamed), 200);
 assert.equal(changed.version, ice.version + 1);
 refused(await staff.PATCH("/v1/products/{id}", renamed), 412, "version_mismatch");
 
-// Into the cart, and out of the shop.
+// Fills the cart and checks it out.
 for (const [product, quantity] of [[ice, 2], [salt, 1]] as const) {
   const line = { params: { path: { id, product: product.id } }, body: { quantity } };
   taken(await customer.PUT("/v1/customers/{id}/cart/items/{product}", line), 200);
@@ -63,7 +64,8 @@ const order: Order = taken(await customer.POST("/v1/customers/{id}/cart/checkout
 assert.deepEqual(order.total, { amount: 3 * 129, currency: "USD" });
 assert.deepEqual(new Set(order.lines.map((line) => line.product_id)), new Set([ice.id, salt.id]));
 
-// The same order twice is one; another under its key is refused; so is more than there is, line by line.
+// The same order sent twice is one order. Another order under its key is refused. More pieces than
+// in stock are refused line by line.
 const key = createHash("sha256").update(run).digest("hex");
 const header = { "Idempotency-Key": key };
 const place = (quantity: number) => customer.POST("/v1/orders", { params: { header }, body: { customer_id: id, lines: [{ product_id: salt.id, quantity }] } });
@@ -87,12 +89,12 @@ do {
 assert.equal(new Set(ids).size, ids.length);
 assert.ok(ids.includes(order.id) && ids.includes(taken(first, 201).id));
 
-// She changes her mind, and the goods are back.
+// She cancels, and the goods are in stock again.
 const version = taken(await customer.GET("/v1/orders/{id}", { params: { path: { id: order.id } } }), 200).version;
 const cancelled = { params: { path: { id: order.id }, header: { "If-Match": `"${version}"` } }, body: { to: "cancelled" as const } };
 assert.equal(taken(await customer.POST("/v1/orders/{id}/status", cancelled), 200).status, "cancelled");
 assert.equal(taken(await anybody.GET("/v1/products/{id}", { params: { path: { id: ice.id } } }), 200).stock, 10);
 
-// Nobody without a token.
+// A request without a token is refused.
 assert.equal((await anybody.GET("/v1/orders/{id}", { params: { path: { id: order.id } } })).response.status, 401);
 console.log("client: signed up, bought, was refused, paged and cancelled");

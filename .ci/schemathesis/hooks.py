@@ -1,4 +1,7 @@
-"""What a generator cannot make up: a cursor comes from the list itself, a version from an answer, and a product's line is JSON like any other."""
+"""Values that a generator cannot make up.
+
+A cursor comes from the list itself, a version from a response, and a product's line is ordinary JSON.
+"""
 
 import json
 
@@ -14,7 +17,10 @@ def lines(context, value):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Of what keeps to the schema: no cursor that nobody gave out, a tag with its quotes, and of what excludes each other one."""
+    """Changes requests that match the schema.
+
+    They get no invented cursor, a tag with quotes, and only one of parameters that exclude each other.
+    """
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     case.query = query = case.query or {}
@@ -30,7 +36,7 @@ def before_call(context, case, kwargs):
         query.pop("tier" if "email" in query else "email", None)
         if not query.keys() & {"tier", "email"}:
             query["tier"] = "gold"
-    # Bytes that are no text.
+    # Escaped bytes that may not be valid text.
     if "_" in str(query.get("path", "")):
         del query["path"]
     if "If-Match" in headers:

@@ -1,8 +1,9 @@
-//! Measures how long newcomers and contributors wait: for a running system from an empty build folder,
-//! for the same after a change, and for the tests.
+//! Measures how long newcomers and contributors wait for a build. It measures a running system from
+//! an empty build folder, the same after a change, and the tests.
 //!
-//! Each step uses Cargo's own settings for this workspace. CPU time covers all processes of a step and
-//! is the figure to compare. The wait depends on the number of cores and on other work on the machine.
+//! Each step uses Cargo's own settings for this workspace. CPU time covers all processes of a step
+//! and is the figure to compare. The wait depends on the number of cores and on other work on the
+//! machine.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -15,16 +16,16 @@ use crate::{BenchError, performance};
 
 #[derive(Debug, Args)]
 pub(crate) struct BuildsArgs {
-    /// Build here instead of in a temporary folder. What lies there already is not built again.
+    /// Build in this folder instead of a temporary one. Cargo reuses its contents.
     #[arg(long, value_name = "FOLDER")]
     target: Option<PathBuf>,
-    /// Take only the first N steps.
+    /// Run only the first N steps.
     #[arg(long, value_name = "N", default_value_t = STEPS.len())]
     steps: usize,
-    /// Take the steps of a deployment as well. They need the SAM CLI and cargo-lambda.
+    /// Also run the steps of a deployment. They need the SAM CLI and cargo-lambda.
     #[arg(long)]
     sam: bool,
-    /// Take all steps so many times, each time from an empty folder.
+    /// Run all steps N times, each time from an empty folder.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "target")]
     runs: usize,
     /// Write the table into docs/performance.md.
@@ -35,7 +36,7 @@ pub(crate) struct BuildsArgs {
 /// The unit of times under /proc, on every architecture.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// How a step ends.
+/// The end of a step.
 #[derive(Clone, Copy)]
 enum Until {
     /// Cargo exits with these arguments.
@@ -75,7 +76,7 @@ const SAM_STEPS: [(&str, &str, Until); 2] = [
     ),
 ];
 
-/// What one run of a step took.
+/// The figures of one run of a step.
 struct Taken {
     waited: u64,
     cpu: u64,
@@ -83,7 +84,7 @@ struct Taken {
     megabytes: u64,
 }
 
-/// Runs the steps, and prints the table.
+/// Runs the steps and prints the table.
 pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
     let root = std::env::current_dir()?;
     if !root.join("functions").is_dir() {
@@ -121,14 +122,14 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Changes a file and takes a step.
+/// Changes a file and runs a step.
 fn take(root: &Path, target: &Path, changed: &str, until: Until) -> Result<Taken, BenchError> {
     if !changed.is_empty() {
         // Like an editor that saves the file unchanged.
         std::fs::File::options().append(true).open(root.join(changed))?.set_modified(SystemTime::now())?;
     }
     let (cpu, began) = (children_cpu()?, Instant::now());
-    // Nothing that an earlier step compiled helps SAM, and the other way round.
+    // SAM and Cargo do not reuse each other's build results.
     let own = target.join(if matches!(until, Until::Sam(_)) { "sam" } else { "" });
     let (said, waited) = match until {
         Until::Exit(arguments) => (finished(cargo(root, &own, arguments))?, began.elapsed()),
@@ -175,7 +176,7 @@ fn finished(mut cargo: Command) -> Result<String, BenchError> {
 
 /// Returns Cargo's messages and the wait until the local system is ready, and stops the system.
 fn ready(mut cargo: Command, began: Instant) -> Result<(String, Duration), BenchError> {
-    // A port that is free now, and in all likelihood in some minutes.
+    // The port is free now and most likely still free in a few minutes.
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let mut system = cargo.args(["--", "--port", &port]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (Some(stdout), Some(mut stderr)) = (system.stdout.take(), system.stderr.take()) else {
@@ -187,7 +188,7 @@ fn ready(mut cargo: Command, began: Instant) -> Result<(String, Duration), Bench
     });
     let is_ready = BufReader::new(stdout).lines().map_while(Result::ok).any(|line| line.starts_with("ready:"));
     let waited = began.elapsed();
-    // On Unix Cargo replaces itself by the program that it runs, which ends on this signal.
+    // On Unix, Cargo replaces itself with the program, and the program ends on this signal.
     if let Some(pid) = i32::try_from(system.id()).ok().and_then(rustix::process::Pid::from_raw) {
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).map_err(std::io::Error::from)?;
     }
@@ -204,7 +205,7 @@ fn size(folder: &Path) -> Result<u64, BenchError> {
     kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| BenchError::Wrong(format!("du: {text}")))
 }
 
-/// How many packages a build of the workspace takes whose source contains this text.
+/// Counts the packages in a build of the workspace with a source that contains this text.
 fn crates(root: &Path, source: &str) -> Result<usize, BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["metadata", "--locked", "--format-version", "1"];
@@ -218,10 +219,12 @@ fn crates(root: &Path, source: &str) -> Result<usize, BenchError> {
     Ok(packages.iter().filter(|package| is_from(package)).count())
 }
 
-/// The CPU time of all processes that this one has waited for, and theirs.
+/// Returns the CPU time of all child processes that this process has waited for, and of their
+/// children.
 fn children_cpu() -> Result<Duration, BenchError> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // The program's name may hold spaces, and ends with a parenthesis; after it come the third field and the next: the children's times are 16th and 17th.
+    // The program's name may contain spaces and ends with the last parenthesis. The third field
+    // follows it. The children's times are the 16th and 17th fields.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks: u64 = fields.iter().skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))

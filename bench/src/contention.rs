@@ -1,7 +1,10 @@
-//! `bench contention`: many clients order the same product at once, in a table whose transactions take time as DynamoDB's do.
+//! `bench contention`: many clients order the same product at once, in a table with DynamoDB's
+//! transaction times.
 //!
-//! A transaction under way keeps every other one off its items. So one item takes one order after the other, at most one in the time of a transaction:
-//! how much of that is left when they meet, and what a client sees of it, is measured here. Every order must be placed in the end, and once.
+//! A transaction in progress blocks all others on its items. One item therefore takes at most one
+//! order in the time of a transaction. The measurement shows the share of that rate that remains
+//! under contention, and the responses that clients receive. Every order must be placed exactly
+//! once.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -16,23 +19,23 @@ use serde_json::{Value, json};
 
 use crate::BenchError;
 
-/// Products that nobody fights for; an order has one of them beside the hot one.
+/// Products without contention. Each order has one of them in addition to the hot one.
 const COLD: usize = 50;
-/// How often a client comes again before the measurement gives up.
+/// Requests for one order before the measurement gives up.
 const TRIES: u64 = 200;
-/// How long it waits before that, if the answer does not say.
+/// The wait before a retry, if the response does not specify one.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How many orders, by how many clients.
+/// The number of orders and of clients.
 #[derive(Debug, clap::Args)]
 pub struct ContentionArgs {
-    /// So many orders with each number of clients.
+    /// Orders for each number of clients.
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     orders: u64,
-    /// Clients at once.
+    /// Numbers of concurrent clients.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 4, 16, 32], value_parser = clap::value_parser!(u16).range(1..=64))]
     clients: Vec<u16>,
-    /// How long a transaction is under way, in milliseconds.
+    /// Duration of a transaction, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     transaction_ms: u64,
     /// Write the figures to this file.
@@ -40,17 +43,17 @@ pub struct ContentionArgs {
     json: Option<PathBuf>,
 }
 
-/// What so many clients came to.
+/// The figures for one number of clients.
 #[derive(Debug, Serialize)]
 struct Figures {
     clients: u16,
     orders: u64,
     orders_per_second: f64,
-    /// Of the most that one item can take.
+    /// Share of the highest rate that one item allows.
     share_of_most: f64,
     /// Requests to the table that met a transaction.
     conflicts_per_order: f64,
-    /// Answers 503, after which the client came again.
+    /// Responses with status 503. The client retried after each.
     unavailable: u64,
     median_ms: u128,
     p95_ms: u128,
@@ -60,12 +63,12 @@ struct Figures {
 /// Measures, prints the table, and writes the figures to a file.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when an order is not placed, or the stock is not what was left.
+/// [`BenchError::Wrong`] when an order is not placed, or when the remaining stock is wrong.
 pub async fn run(args: ContentionArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
     options.transaction_time = Some(Duration::from_millis(args.transaction_ms));
-    // One for each client, as Lambda would have.
+    // One for each client, as Lambda would start.
     options.environments = usize::from(args.clients.iter().copied().max().unwrap_or(1));
     let system = System::start(options).await.map_err(BenchError::wrong)?;
     let measured = measure(&system, &args).await;
@@ -86,7 +89,7 @@ async fn measure(system: &System, args: &ContentionArgs) -> Result<Vec<Figures>,
     }
     let mut figures = Vec::new();
     for clients in &args.clients {
-        // The environments are there before the clock runs.
+        // The environments start before the measurement.
         shop.round(&format!("warm-{clients}"), *clients, u64::from(*clients)).await?;
         let conflicts = system.conflicts();
         let mut round = shop.round(&format!("hot-{clients}"), *clients, args.orders).await?;
@@ -117,7 +120,7 @@ fn float(number: u64) -> f64 {
 
 struct Round {
     took: Duration,
-    /// From an order's first request to its answer.
+    /// The time from an order's first request to its last response.
     times: Vec<Duration>,
     unavailable: u64,
 }
@@ -129,7 +132,7 @@ struct Shop<'s> {
 }
 
 impl Shop<'_> {
-    /// So many orders of one product by so many clients at once.
+    /// Places orders of one product by concurrent clients.
     async fn round(&self, hot: &str, clients: u16, orders: u64) -> Result<Round, BenchError> {
         self.product(hot, orders).await?;
         let buyers: Vec<String> = (0..clients).map(|n| format!("{hot}-buyer-{n}")).collect();
@@ -163,7 +166,7 @@ impl Shop<'_> {
         Ok(Round { took, times, unavailable: unavailable.into_inner() })
     }
 
-    /// Places an order, and comes again with the same key as often as it must: so often.
+    /// Places an order and retries with the same key. Returns the number of retries.
     async fn order(&self, hot: &str, buyer: &str, number: u64) -> Result<u64, BenchError> {
         let cold = format!("cold-{}", fastrand::usize(..COLD));
         let lines = json!([{"product_id": hot, "quantity": 1}, {"product_id": cold, "quantity": 1}]);
@@ -204,7 +207,7 @@ impl Shop<'_> {
     }
 }
 
-/// What `Retry-After` asks for.
+/// Returns the wait from `Retry-After`, or [`PAUSE`].
 fn pause(answer: &reqwest::Response) -> Duration {
     let seconds = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
     seconds.map_or(PAUSE, Duration::from_secs)

@@ -1,4 +1,4 @@
-//! What the measurements find in the table.
+//! Example items for the measurements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +14,18 @@ use key_schema::question::{Question, QuestionStatus};
 
 use crate::BenchError;
 
-/// The customer, product or other thing whose list it is.
+/// The id of the customer, product or other owner of the lists.
 pub(crate) const OWNER: &str = "star";
-/// Who may see all lists.
+/// The id of a member of staff, who may see all lists.
 pub(crate) const STAFF: &str = "staff-1";
-/// 2017-02-01T00:00:00Z: histories begin here, an entry a second.
+/// 2017-02-01T00:00:00Z. Histories begin here, with one entry a second.
 const BEGIN: i64 = 1_485_907_200;
 
 pub(crate) fn at(n: u64) -> Instant {
     Instant::EPOCH.plus_seconds(BEGIN.saturating_add_unsigned(n))
 }
 
-/// Ten bytes that differ from entry to entry and are the same in every run.
+/// Returns ten bytes that differ from entry to entry and are the same in every run.
 pub(crate) fn bytes(n: u64) -> [u8; 10] {
     let mut bytes = [0; 10];
     fastrand::Rng::with_seed(n).fill(&mut bytes);
@@ -36,7 +36,7 @@ pub(crate) fn stored<T: Entity>(data: T, n: u64) -> Stored<T> {
     Stored::new(data, Born::generate(at(n), bytes(n)), at(n))
 }
 
-/// The item of an entity, made at the n-th instant.
+/// Returns the item of an entity that was created at the n-th second.
 pub(crate) fn item<T: Entity>(data: T, n: u64) -> Result<Item, BenchError> {
     stored(data, n).to_item().map_err(BenchError::wrong)
 }
@@ -45,7 +45,7 @@ pub(crate) fn usd(amount: i64) -> Money {
     Money::new(amount, Currency::USD)
 }
 
-/// The id that every list is sorted by is as long for the first entry as for the last.
+/// Pads the number, so that ids have the same length and sort by number.
 pub(crate) fn numbered(kind: &str, n: u64) -> String {
     format!("{kind} {n:07}")
 }
@@ -114,7 +114,7 @@ pub(crate) fn order(n: u64) -> Result<Order, BenchError> {
     })
 }
 
-/// The only line of an order.
+/// Returns the only line of an order.
 pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
     Ok(OrderLine {
         order_id: order.clone(),
@@ -143,7 +143,7 @@ pub(crate) fn question(n: u64) -> Result<Question, BenchError> {
     })
 }
 
-/// One of nobody else's, and empty.
+/// Returns an empty document that belongs to the owner alone.
 pub(crate) fn document(id: DocumentId) -> Result<Document, BenchError> {
     Ok(Document {
         id,

@@ -1,6 +1,8 @@
-//! `bench import`: real baskets placed through the API while the functions that place them die at random, and the totals compared with the data's.
+//! `bench import`: imports real baskets through the API while the functions that place them crash
+//! at random, and compares the totals with the data's.
 //!
-//! What is expected is read from the files here, by code that knows nothing of the importer: orders, pieces and money by product.
+//! This module reads the expected orders, pieces and money by product from the files. It shares no
+//! code with the importer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,19 +27,20 @@ use serde_json::{Value, json};
 use crate::BenchError;
 use crate::replay::Shop;
 
-/// What the import gives each product.
+/// Initial stock of each product.
 const STOCK: u64 = 1_000_000_000;
-/// More lines than one transaction takes.
+/// An order with this many lines needs more than one transaction.
 const LARGE: usize = 48;
-/// How often the janitor comes meanwhile, and what it leaves alone: an order is placed in much less.
+/// The janitor's interval, and the age in seconds of the orders that it leaves alone. Placing an
+/// order takes much less.
 const JANITOR: Duration = Duration::from_secs(2);
 const GRACE_SECONDS: u64 = 3;
-/// Differences of a kind that are named.
+/// Differences of one kind that the output names.
 const NAMED: usize = 5;
-/// Rounds in which the janitor must come to an end.
+/// The most rounds until the janitor has finished.
 const ROUNDS: usize = 50;
 
-/// The files, what of them is taken, and how often functions die.
+/// The files, the selected baskets, and the rate of crashes.
 #[derive(Debug, clap::Args)]
 pub struct ImportBenchArgs {
     /// Products: CSV, plain or gzip.
@@ -49,21 +52,21 @@ pub struct ImportBenchArgs {
     /// Baskets: newline-delimited JSON, plain or gzip.
     #[arg(long, value_name = "FILE")]
     baskets: PathBuf,
-    /// Only the first N baskets, and all of more than 47 lines.
+    /// Only the first N baskets, and all with more than 47 lines.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Of a thousand orders so many meet a crash at each point of their way.
+    /// Number of orders in a thousand that meet a crash at each crash point.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=200))]
     kills: u64,
-    /// Decides which.
+    /// Seed of the random crashes.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
-/// Imports, and compares.
+/// Imports and compares.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when the totals are not the data's.
+/// [`BenchError::Wrong`] when the totals differ from the data's.
 pub async fn run(args: ImportBenchArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
@@ -84,21 +87,21 @@ async fn measure(system: &System, folder: &Path, args: ImportBenchArgs) -> Resul
     if compared.is_equal() { Ok(()) } else { Err(BenchError::Wrong("the totals are not the data's".to_owned())) }
 }
 
-/// What was compared, and in what it differs.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Totals {
     /// Orders in the shop.
     pub orders: usize,
-    /// Those that took more than one transaction.
+    /// Orders that took more than one transaction.
     pub large: usize,
-    /// Crashes of functions on the way.
+    /// Crashes of functions during the import.
     pub crashes: u64,
-    /// What differs.
+    /// The differences.
     pub differences: Vec<String>,
 }
 
 impl Totals {
-    /// Whether nothing differs.
+    /// Returns whether there are no differences.
     #[must_use]
     pub const fn is_equal(&self) -> bool {
         self.differences.is_empty()
@@ -124,10 +127,10 @@ impl fmt::Display for Totals {
     }
 }
 
-/// Imports into a running system while its functions die, and compares the shop with the files.
+/// Imports into a running system while its functions crash, and compares the shop with the files.
 ///
 /// # Errors
-/// [`BenchError`] when something cannot be read, or the janitor comes to no end.
+/// [`BenchError`] when a file cannot be read, or when the janitor does not finish.
 pub async fn import(
     system: &System,
     products: &Path,
@@ -152,7 +155,8 @@ pub async fn import(
     let orders = ImportArgs { products: None, households: None, baskets: Some(baskets.to_path_buf()), ..files };
     let imported = importer::run(orders, system.url(), token());
     tokio::select! {
-        // What was refused and why is in its summary; what is in the shop is compared here.
+        // The importer's summary has the refusals and their reasons. The comparison below checks
+        // the shop.
         _ = imported => {}
         error = local.keep_clean() => return Err(error),
     }
@@ -164,7 +168,7 @@ pub async fn import(
     Ok(totals)
 }
 
-/// The local system behind the API.
+/// The control routes of the local system.
 struct Local {
     base: String,
     http: reqwest::Client,
@@ -181,7 +185,7 @@ impl Local {
         Ok(answer.json().await.unwrap_or_default())
     }
 
-    /// At each point of an order's way the function dies in so many of a thousand cases.
+    /// Makes the function crash at each point of an order, in this many of a thousand cases.
     async fn trouble(&self, kills: u64, seed: u64) -> Result<(), BenchError> {
         if kills == 0 {
             return Ok(());
@@ -209,7 +213,8 @@ impl Local {
         self.post("POST", "/_local/invoke/Janitor", Some(&json!({"grace_seconds": grace}))).await
     }
 
-    /// The janitor comes more often than once a minute, or the import would wait for it. Ends with an error only.
+    /// Runs the janitor more often than once a minute, so that the import does not wait for it.
+    /// Returns only with an error.
     async fn keep_clean(&self) -> BenchError {
         let mut ticks = tokio::time::interval(JANITOR);
         loop {
@@ -244,7 +249,7 @@ struct BasketLine {
 }
 
 impl BasketLine {
-    /// The decimal text in hundredths, half a cent up; floating point has no part in it.
+    /// Returns the decimal text in cents, half a cent up. It uses no floating point.
     fn cents(&self) -> Option<i64> {
         let (whole, fraction) = self.sales_value.get().split_once('.').unwrap_or((self.sales_value.get(), ""));
         let digit = |at: usize| fraction.as_bytes().get(at).map_or(0, |digit| i64::from(digit.saturating_sub(b'0')));
@@ -270,7 +275,7 @@ fn read(path: &Path) -> Result<Vec<(String, Basket)>, BenchError> {
     Ok(baskets)
 }
 
-/// The first baskets and all large ones, in a file of their own.
+/// Writes the first baskets and all large ones to a separate file.
 fn chosen(baskets: &Path, limit: Option<usize>, folder: &Path) -> Result<PathBuf, BenchError> {
     let Some(limit) = limit else { return Ok(baskets.to_path_buf()) };
     let path = folder.join("baskets.ndjson");
@@ -283,7 +288,7 @@ fn chosen(baskets: &Path, limit: Option<usize>, folder: &Path) -> Result<PathBuf
     Ok(path)
 }
 
-/// What was sold of a product: pieces and cents.
+/// The sold pieces and cents by product.
 type Sold = BTreeMap<String, (u64, i64)>;
 
 async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals, BenchError> {
@@ -316,7 +321,7 @@ async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals,
     Ok(there.into_inner().unwrap_or_else(PoisonError::into_inner).totals(&wanted, &sold))
 }
 
-/// The shop.
+/// The content of the shop.
 #[derive(Default)]
 struct There {
     orders: BTreeMap<String, i64>,

@@ -1,4 +1,5 @@
-//! Measurements. Each prints a table, and writes JSON if asked to; none of them fails because something is slow.
+//! Measurements of Bodega. Each prints a table, and writes JSON on request. Slowness never fails a
+//! measurement.
 //!
 //! ```sh
 //! cargo run --release -p bench -- stream
@@ -26,22 +27,22 @@ use clap::{Parser, Subcommand};
 use local::Options;
 use tokio::runtime::{Builder, Runtime};
 
-/// Why there is no measurement.
+/// The reason that a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// A file, a pipe, a process.
+    /// A file, a pipe or a process failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The embedded search engine.
+    /// The embedded search engine failed.
     #[error(transparent)]
     Engine(#[from] emulators::search::Error),
-    /// The search client.
+    /// The search client failed.
     #[error(transparent)]
     Search(#[from] search_index::SearchError),
-    /// The search client's settings.
+    /// The search client's settings are invalid.
     #[error(transparent)]
     Config(#[from] search_index::ConfigError),
-    /// What was measured did not do what it should.
+    /// The measured system gave a wrong result.
     #[error("{0}")]
     Wrong(String),
 }
@@ -52,7 +53,7 @@ impl BenchError {
     }
 }
 
-/// The template's file. A measurement runs where its source is, so there always is one.
+/// Returns the template's path. A measurement runs where its source is, so there always is one.
 fn template_file(options: &Options) -> PathBuf {
     let of_the_source = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
     options.template_file().unwrap_or_else(of_the_source)
@@ -68,39 +69,48 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The stream's consumer: records a second and core, CPU and allocations a record, calls a batch; in batches and one search call a record.
+    /// Measure the stream's consumer: records a second and core, CPU and allocations a record,
+    /// calls a batch. Compare batches with one search call a record.
     Stream(consumer::StreamArgs),
-    /// Baskets imported into a local system of its own while its functions die at random: are the totals the data's?
+    /// Import baskets into a local system while its functions crash at random, and compare the
+    /// totals with the data's.
     Import(import::ImportBenchArgs),
-    /// From a function's start to its first answer, and then warm, next to a function that does nothing and to the usual one.
+    /// Measure a function from its start to its first response, and warm responses. Compare it with
+    /// an empty function and with a usual one.
     ColdStart(cold_start::ColdStartArgs),
-    /// Which part of a function takes how many of its instructions, next to the usual one.
+    /// Count the instructions of each part of a function, next to a usual function's.
     Instructions(cold_start::parts::InstructionsArgs),
-    /// What clients wait for an answer through the local gateway, next to the same routes in Node.js and Python.
+    /// Measure the wait for a response through the local gateway, next to the same routes in
+    /// Node.js and Python.
     Latency(latency::LatencyArgs),
-    /// Many clients for minutes on all that a shop does: errors, memory, and how soon what was written is found.
+    /// Run many clients for minutes on all features of a shop. Measure errors, memory, and the time
+    /// until the search finds a write.
     Load(load::LoadArgs),
-    /// Every list with 100,000 items, to its end: what a page of it costs, from the first to the last.
+    /// Read every list with 100,000 items to its end, and measure the cost of a page from the first
+    /// to the last.
     Lists(lists::ListsArgs),
-    /// What it costs to build the workspace, from nothing and after a change.
+    /// Measure builds of the workspace, from an empty folder and after a change.
     Builds(builds::BuildsArgs),
-    /// Each route with more and more items in the table: requests and capacity, which must stay the same, and latency.
+    /// Measure each route with more and more items in the table. Requests and capacity must stay
+    /// the same.
     Growth(growth::GrowthArgs),
-    /// Many clients that order the same product: what is left of what one item can take, and what clients see of it.
+    /// Let many clients order the same product. Measure the share that remains of one item's
+    /// highest rate, and the responses.
     Contention(contention::ContentionArgs),
-    /// A history imported into a local system of its own and then replayed twice, in random order: does the shop equal its table?
+    /// Import a history into a local system, replay it twice in random order, and compare the shop
+    /// with its table.
     Replay(replay::ReplayArgs),
-    /// Be what a consumer reaches, until standard input ends.
+    /// Run the backends of a consumer until standard input ends.
     #[command(hide = true)]
     Around {
-        /// With a table of what so many records are about.
+        /// The table has the items of this many records.
         #[arg(long)]
         records: u64,
     },
-    /// Be the consumer of a measurement.
+    /// Run the consumer of a measurement.
     #[command(hide = true)]
     Taker(consumer::TakerArgs),
-    /// Be one function of a local system.
+    /// Run one function of a local system.
     #[command(hide = true)]
     Function {
         /// The function's name in the template.
@@ -140,7 +150,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// As many threads as a function has.
+/// Returns a runtime with one thread, as in a function.
 fn one_thread() -> Result<Runtime, BenchError> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }

@@ -1,8 +1,13 @@
-//! `bench load`: many clients for minutes, on everything that a shop does all day. Nothing may be answered wrong, the functions may not grow, and what was written must
-//! be found soon, and all of it in the end.
+//! `bench load`: many clients use all features of the shop for minutes. Every response must be
+//! right, the functions must not grow, and every write must be found soon.
 //!
-//! Speed decides nothing here: a machine that is slow does less in the time. What fails a run is an answer that is not the expected one, an order that is not there once and
-//! whole, a function that takes more and more memory, or a consumer that falls behind for longer than [`FOUND_WITHIN`].
+//! Speed does not decide the result: a slow machine does less in the same time. A run fails on one
+//! of these:
+//!
+//! - an unexpected response
+//! - a missing, duplicate or incomplete order
+//! - a function with growing memory
+//! - a consumer that stays behind for longer than [`FOUND_WITHIN`]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,30 +26,31 @@ use crate::latency::shop::Shop;
 use crate::latency::{Plan, cpu};
 use crate::{BenchError, performance};
 
-/// Products, and orders of each customer, before it begins.
+/// Initial products, and initial orders of each customer.
 const PRODUCTS: usize = 200;
 const ORDERS: usize = 2;
-/// How often the memory is read.
+/// Interval of the memory readings.
 const GLANCE: Duration = Duration::from_secs(2);
-/// Every so often a product is changed and then looked for.
+/// Interval at which a product is created and searched for.
 const PROBE: Duration = Duration::from_secs(5);
-/// How long it may take until it is found.
+/// The longest time until the search finds the product.
 const FOUND_WITHIN: Duration = Duration::from_secs(60);
-/// How much more memory a process may have in the last third than in the second. A leak of a few bytes a request would be more in a run of two minutes.
+/// The highest factor between a process's memory in the last third and in the second. A leak of a
+/// few bytes a request would exceed it in two minutes.
 const GROWTH: f64 = 1.25;
-/// Those who answer.
+/// The functions that handle the load.
 const FUNCTIONS: [&str; 6] = ["Catalog", "Customers", "Orders", "Search", "StreamSearch", "StreamEvents"];
 
-/// How many clients, for how long.
+/// The number of clients and the duration.
 #[derive(Debug, clap::Args)]
 pub struct LoadArgs {
-    /// Clients at once, each with its next request when it has the last answer.
+    /// Concurrent clients. Each sends its next request after the last response.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     clients: u16,
-    /// Seconds.
+    /// Duration in seconds.
     #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(6..=36_000))]
     seconds: u64,
-    /// Processes of a function at most.
+    /// Most processes of one function.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     environments: u16,
     /// Write the table into docs/performance.md.
@@ -52,12 +58,12 @@ pub struct LoadArgs {
     write: bool,
 }
 
-/// What a client does next, of a hundred.
+/// A client's next request. [`Deed::drawn`] has the percentages.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Read(Route),
     Place,
-    /// An order of its own, right after it was placed.
+    /// Cancels the client's own order right after it was placed.
     Cancel,
     Fill,
     Look,
@@ -94,20 +100,20 @@ impl Deed {
     }
 }
 
-/// What is known of a run.
+/// The results of a run.
 #[derive(Debug, Default)]
 struct Run {
-    /// By request: those that were answered as they should, with what they took.
+    /// The durations of requests with the expected response, by request.
     done: Mutex<BTreeMap<&'static str, Vec<Duration>>>,
-    /// The others, with what was answered.
+    /// The number of other responses, by their text.
     wrong: Mutex<BTreeMap<String, u64>>,
     cancelled: AtomicU64,
 }
 
-/// Loads a system of its own, prints the table.
+/// Puts load on a separate system and prints the table.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] for everything that decides (see above).
+/// [`BenchError::Wrong`] for each reason in the module's documentation.
 pub async fn run(args: LoadArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.environments = usize::from(args.environments);
@@ -169,7 +175,7 @@ impl Run {
         }
     }
 
-    /// The answer, if it is the expected one.
+    /// Returns the response's body if the response is the expected one.
     async fn send(&self, deed: Deed, request: RequestBuilder) -> Option<Value> {
         let sent = Instant::now();
         let answered = async {
@@ -225,7 +231,7 @@ fn cancellation(shop: &Shop, client: usize, order: &Value) -> RequestBuilder {
     request.bearer_auth(&shop.customer(client).token).header("if-match", "\"1\"")
 }
 
-/// What a process of the functions has, on the average, from glance to glance, in MB.
+/// Returns the average memory of a function's process in MB, for each reading.
 async fn memory(until: Instant) -> Result<Vec<f64>, BenchError> {
     let mut glances = Vec::new();
     while Instant::now() < until {
@@ -241,7 +247,7 @@ async fn memory(until: Instant) -> Result<Vec<f64>, BenchError> {
     Ok(glances)
 }
 
-/// How long each product that was created in the meantime took to be found.
+/// Returns the time until each product that was created during the run was found.
 async fn probe(shop: &Shop, until: Instant) -> Result<Vec<Duration>, BenchError> {
     let mut waits = Vec::new();
     while Instant::now() < until {
@@ -265,12 +271,12 @@ struct Report<'r> {
     run: &'r Run,
     memory: &'r [f64],
     probes: &'r [Duration],
-    /// From the last answer until everything had passed the consumer.
+    /// The time from the last response until the consumer had processed everything.
     drained: Duration,
 }
 
 impl Report<'_> {
-    /// The averages of the three thirds.
+    /// Returns the average memory in the three thirds of the run.
     fn thirds(&self) -> [f64; 3] {
         let third = self.memory.len() / 3;
         let mean = |glances: &[f64]| glances.iter().sum::<f64>() / glances.len().max(1) as f64;

@@ -1,4 +1,4 @@
-//! A table as template.yaml has it, filled without a function.
+//! A table as template.yaml defines it. It is filled without a function.
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use template::Template;
 
 use crate::BenchError;
 
-/// What the table is called.
+/// The table's name.
 pub(crate) const NAME: &str = "measured";
-/// A key for cursors; any 32 bytes will do.
+/// A key for cursors. Any 32 bytes will do.
 pub(crate) const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-/// Items that are imported at once.
+/// Items in one import.
 const BATCH: usize = 5_000;
 
-/// In memory, gone when it is dropped.
+/// A table in memory. Dropping this removes it.
 pub(crate) struct LoadedTable {
     embedded: EmbeddedTable,
     connector: Connector,
@@ -48,7 +48,7 @@ impl LoadedTable {
         Ok(Self { embedded, connector: aws::connector().map_err(BenchError::wrong)? })
     }
 
-    /// Where it is reached.
+    /// Returns the table's URL.
     pub fn url(&self) -> &str {
         self.embedded.url()
     }
@@ -64,13 +64,13 @@ impl LoadedTable {
         Client::from_conf(config)
     }
 
-    /// The state of a function over it.
+    /// Returns a function's state over the table.
     pub fn store(&self) -> Result<Store, BenchError> {
         let cursors = Cursors::new(CURSOR_KEYS).map_err(BenchError::wrong)?;
         Ok(Store { table: Table::new(self.client(), NAME.to_owned()), cursors })
     }
 
-    /// Writes the items, past the server. Others get their turn between two batches.
+    /// Writes the items directly, past the server. Other tasks may run between two batches.
     pub async fn load(&self, items: impl Iterator<Item = Result<Item, BenchError>>) -> Result<(), BenchError> {
         let mut items = items.map(|item| serde_json::to_value(item?).map_err(BenchError::wrong));
         loop {

@@ -1,4 +1,5 @@
-//! docs/performance.md: what was measured last, where and how. Each measurement rewrites its own section.
+//! Writes docs/performance.md: the latest measurements and their conditions. Each measurement
+//! rewrites its own section.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +13,7 @@ const PATH: &str = "docs/performance.md";
 /// Replaces a measurement's section, between two comments that name it.
 ///
 /// # Errors
-/// When the file has no such section, or cannot be written.
+/// When the file has no such section or cannot be written.
 pub(crate) fn write(section: &str, text: &str) -> Result<(), BenchError> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PATH);
     let old = std::fs::read_to_string(&path)?;
@@ -20,10 +21,10 @@ pub(crate) fn write(section: &str, text: &str) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Writes a file beside it.
+/// Writes a file next to the page.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the file cannot be written.
 pub(crate) fn save(name: &str, text: &str) -> Result<(), BenchError> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PATH).with_file_name(name);
     Ok(std::fs::write(path, text)?)
@@ -37,7 +38,7 @@ fn replaced(old: &str, section: &str, text: &str) -> Result<String, BenchError> 
     Ok(format!("{before}{begin}{text}\n{end}{after}"))
 }
 
-/// On which day, machine and compiler.
+/// Returns the day, the machine, the compiler and the command.
 fn conditions() -> String {
     let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =

@@ -1,4 +1,4 @@
-//! Stream records as a shop makes them.
+//! Stream records like those of a shop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 
 use crate::BenchError;
 
-/// Every so many records of a kind a further item begins; the others change it.
+/// Records of each item. The first creates the item, and the others change it.
 const REVS: u64 = 2;
-/// So many customers have sessions.
+/// The number of customers with sessions.
 const CUSTOMERS: u64 = 2_469;
 
-/// So many records of products and orders, each item created and then changed once, as a stream has them: the change some hundred records
-/// behind the creation.
+/// Returns records of products and orders. Each item is created and then changed once, with some
+/// hundred records in between, as in a real stream.
 ///
 /// # Errors
-/// [`BenchError::Wrong`]: the schema refuses an item.
+/// [`BenchError::Wrong`] when the schema refuses an item.
 pub fn records(number: u64) -> Result<Vec<String>, BenchError> {
     (0..number).map(record).collect()
 }
@@ -37,10 +37,11 @@ fn record(number: u64) -> Result<String, BenchError> {
     }
 }
 
-/// So many records of all that the consumer looks at: of ten items four are orders, three products, two stocks, which run low, and one a session, which has expired.
+/// Returns records of every kind that the consumer handles. Of ten items, four are orders, three
+/// are products, two are stocks that run low, and one is an expired session.
 ///
 /// # Errors
-/// [`BenchError::Wrong`]: the schema refuses an item.
+/// [`BenchError::Wrong`] when the schema refuses an item.
 pub fn mixed(number: u64) -> Result<Vec<String>, BenchError> {
     let record = |number: u64| {
         let (rev, item) = place(number);
@@ -55,7 +56,8 @@ pub fn mixed(number: u64) -> Result<Vec<String>, BenchError> {
     (0..number).map(record).collect()
 }
 
-/// What lies in the table when [`mixed`] records come: the orders with their lines, the products, and the customers whose sessions expire.
+/// Returns the table's items for [`mixed`] records: the orders with their lines, the products, and
+/// the customers with expired sessions.
 pub fn around(number: u64) -> impl Iterator<Item = Result<Item, BenchError>> {
     let items = number.div_ceil(1_000) * 500;
     let customers = (0..number.min(CUSTOMERS)).map(|customer| stored_item(self::customer(customer)));
@@ -63,14 +65,15 @@ pub fn around(number: u64) -> impl Iterator<Item = Result<Item, BenchError>> {
         0..=3 => [stored_item(order(item, REVS)), stored_item(line(item, 1)), stored_item(line(item, 2))]
             .into_iter()
             .collect::<Vec<_>>(),
-        // A stock's product is there, too.
+        // A stock also has its product.
         4..=8 => vec![stored_item(product(item, REVS))],
         _ => Vec::new(),
     });
     customers.chain(shop)
 }
 
-/// How many documents the search index has when it took these records: of distinct products and orders.
+/// Returns the number of documents in the search index after these records: distinct products and
+/// orders.
 pub(crate) fn documents(records: &[String]) -> Result<u64, BenchError> {
     let mut keys = BTreeSet::new();
     for record in records {
@@ -83,7 +86,8 @@ pub(crate) fn documents(records: &[String]) -> Result<u64, BenchError> {
     u64::try_from(keys.len()).map_err(BenchError::wrong)
 }
 
-/// Of which item a record is, and its `rev`: of 1,000 records 500 create items, and the next 500 change these.
+/// Returns the item and the `rev` of a record. Of 1,000 records, 500 create items and the next 500
+/// change them.
 const fn place(number: u64) -> (u64, u64) {
     let (thousand, place) = (number / 1_000, number % 1_000);
     (1 + place / 500 % REVS, thousand * 500 + place % 500)
@@ -102,7 +106,7 @@ fn stock(number: u64, rev: u64) -> Result<Stored<Stock>, BenchError> {
     stored(Stock { product_id, available: if rev == 1 { 50 } else { 3 }, sellable: true, last_adjustment: None }, rev)
 }
 
-/// A line of an order; orders have some hundred products in common.
+/// Returns a line of an order. The orders share some hundred products.
 fn line(number: u64, line: u64) -> Result<Stored<OrderLine>, BenchError> {
     let data = OrderLine {
         order_id: order_id(number)?,
@@ -188,7 +192,7 @@ fn at() -> Result<Instant, BenchError> {
     "2017-01-01T11:53:26.000Z".parse().map_err(BenchError::wrong)
 }
 
-/// The record of a creation, or of a change with both images.
+/// Returns the record of a creation, or of a change with both images.
 fn change<T: Entity>(
     item: impl Fn(u64) -> Result<Stored<T>, BenchError>,
     rev: u64,
@@ -201,7 +205,7 @@ fn change<T: Entity>(
     }
 }
 
-/// The record of what DynamoDB has removed because its time was over.
+/// Returns the record of an item that DynamoDB removed after its expiry.
 fn expired<T: Entity>(item: &Stored<T>, sequence: &str) -> Result<String, BenchError> {
     record_of("REMOVE", None, Some(item), sequence)
 }

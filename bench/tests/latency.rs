@@ -1,7 +1,8 @@
-//! Every route is measured with a few requests: what is counted is what was asked for, and the shop has exactly the orders that were placed.
+//! Measures every route with a few requests. The counts must match the requests, and the shop must
+//! have exactly the placed orders.
 //!
-//! With Node.js and Python beside it: `cargo run --release -p bench -- latency`. This is a program of
-//! its own so that the load of other tests does not fail its requests.
+//! To compare with Node.js and Python: `cargo run --release -p bench -- latency`. This is a
+//! separate program, so that the load of other tests does not fail its requests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 #[path = "endurance/support.rs"]
@@ -21,7 +22,7 @@ async fn each_route_is_measured_with_each_number_of_clients_and_every_request_is
     let system = start_embedded().await;
     let plan = Plan {
         requests: REQUESTS,
-        // Nobody waits so long; what is slow is slow and no failure.
+        // Long enough for any machine, because slowness is no failure.
         time: Duration::from_secs(3_600),
         warm: 1,
         clients: CLIENTS.to_vec(),
@@ -31,7 +32,7 @@ async fn each_route_is_measured_with_each_number_of_clients_and_every_request_is
         customers: 2,
         orders: 2,
     };
-    // It fails by itself when an answer is not as expected, or the stock not what the orders left.
+    // `measure` fails by itself on an unexpected response or a wrong stock.
     let rows = measure(&system, &plan, &[]).await.unwrap();
     let measured: Vec<(u16, Route)> = rows.iter().map(|row| (row.clients, row.route)).collect();
     let expected: Vec<(u16, Route)> =

@@ -1,31 +1,31 @@
-//! What holds of every answer of a function, whatever it was asked.
+//! Checks that apply to every response of a function.
 
 use http_api::Code;
 use serde_json::Value;
 
-/// No answer is longer.
+/// The largest response.
 const MAX_ANSWER_BYTES: usize = 6 * 1024 * 1024;
-/// The answer to a refused request names at most so many errors.
+/// The most errors in the response to a refused request.
 const MAX_ERRORS: usize = 100;
 
-/// An answer, as far as a target looks at it.
+/// The parts of a response that the targets check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
     /// The code of a problem.
     pub code: Option<String>,
-    /// Where the next page of a list is.
+    /// The link to a list's next page.
     pub link: Option<String>,
-    /// The body, null if there is none.
+    /// The body, or null if there is none.
     pub body: Value,
 }
 
 impl Answer {
-    /// Reads what the runtime is given.
+    /// Reads a function's response as the runtime receives it.
     ///
     /// # Panics
-    /// When it is not what API Gateway takes, or a problem is not as `openapi.yaml` describes it.
+    /// When API Gateway would not accept it, or when a problem does not match `openapi.yaml`.
     #[must_use]
     pub fn read(text: &str) -> Self {
         assert!(text.len() <= MAX_ANSWER_BYTES, "an answer of {} bytes", text.len());

@@ -1,22 +1,22 @@
-//! An input as a file, for what reads files.
+//! An input as a file, for code that reads files.
 
 use std::path::{Path, PathBuf};
 
-/// A file of this process, which goes with it.
+/// A file of this process. Dropping this removes it.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A file for the target of this name.
+    /// Names a file for this target.
     #[must_use]
     pub fn new(target: &str) -> Self {
         Self(std::env::temp_dir().join(format!("bodega-fuzz-{target}-{}", std::process::id())))
     }
 
-    /// The file, holding these bytes.
+    /// Writes these bytes to the file and returns its path.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// When the file cannot be written.
     #[must_use]
     pub fn holding(&self, bytes: &[u8]) -> &Path {
         std::fs::write(&self.0, bytes).expect("a scratch file can be written");
@@ -26,7 +26,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It may never have been written.
+        // The file may never have been written.
         let _ = std::fs::remove_file(&self.0);
     }
 }

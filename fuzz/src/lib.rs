@@ -1,10 +1,11 @@
-//! What the fuzz targets share.
+//! Code that the fuzz targets share.
 //!
-//! A target is one file of `targets/`: it reads an input, which may be anything, and says what holds of it. How often each is run is in `targets.txt`; how they are run, in
-//! `README.md`.
+//! A target is one file of `targets/`. It reads an arbitrary input and asserts properties of the
+//! result. `targets.txt` has the number of runs of each target, and `README.md` says how to run
+//! them.
 
 pub mod answer;
 pub mod file;
 
-/// The key that seals cursors here.
+/// The key that seals cursors in the targets.
 pub const CURSOR_KEYS: &str = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";

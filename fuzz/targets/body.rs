@@ -1,4 +1,6 @@
-//! Bodies: each is read as any reader of JSON reads it, and refused where readers differ; what is taken lies within its bounds, and is taken again however it is written.
+//! Bodies: the functions read JSON like any other reader, and refuse texts that readers understand
+//! differently. An accepted body is within its bounds, and it is accepted again in another
+//! spelling.
 #![no_main]
 
 use http_api::read::{MAX_AMOUNT, array, boolean, instant, integer, long_text, map, money, one_of, parsed, text};
@@ -11,7 +13,7 @@ use key_schema::text::Email;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-/// The most lines that the body here has.
+/// The most lines in this body.
 const MAX_LINES: usize = 3;
 /// The most names in its map.
 const MAX_NAMES: usize = 3;
@@ -36,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// A field of every kind that bodies have.
+/// A body with one field of every kind.
 #[derive(Debug, PartialEq)]
 struct Body {
     id: Option<ProductId>,
@@ -95,7 +97,7 @@ impl Body {
         assert!(self.names.as_ref().is_none_or(|names| names.len() <= MAX_NAMES));
     }
 
-    /// The same body in one spelling.
+    /// Returns the same body in one fixed spelling.
     fn written(&self) -> Value {
         let mut body = Map::new();
         body.insert("name".to_owned(), self.name.as_str().into());
@@ -130,7 +132,7 @@ impl Body {
     }
 }
 
-/// What is wrong is said of a place, and no more than a hundred times.
+/// Checks that each error names a position, and that there are at most a hundred.
 fn refused(invalid: &Invalid, text: &str) {
     assert!((1..=100).contains(&invalid.errors().len()), "{text}");
     for error in invalid.errors() {
@@ -139,7 +141,9 @@ fn refused(invalid: &Invalid, text: &str) {
     }
 }
 
-/// The functions' reader of JSON takes what any reader takes, with the same meaning, but for what readers differ in: a name given twice, a number out of range.
+/// Checks that the functions' JSON reader accepts the same texts as `serde_json`, with the same
+/// meaning. Duplicate names and numbers out of range are exceptions, because readers differ on
+/// them.
 fn agree(text: &str) {
     let (ours, usual) = (json::Value::parse(text), serde_json::from_str::<Value>(text));
     match (ours, usual) {
@@ -153,7 +157,7 @@ fn agree(text: &str) {
     }
 }
 
-/// How many members all objects in it have.
+/// Returns the number of members of all objects in the value.
 fn members(value: &Value) -> usize {
     match value {
         Value::Array(values) => values.iter().map(members).sum(),
@@ -162,7 +166,7 @@ fn members(value: &Value) -> usize {
     }
 }
 
-/// How many colons a JSON text has outside of strings: one for each member that it names.
+/// Returns the number of colons outside of strings in a JSON text. There is one for each member.
 fn colons(text: &str) -> usize {
     let (mut count, mut is_text, mut is_escaped) = (0, false, false);
     for byte in text.bytes() {

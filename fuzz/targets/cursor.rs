@@ -1,4 +1,5 @@
-//! Cursors: what nobody sealed opens to nothing, and what was sealed opens for its list, its parameters and its caller, for a day.
+//! Cursors: a text that was never sealed does not open. A sealed cursor opens for its list, its
+//! parameters and its caller, for a day.
 #![no_main]
 
 use fuzz::CURSOR_KEYS;
@@ -7,7 +8,7 @@ use key_schema::encoding::encode;
 use key_schema::instant::Instant;
 use libfuzzer_sys::fuzz_target;
 
-/// The same name with another key, and the key under another name.
+/// Another key under the same name, and the same key under another name.
 const OTHER_KEYS: [&str; 2] =
     ["k1:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "k2:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="];
 
@@ -24,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     let (list, caller, name, value) = (next(), next(), next(), next());
     let scope = Scope { list, parameters: &[(name, value)], caller };
     CURSORS.with(|cursors| {
-        // Nobody sealed any of these.
+        // No key has sealed these texts.
         for forged in text.split('\n').chain([&*text]) {
             assert!(cursors.open(&scope, forged, now).is_err(), "{forged:?}");
         }
@@ -41,13 +42,13 @@ fuzz_target!(|input: &[u8]| {
         );
         assert_eq!(cursors.open(&scope, &sealed, now.plus_seconds(LIFETIME_SECONDS - 1)), Ok(sort_key));
         refuses(cursors, &scope, &sealed, now);
-        // Whatever the input says comes where in it.
+        // The input chooses the position and the new byte.
         let flipped = altered(&sealed, input);
         assert!(flipped == sealed || cursors.open(&scope, &flipped, now).is_err(), "{flipped} passes for {sealed}");
     });
 });
 
-/// For whom and what it was not made.
+/// Checks that a cursor does not open after its lifetime, in another scope or with another key.
 fn refuses(cursors: &Cursors, scope: &Scope<'_>, sealed: &str, now: Instant) {
     let Scope { list, parameters, caller } = *scope;
     let (name, value) = parameters[0];
@@ -72,7 +73,7 @@ fn refuses(cursors: &Cursors, scope: &Scope<'_>, sealed: &str, now: Instant) {
     OTHERS.with(|others| assert!(others.iter().all(|other| other.open(scope, sealed, now).is_err())));
 }
 
-/// The cursor with one byte of it replaced, or cut.
+/// Returns the cursor with one byte replaced, or shortened.
 fn altered(sealed: &str, input: &[u8]) -> String {
     let byte = |at: usize| usize::from(input.get(at).copied().unwrap_or_default());
     let place = (byte(0) * 256 + byte(1)) % sealed.len();

@@ -1,6 +1,7 @@
-//! Events of API Gateway: whatever invokes a function, it answers in the form that the gateway takes, with a code if it refuses, and never blames itself.
+//! Events of API Gateway: for any event, a function responds in the gateway's format. A refusal has
+//! a code, and no response is a server error.
 //!
-//! The function here asks a request for everything that any function asks.
+//! This function uses every part of a request that any function uses.
 #![no_main]
 
 use fuzz::CURSOR_KEYS;
@@ -32,20 +33,20 @@ thread_local! {
 }
 
 fuzz_target!(|input: &[u8]| {
-    // What is no text is no event: the runtime hands on none.
+    // The runtime passes only text on.
     let Ok(text) = std::str::from_utf8(input) else { return };
     let event: Value = serde_json::from_str(text).unwrap_or_default();
     FUNCTION.with(|function| {
         let answer = function.answer(text);
         let method = event["requestContext"]["http"]["method"].as_str();
         assert!(method.is_some() || answer.code.as_deref() == Some("malformed_request"), "{answer:?}");
-        // Who has no token reads what is public, and does nothing.
+        // A caller without a token only reads public lists.
         let claims = event.pointer("/requestContext/authorizer/jwt/claims/sub").and_then(Value::as_str);
         assert!(claims.is_some() || answer.status >= 400 || answer.body["items"].is_array(), "{answer:?}");
         let Some((_, query)) = answer.link.as_deref().and_then(|link| link.split_once('>')?.0.split_once('?')) else {
             return;
         };
-        // Where a page says that the next one is, it is: for the same caller.
+        // The link to the next page works for the same caller.
         let mut next = event;
         next["rawQueryString"] = query.into();
         let next = function.answer(&next.to_string());
@@ -62,7 +63,7 @@ impl Function {
     }
 }
 
-/// A public list of which every page has a next one.
+/// Responds with a public list in which every page has a next one.
 async fn list(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Problem> {
     let (from, to) = request.query_range()?;
     let of = request.query("of")?.unwrap_or_default();

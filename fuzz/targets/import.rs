@@ -4,7 +4,7 @@
 use fuzz::file::Scratch;
 use libfuzzer_sys::fuzz_target;
 
-// As it is, without the local system around it, which takes minutes to build.
+// Only this file, because the whole local system takes minutes to build.
 #[allow(dead_code)]
 #[path = "../../local/src/import/source.rs"]
 mod source;
@@ -25,7 +25,8 @@ fuzz_target!(|input: &[u8]| FILE.with(|file| {
     let Ok(baskets) = source::baskets(path, None) else { return };
     let baskets: Result<Vec<Result<Basket, u64>>, SourceError> = baskets.collect();
     let survey = source::survey(path, None);
-    // Both refuse a file that cannot be read to its end. The survey also refuses one without a basket.
+    // Both refuse a file that cannot be read to its end. The survey also refuses one without a
+    // basket.
     let has_basket = baskets.as_ref().is_ok_and(|baskets| baskets.iter().any(Result::is_ok));
     assert_eq!(has_basket, survey.is_ok());
     let (Ok(baskets), Ok(survey)) = (baskets, survey) else { return };
@@ -61,7 +62,7 @@ fn decimal(cents: i64) -> String {
     format!("{sign}{}.{:02}", cents.unsigned_abs() / 100, cents.unsigned_abs() % 100)
 }
 
-/// A number as it is written, with two decimals and no sign before nothing.
+/// Returns a number as written, with two decimals, and without a sign before zero.
 fn plain(text: &str) -> Option<String> {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -1,4 +1,4 @@
-//! Stored items: whatever lies in the table is one entity or none, and an entity is stored as it was read.
+//! Stored items: an item is at most one entity, and an entity is stored as it was read.
 #![no_main]
 
 use key_schema::entity::AnyEntity;
@@ -12,7 +12,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(Index::ALL.iter().filter_map(|index| index_entry_size(&item, *index)).all(|entry| entry <= bytes));
     let Ok(entity) = AnyEntity::from_item(item.clone()) else { return };
     assert_eq!(entity_name(&item).ok(), Some(entity.name()));
-    // What is too large or has too long a key is refused and not cut.
+    // An item or a key that is too large is refused and not cut.
     let Ok(written) = entity.to_item() else { return };
     assert!(size(&written) <= MAX_ITEM_BYTES && key_of(&written).is_some(), "{written:?}");
     let again = AnyEntity::from_item(written.clone()).expect("what is stored is read");

@@ -1,4 +1,4 @@
-//! Keys: what is encoded is read back, in order, and no text passes for two.
+//! Keys: encoded texts are read back, in order, and two texts never have the same key.
 #![no_main]
 
 use key_schema::encoding::{NewestFirst, Part, decode, encode, join, split};
@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
     numbers(input);
 });
 
-/// One part of a key, and what may have been stored as one.
+/// Checks one part of a key, and a text that may have been stored as one.
 fn part(text: &str) {
     let encoded = encode(text);
     assert_eq!(decode(&encoded).as_deref(), Some(text));
@@ -32,14 +32,14 @@ fn part(text: &str) {
     }
 }
 
-/// Two lists of parts: as keys they sort as they do themselves, and are one only if they are one.
+/// Checks two lists of parts. Their keys sort like the lists, and are equal only if the lists are.
 fn whole(left: &[&str], right: &[&str]) {
     let key = |parts: &[&str]| join("P", &parts.iter().map(|part| part as &dyn Part).collect::<Vec<_>>());
     let (ours, theirs) = (key(left), key(right));
     assert_eq!(ours.cmp(&theirs), left.cmp(right));
     let read = split(&ours).expect("a key is read back");
     assert_eq!(read[1..], *left);
-    // What begins with the same parts lies between the delimiter and what follows it.
+    // Keys with the same first parts sort between the delimiter and the character after it.
     let below = key(&[left, right].concat());
     assert!(format!("{ours}#") <= below && below < format!("{ours}$"));
     limits(&ours, PartitionKey::new(ours.as_str()).map(|_| ()), MAX_PARTITION_KEY_BYTES);
@@ -67,7 +67,7 @@ fn numbers(input: &[u8]) {
     }
 }
 
-/// What names something has one spelling, and one that is compared folded is equal to its folded self.
+/// Checks that every name has one spelling, and that folding a name twice changes nothing.
 fn names(text: &str) {
     let id = CustomerId::new(text);
     let sound = (1..=MAX_ID_BYTES).contains(&text.len()) && !text.chars().any(char::is_control);

@@ -1,4 +1,5 @@
-//! Stream records: one that cannot be read is told apart alone and whole, and its neighbours are read; a batch fails only for a record that no answer could name.
+//! Stream records: an unreadable record is reported alone and unchanged, and its neighbours are
+//! read. A batch fails only for a record that no response can name.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-// The consumer's reader as it is, without its sinks, which take minutes to build.
+// Only the consumer's reader, because the sinks take minutes to build.
 #[allow(dead_code)]
 #[path = "../../functions/stream/src/batch.rs"]
 mod batch;
@@ -19,12 +20,12 @@ mod sequence;
 
 use batch::{Batch, BatchError, Event, Origin};
 
-/// A record of a known entity, as small as one can be.
+/// The smallest record of a known entity.
 const NEIGHBOUR: &str = r#"{"eventName":"INSERT","dynamodb":{"SequenceNumber":"7","Keys":{"PK":{"S":"REFERENCE#r"},"SK":{"S":"REFERENCE"}},
 "NewImage":{"entity":{"S":"ReferenceClaim"},"reference":{"S":"r"},"order_id":{"S":"o1"},"version":{"N":"1"},"rev":{"N":"1"},"born":{"S":"b"},
 "created_at":{"S":"2017-01-01T00:00:00.000Z"},"updated_at":{"S":"2017-01-01T00:00:00.000Z"}}}}"#;
 
-/// An event, or one record of it.
+/// An event with its records.
 #[derive(Deserialize)]
 struct Whole {
     #[serde(rename = "Records")]
@@ -74,12 +75,12 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
     }
 }
 
-/// What fails a whole batch has no sequence number that an answer could name.
+/// Checks that a record that fails a whole batch has no sequence number for a response to name.
 fn nameless(record: &str) {
     let Ok(value) = serde_json::from_str::<Value>(record) else { return };
     let number = value.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str);
     let digits = |number: &str| (1..=40).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
-    // A member that is there twice may be read in two ways; without it, in one.
+    // A duplicate member can be read in two ways. Without duplicates there is one way.
     let event: Event = serde_json::from_value(json!({"Records": [value]})).expect("a record is JSON");
     assert!(!number.is_some_and(digits) || Batch::decode(&event).is_ok(), "{record}");
 }

@@ -1,29 +1,31 @@
-//! A search: what was typed is a value in what the engine is asked, never its syntax, and what is asked stays small.
+//! A search: the typed text is a value in the query and never its syntax, and the query stays
+//! small.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-// The queries as they are, without the client, whose crates take minutes to build.
+// Only the queries, because the client's crates take minutes to build.
 #[allow(dead_code)]
 #[path = "../../shared/search-index/src/query.rs"]
 mod query;
 
 use query::{OrderQuery, ProductQuery, ProductSort, SearchAfter, SearchText, SearchTextError};
 
-/// The engine refuses a query of more clauses.
+/// The engine refuses a query with more clauses.
 const MAX_CLAUSES: u64 = 1024;
-/// A text of 512 bytes, in every word's clause once and in the prefixes, each byte of it escaped.
+/// The largest query. Its text has 512 bytes and is once in every word's clause and in the
+/// prefixes, with each byte escaped.
 const MAX_QUESTION_BYTES: usize = 48 * 1024;
 
-/// Names of members that are ours.
+/// Member names in our queries.
 const NAMES: &str = "\
     _score aggs and bool brand brand.words category category_path created_at customer_id.folded customer_id.words \
     deleted encoder field fields filter fuzziness gte highlight id id.folded id.words lte match_all max_expansions \
     minimum_should_match multi_match must must_not name name.folded number_of_fragments operator placed_at prefix \
     price_amount query range reference.folded reference.words search_after should size sort status.folded \
     status.words summary term terms track_total_hits value zero_terms_query";
-/// Texts that are ours.
+/// Texts in our queries.
 const WORDS: &str = "\
     AUTO all and asc brand brand.words^2 category category_path customer_id.words desc html id.words name^3 none \
     reference.words status.words summary";
@@ -38,7 +40,7 @@ const SORTS: [ProductSort; 5] = [
 
 fuzz_target!(|input: &[u8]| {
     let Ok(input) = std::str::from_utf8(input) else { return };
-    // The text, a category, a brand, two prices, and where the page before ended.
+    // The text, a category, a brand, two prices, and the end of the page before.
     let mut lines = input.split('\n');
     let mut next = || lines.next().filter(|line| !line.is_empty());
     let typed = next().unwrap_or_default();
@@ -58,7 +60,7 @@ fuzz_target!(|input: &[u8]| {
     sound(&OrderQuery { text, size, after }.body());
 });
 
-/// Only what is long, or many words, is refused.
+/// Checks that only long texts and texts with many words are refused.
 fn refused(error: SearchTextError, typed: &str) {
     let words = typed.chars().filter(|c| c.is_alphanumeric() || *c >= '\u{2190}').count();
     let is_much = match error {
@@ -78,7 +80,8 @@ fn sound(question: &Value) {
     assert!(clauses <= MAX_CLAUSES, "{clauses} clauses: {question}");
 }
 
-/// Fails at a name or text that is not ours in a place that is not the client's. How many clauses there are, at most.
+/// Fails at a name or text that is not ours, outside of the client's values. Returns the highest
+/// possible number of clauses.
 fn ours(value: &Value, clients: bool) -> u64 {
     match value {
         Value::String(text) => {
@@ -92,7 +95,8 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is no name of ours");
-                // The value of a term or prefix, the words of a multi_match, where the page before ended.
+                // The client's values: that of a term or prefix, the words of a multi_match, and
+                // the end of the page before.
                 ours(value, value.is_string() && (name == "value" || name == "query") || name == "search_after")
             });
             own + below.sum::<u64>()
@@ -105,7 +109,8 @@ fn has(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
 }
 
-/// How many terms a text is to the engine, at most: a run of letters and digits is one, and so is each ideograph. What is neither is nothing to it.
+/// Returns the highest possible number of terms in a text. The engine takes a run of letters and
+/// digits as one term, and each ideograph as one. It ignores other characters.
 fn terms(text: &str) -> u64 {
     let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).count();
     let alone = text.chars().filter(|c| *c >= '\u{2190}' && !('\u{ac00}'..='\u{d7a3}').contains(c)).count();

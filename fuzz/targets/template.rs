@@ -1,11 +1,12 @@
-//! The template: it is read whole or refused in one line that says where, and what was read hangs together.
+//! The template: it is read completely or refused in one line with its position, and its parts are
+//! consistent.
 #![no_main]
 
 use fuzz::file::Scratch;
 use libfuzzer_sys::fuzz_target;
 use template::{Deployment, Template, TemplateError, parse_yaml};
 
-/// A name in a mapping on one line is no longer (YAML 1.2, 7.4.2).
+/// The longest name in a single-line mapping (YAML 1.2, 7.4.2).
 const MAX_NAME_BYTES: usize = 1024;
 
 thread_local! {
@@ -41,7 +42,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// What YAML has to be given in escapes and JSON has not.
+/// Returns whether YAML needs an escape for this character and JSON does not.
 fn is_odd(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }

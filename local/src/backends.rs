@@ -1,5 +1,5 @@
-//! What the functions talk to: the table, the search engine, the bus, the buckets, the mail service and CloudWatch's
-//! count of throttled keys.
+//! Starts the services that the functions use: the table, the search engine, the bus, the buckets,
+//! the mail service and CloudWatch's count of throttled keys.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,16 +23,16 @@ use crate::dynamodb::REGION;
 use crate::system::StartError;
 use crate::token::{AUDIENCE, ISSUER, SigningKey};
 
-/// The account that everything local belongs to.
+/// Account of all local resources.
 pub(crate) const ACCOUNT: &str = "000000000000";
-/// Name of the embedded table, which is its own database.
+/// Name of the embedded table. The embedded table is a separate database.
 const TABLE: &str = "bodega";
-/// The access key that everything local is reached with, but for fresh tables.
+/// Access key for all local services, except for a fresh table.
 const ACCESS_KEY: &str = "local";
-/// Who sends messages to customers here.
+/// Sender of the messages to customers.
 const MAIL_FROM: &str = "shop@example.com";
 
-/// Every backend, running.
+/// The running backends.
 pub(crate) struct Backends {
     pub(crate) embedded: Option<Arc<EmbeddedTable>>,
     pub(crate) proxy: FaultProxy,
@@ -45,17 +45,19 @@ pub(crate) struct Backends {
     pub(crate) search: Option<SearchServer>,
     pub(crate) search_url: String,
     pub(crate) events: EventBusServer,
-    /// What the bus has accepted and its subscribers have not finished with, where data is kept.
+    /// The events that the bus has accepted and its subscribers have not yet processed. `None` if
+    /// no data is kept.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) objects: ObjectServer,
     pub(crate) mail: MailServer,
     pub(crate) insights: InsightServer,
-    /// What buses, buckets and queues are called, by logical id.
+    /// Names of the buses, buckets and queues by logical id.
     names: BTreeMap<String, String>,
 }
 
 impl Backends {
-    /// Starts what `options` does not name another one of. `template` says which buses and buckets there are.
+    /// Starts every backend that `options` does not replace. `template` defines the buses and
+    /// buckets.
     pub(crate) async fn start(options: &Options, template: &Template) -> Result<Self, StartError> {
         let data = options.data.as_deref();
         let embedded = match &options.table_endpoint {
@@ -80,7 +82,8 @@ impl Backends {
         let is_fresh = embedded.is_none() && options.table.is_none();
         let (table, access_key) = match &options.table {
             Some(name) => (name.clone(), ACCESS_KEY.to_owned()),
-            // DynamoDB Local has a database for each access key, and gets slower with every record of other tables' streams in the same one.
+            // DynamoDB Local has a separate database for each access key. A database gets slower
+            // with every stream record of its other tables.
             None if is_fresh => {
                 let number = fastrand::u32(..);
                 (format!("{TABLE}-{number:08x}"), format!("{ACCESS_KEY}{number:08x}"))
@@ -101,7 +104,8 @@ impl Backends {
         let buses = named(template.buses.iter().map(|bus| &bus.logical_id).collect());
         let buckets = named(template.buckets.iter().map(|bucket| &bucket.logical_id).collect());
         let objects = ObjectServer::start(folder("objects").as_deref(), &buckets).await?;
-        // Events speak of the items of one table; those of a fresh one go with it.
+        // Events refer to the items of one table. A fresh table is deleted at the end, so its
+        // events need not be kept.
         let kept = data.filter(|_| !is_fresh).map(|data| data.join("bus").join(index_prefix(&table)));
         let (events, mail, journal) = match &kept {
             Some(folder) => bus_and_mail(folder, &buses).await?,
@@ -129,7 +133,8 @@ impl Backends {
         })
     }
 
-    /// Indexes are named for the table, so that a fresh table has fresh ones.
+    /// Returns the prefix of the search indexes. It derives from the table's name, so that a fresh
+    /// table has fresh indexes.
     pub(crate) fn index_prefix(&self) -> String {
         index_prefix(&self.table)
     }
@@ -149,17 +154,18 @@ impl Backends {
         self.names.iter().fold(deployment, |deployment, (id, name)| deployment.name(id, name))
     }
 
-    /// The name of a bucket by its logical id; the id itself when the template has no such bucket.
+    /// Returns the name of the bucket with this logical id, or the id itself if the template has no
+    /// such bucket.
     pub(crate) fn bucket<'a>(&'a self, logical_id: &'a str) -> &'a str {
         self.names.get(logical_id).map_or(logical_id, String::as_str)
     }
 
-    /// The search engine, as if it were a domain.
+    /// Returns the ARN of the search engine, as if it were an OpenSearch domain.
     pub(crate) fn search_arn() -> String {
         format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
     }
 
-    /// From now on pages of other origins may use the buckets as the template says.
+    /// Allows pages of other origins to use the buckets, as the template says.
     pub(crate) fn let_pages_in(&self, template: &Template) {
         let rule = |rule: &template::BucketCors| {
             let template::BucketCors { origins, methods, headers, exposed, max_age } = rule.clone();
@@ -169,7 +175,7 @@ impl Backends {
         self.objects.let_pages_in(template.buckets.iter().map(of_bucket).collect());
     }
 
-    /// From now on functions are refused what they may not do.
+    /// Makes the backends refuse calls that a function has no permission for.
     pub(crate) fn enforce(&self, access: &Arc<Access>) {
         self.proxy.enforce(Arc::clone(access));
         self.events.enforce(Arc::clone(access));
@@ -178,7 +184,7 @@ impl Backends {
         self.insights.enforce(Arc::clone(access));
     }
 
-    /// The variables by which an AWS SDK reaches these backends.
+    /// Returns the variables that direct an AWS SDK to these backends.
     pub(crate) fn sdk_variables(&self) -> BTreeMap<String, String> {
         let variables = [
             ("AWS_ENDPOINT_URL_DYNAMODB", self.proxy.url()),
@@ -203,7 +209,7 @@ impl Backends {
     }
 }
 
-/// A bus and a mail service that keep in `folder` what they took.
+/// Starts a bus and a mail service that store accepted events and messages in `folder`.
 async fn bus_and_mail(
     folder: &Path,
     buses: &[String],
@@ -228,7 +234,7 @@ fn index_prefix(table: &str) -> String {
     name.trim_start_matches('-').chars().take(40).collect()
 }
 
-/// Names as AWS takes them: `FailedRecords` is `bodega-failed-records`.
+/// Returns names in AWS's form: `FailedRecords` becomes `bodega-failed-records`.
 fn names(template: &Template) -> BTreeMap<String, String> {
     let buses = template.buses.iter().map(|bus| &bus.logical_id);
     let buckets = template.buckets.iter().map(|bucket| &bucket.logical_id);

@@ -1,4 +1,4 @@
-//! The command line of `bodega`.
+//! Implements the command line of `bodega`.
 
 use std::fmt::Display;
 use std::io::{self, Read as _, Write as _};
@@ -21,12 +21,12 @@ use crate::import::{self, ImportArgs};
 use crate::token::SigningKey;
 use crate::{Log, Options, System, functions};
 
-/// Usage, a busy port, a broken template.
+/// Exit code for a usage error, a busy port or an invalid template.
 const EXIT_USAGE: u8 = 2;
-/// Every child has ended by then.
+/// Maximum duration of a shutdown. Every child process has ended by then.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The whole of Bodega on this machine. Without a command, starts the system.
+/// Runs all of Bodega on this machine. Without a command, starts the system.
 #[derive(Debug, Parser)]
 #[command(name = "bodega", version, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -52,41 +52,42 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// Port of the HTTP API; 0 for any that is free.
+    /// Port of the HTTP API. 0 selects a free port.
     #[arg(long, value_name = "N", default_value_t = 3000)]
     port: u16,
-    /// Keep the data in this folder; without it everything is gone at the end.
+    /// Keep the data in this folder. Without it, all data is lost at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Load the sample that the program carries.
+    /// Load the sample data that the program contains.
     #[arg(long)]
     demo: bool,
     /// Use this DynamoDB instead of the embedded one [env: AWS_ENDPOINT_URL_DYNAMODB].
     #[arg(long, value_name = "URL")]
     table_endpoint: Option<String>,
-    /// Name of the table. Another DynamoDB gets a fresh one without it, which is deleted at the end.
+    /// Name of the table. Without it, another DynamoDB gets a fresh table that is deleted at the
+    /// end.
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
-    /// Use this template [default: template.yaml here or above, or the one that the program carries].
+    /// Use this template [default: template.yaml here or in a parent folder, or the built-in one].
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
-    /// Give a parameter of the template another value than its default, as `sam deploy` does. May be given more than once.
+    /// Set a parameter of the template, as `sam deploy` does. May be given more than once.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
-    /// Most processes of one function at once.
+    /// Maximum number of processes of one function.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     environments: u16,
-    /// Which lines of the functions are shown.
+    /// Select the log lines of the functions to show.
     #[arg(long, value_enum, default_value_t = LogArg::Problems)]
     log: LogArg,
-    /// Print nothing but the line that says that all is up.
+    /// Print only the line that says that the system is ready.
     #[arg(long)]
     quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LogArg {
-    /// None.
+    /// No lines.
     Off,
     /// Warnings and errors.
     Problems,
@@ -106,15 +107,15 @@ struct TokenArgs {
     /// The customer that the token is for.
     #[arg(long, value_name = "ID")]
     sub: String,
-    /// A group that the token's owner is in, such as staff. May be given more than once.
+    /// A group of the token's owner, such as staff. May be given more than once.
     #[arg(long = "group", value_name = "NAME")]
     groups: Vec<String>,
-    /// Data folder of the running system, if it was started with one: its signing key lies there.
+    /// Data folder of the running system, if it was started with one. It contains the signing key.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
-/// Runs the program with the arguments of the process.
+/// Runs the program with the command-line arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -129,11 +130,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints help as clap words it. Prints an error in one line: what is wrong, and what was probably
-/// meant.
+/// Prints clap's help unchanged. Prints an error in one line, with clap's suggestion if there is
+/// one.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // Nobody reads a closed output.
+        // The output may be closed.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -151,7 +152,8 @@ fn token(args: &TokenArgs) -> ExitCode {
     if let Err(error) = CustomerId::new(args.sub.as_str()) {
         return refuse(&format_args!("--sub {error}"));
     }
-    // The authorizer hands groups on as `[one two]`: a name with one of these characters could be read as several.
+    // The authorizer passes groups on as `[one two]`, so a name with one of these characters could
+    // be read as several names.
     if args.groups.iter().any(|group| group.is_empty() || group.contains([' ', ',', '[', ']'])) {
         return refuse(&"--group must be a name without spaces, commas and brackets");
     }
@@ -181,9 +183,10 @@ fn import(args: ImportArgs) -> ExitCode {
     }
 }
 
-/// A function has one thread, as its deployed program has.
+/// Runs one function on one thread, as its deployed program does.
 fn function(logical_id: &str) -> ExitCode {
-    // Without a Runtime API nobody has started it but somebody who is about to read why it does not run.
+    // Without a Runtime API a user has started the function by hand, and the error message must
+    // appear.
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         end_with_parent();
     }
@@ -201,9 +204,10 @@ fn function(logical_id: &str) -> ExitCode {
     }
 }
 
-/// Ends this process when the local system is gone, however that ended: it holds the other end of the standard input.
+/// Ends this process when the local system ends for any reason. The local system holds the other
+/// end of standard input.
 fn end_with_parent() {
-    // A thread, for reading standard input blocks. It ends with the process.
+    // Reading standard input blocks, so it needs a thread. The thread ends with the process.
     std::thread::spawn(|| {
         let mut nothing = [0_u8; 64];
         while matches!(io::stdin().lock().read(&mut nothing), Ok(read) if read > 0) {}
@@ -244,7 +248,8 @@ fn run(args: RunArgs) -> ExitCode {
 }
 
 async fn serve(options: Options, args: &RunArgs) -> ExitCode {
-    // Asked for before anything is started, so that none is left behind by an early Ctrl-C.
+    // The handlers exist before the system starts, so that an early Ctrl-C leaves no processes
+    // behind.
     let mut interrupted = std::pin::pin!(interrupted());
     let system = tokio::select! {
         started = System::start(options) => match started {
@@ -257,12 +262,12 @@ async fn serve(options: Options, args: &RunArgs) -> ExitCode {
         code = attend(&system, args) => code,
         () = &mut interrupted => ExitCode::SUCCESS,
     };
-    // What does not end in time is killed with the runtime.
+    // The runtime kills processes that do not end in time.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, system.shutdown()).await;
     code
 }
 
-/// Introduces the system and then waits; returns only when the demonstration cannot be loaded.
+/// Introduces the system and waits forever. Returns only if the sample cannot be loaded.
 async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     if args.demo {
         let sample = match Sample::write() {
@@ -284,7 +289,7 @@ async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     std::future::pending().await
 }
 
-/// The import that `--demo` stands for.
+/// Returns the arguments of the import that `--demo` runs.
 fn demo(sample: &Sample) -> ImportArgs {
     ImportArgs {
         port: 0,
@@ -331,7 +336,8 @@ curl -s '{url}/v1/search/products?q=gren+tea'
     ));
 }
 
-/// Shows what goes wrong in this process. The embedded table calls every refused condition a warning.
+/// Shows warnings of this process. The embedded table logs every failed condition as a warning, so
+/// it shows only errors.
 fn show_warnings() {
     let targets = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
     tracing_subscriber::registry().with(targets).with(tracing_subscriber::fmt::layer().with_writer(io::stderr)).init();
@@ -341,7 +347,7 @@ fn threads() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }
 
-/// Waits for Ctrl-C or a request to end.
+/// Waits for Ctrl-C or SIGTERM.
 async fn interrupted() {
     #[cfg(unix)]
     {
@@ -355,17 +361,17 @@ async fn interrupted() {
             return;
         }
     }
-    // Without a handler, Ctrl-C ends the process by itself.
+    // Without a handler, Ctrl-C ends the process directly.
     let _ = tokio::signal::ctrl_c().await;
 }
 
-/// One line for what makes it impossible to go on.
+/// Prints a fatal error in one line and returns the usage exit code.
 fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("bodega: {reason}");
     ExitCode::from(EXIT_USAGE)
 }
 
-/// Writes to standard output, which may be a pipe that nobody reads any more.
+/// Writes to standard output, which may be a closed pipe.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

@@ -1,4 +1,5 @@
-//! The folders by which `/_local/faults` tells the functions' processes where to crash, and that their clocks are wrong.
+//! Manages the folders through which `/_local/faults` sends crash plans and clock steps to the
+//! functions' processes.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use telemetry::crash::{self, FOLDER_VARIABLE, Plan, PlanError};
 
-/// A private folder, made for the first plan.
+/// A private folder, created for the first plan.
 #[derive(Debug)]
 pub(crate) struct CrashPoints {
     folder: PathBuf,
@@ -19,7 +20,7 @@ impl CrashPoints {
         Self { folder: std::env::temp_dir().join(name), is_made: Mutex::new(false) }
     }
 
-    /// What the processes of a function find their plans by.
+    /// Returns the environment variable through which a function's processes find their plans.
     pub(crate) fn variable(&self, function: &str) -> (String, String) {
         (FOLDER_VARIABLE.to_owned(), self.folder.join(function).to_string_lossy().into_owned())
     }
@@ -29,7 +30,7 @@ impl CrashPoints {
         crash::arm(&self.folder.join(function), point, plan)
     }
 
-    /// Fails when somebody else has such a folder already.
+    /// Creates the folder once. Fails if another user has created a folder of this name.
     fn make(&self) -> io::Result<()> {
         let mut is_made = self.is_made.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_made {
@@ -46,13 +47,13 @@ impl CrashPoints {
         crash::armed(&self.folder.join(function))
     }
 
-    /// Disarms all points of a function, and sets its clock right.
+    /// Disarms all crash points of a function, and resets its clock.
     pub(crate) fn disarm(&self, function: &str) -> io::Result<()> {
         crash::disarm(&self.folder.join(function))?;
         self.step_clock(function, 0)
     }
 
-    /// Makes the clock of a function wrong.
+    /// Sets the clock of a function's processes forward or back by `seconds`.
     pub(crate) fn step_clock(&self, function: &str, seconds: i64) -> io::Result<()> {
         if seconds != 0 {
             self.make()?;
@@ -60,9 +61,10 @@ impl CrashPoints {
         crash::step_clock(&self.folder.join(function), seconds)
     }
 
-    /// Removes the folder, if there is one. A connection that lingers may keep this value for longer than the system lives.
+    /// Removes the folder if it exists. Dropping this value would be too late, because an open
+    /// connection may keep the value after the system has ended.
     pub(crate) fn remove(&self) {
-        // What is left behind is small and in the system's folder for such things.
+        // A remaining folder is small and in the system's temporary folder.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

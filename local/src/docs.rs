@@ -1,5 +1,5 @@
-//! The API reference: `openapi.yaml` as it is, and as a page to read. The page is made here and needs
-//! nothing from elsewhere.
+//! Serves the API reference: `openapi.yaml` unchanged, and as an HTML page. The page loads no
+//! external resources.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -22,8 +22,10 @@ code{background:#f3f3f3;padding:0 .25em}h3{margin-top:2.5rem;border-top:1px soli
 h3 b{display:inline-block;min-width:4.5em}table{border-collapse:collapse}td,th{border:1px solid #ddd;padding:.2em .6em;\
 text-align:left;vertical-align:top}";
 
-/// `/v1/openapi.yaml` and `/docs`, from the file beside the template. Without a template's file
-/// they show the description that the program carries. `/` leads to `/docs`.
+/// Returns the routes `/v1/openapi.yaml` and `/docs`. `/` redirects to `/docs`.
+///
+/// They serve the file next to the template. Without a template file they serve the description
+/// that is compiled into the program.
 pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Router<S> {
     let source = match template {
         Some(template) => Source::File(template.with_file_name("openapi.yaml")),
@@ -37,10 +39,10 @@ pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Rout
         .with_state(Arc::new(source))
 }
 
-/// Where the description of the API is read.
+/// The source of the API description.
 #[derive(Debug)]
 enum Source {
-    /// At each request, so that an edit shows at once.
+    /// Read at each request, so that an edit shows at once.
     File(PathBuf),
     BuiltIn,
 }
@@ -76,7 +78,7 @@ fn missing(message: &str) -> Response {
     (StatusCode::NOT_FOUND, body).into_response()
 }
 
-/// The reference as one HTML page.
+/// Renders the reference as one HTML page.
 fn render(api: &Json) -> String {
     let title = text(api, "/info/title");
     let mut html = format!(
@@ -169,7 +171,7 @@ fn render_properties(html: &mut String, schema: &Json) {
     html.push_str("</table>");
 }
 
-/// The types of a body, each with the shape behind it.
+/// Renders a body's media types, each with its schema.
 fn content(holder: &Json) -> String {
     let types = holder.get("content").and_then(Json::as_object);
     let types = types.into_iter().flatten();
@@ -178,7 +180,7 @@ fn content(holder: &Json) -> String {
     described.join("<br>")
 }
 
-/// A schema in a few words; a reference becomes a link.
+/// Renders a schema in a few words. A reference becomes a link.
 fn kind(schema: Option<&Json>) -> String {
     let Some(schema) = schema else {
         return String::new();
@@ -208,7 +210,7 @@ fn kind(schema: Option<&Json>) -> String {
     }
 }
 
-/// What a reference within the document stands for.
+/// Resolves a reference within the document. Returns other nodes unchanged.
 fn follow<'a>(api: &'a Json, node: &'a Json) -> &'a Json {
     let target = node.get("$ref").and_then(Json::as_str);
     let target = target.and_then(|reference| api.pointer(reference.strip_prefix('#')?));
@@ -226,7 +228,7 @@ fn plain(value: &Json) -> String {
     }
 }
 
-/// Escaped text with blank lines between paragraphs and backticks around code.
+/// Renders escaped text: blank lines separate paragraphs, and backticks mark code.
 fn paragraphs(text: &str) -> String {
     let mut html = String::new();
     for part in text.split("\n\n").filter(|part| !part.trim().is_empty()) {

@@ -1,4 +1,4 @@
-//! The few DynamoDB calls that the local system makes itself.
+//! Implements the few DynamoDB calls that the local system itself makes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,15 +6,16 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use template::TableDefinition;
 
-/// The region that everything local is in.
+/// Region of all local resources.
 pub const REGION: &str = "us-east-1";
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a table is looked at that is not active yet, and how long apart: half a minute in all.
+/// How often `ensure_table` checks for status `ACTIVE`, and the pause between two checks: 30 s in
+/// all.
 const LOOKS: u32 = 150;
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
-/// A DynamoDB that checks no signatures: the embedded one or DynamoDB Local.
+/// A client of a DynamoDB that checks no signatures: the embedded one or DynamoDB Local.
 #[derive(Debug, Clone)]
 pub struct DynamoDb {
     http: reqwest::Client,
@@ -22,33 +23,33 @@ pub struct DynamoDb {
     access_key: String,
 }
 
-/// Why a call or a table is no good.
+/// The reason why a call failed or a table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DynamoDbError {
-    /// The endpoint does not answer, or not in DynamoDB's protocol.
+    /// The endpoint does not respond, or not with DynamoDB's protocol.
     #[error("DynamoDB at {endpoint} cannot be reached: {reason}")]
     Unreachable {
-        /// Where it was looked for.
+        /// Address of the endpoint.
         endpoint: String,
-        /// What went wrong.
+        /// The cause.
         reason: String,
     },
-    /// The service refused.
+    /// The service rejected the call.
     #[error("DynamoDB refused {operation}: {kind}: {message}")]
     Refused {
-        /// The call.
+        /// Name of the operation.
         operation: &'static str,
-        /// The exception's name.
+        /// Name of the exception.
         kind: String,
-        /// Its message.
+        /// Message of the exception.
         message: String,
     },
-    /// A table of that name is there, but is another one.
+    /// A table of this name exists, but its definition differs from the template's.
     #[error("the table {table} is not the one of the template: its {part} differs")]
     OtherTable {
-        /// Its name.
+        /// Name of the table.
         table: String,
-        /// What is different.
+        /// The part of the definition that differs.
         part: &'static str,
     },
     /// The table did not become active.
@@ -57,10 +58,11 @@ pub enum DynamoDbError {
 }
 
 impl DynamoDb {
-    /// A client for the DynamoDB at `endpoint`. DynamoDB Local keeps the tables of each access key in a database of its own.
+    /// Creates a client for the DynamoDB at `endpoint`. DynamoDB Local keeps a separate database
+    /// for each access key.
     ///
     /// # Errors
-    /// [`DynamoDbError::Unreachable`] when there can be no HTTP client.
+    /// [`DynamoDbError::Unreachable`] if the HTTP client cannot be created.
     pub fn new(endpoint: &str, access_key: &str) -> Result<Self, DynamoDbError> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         match reqwest::Client::builder().timeout(CALL_TIMEOUT).build() {
@@ -69,7 +71,7 @@ impl DynamoDb {
         }
     }
 
-    /// Creates the table of the template, or makes sure that the one that is there is the same.
+    /// Creates the template's table. If the table exists, checks that its definition is the same.
     ///
     /// # Errors
     /// [`DynamoDbError`].
@@ -113,7 +115,8 @@ impl DynamoDb {
             endpoint: self.endpoint.clone(),
             reason: innermost(&error),
         };
-        // Nothing checks the signature; DynamoDB Local reads key and region from this header.
+        // These services check no signature. DynamoDB Local reads the access key and the region
+        // from this header.
         let authorization = format!(
             "AWS4-HMAC-SHA256 Credential={}/20260101/{REGION}/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
             self.access_key
@@ -144,7 +147,7 @@ impl DynamoDb {
     }
 }
 
-/// A data folder may have been made by an older template.
+/// Compares the definitions, because an older template may have created the data folder.
 fn same_table(name: &str, wanted: &Json, found: &Json) -> Result<(), DynamoDbError> {
     let table = found.get("Table").unwrap_or(found);
     for part in ["KeySchema", "AttributeDefinitions", "GlobalSecondaryIndexes"] {
@@ -155,7 +158,7 @@ fn same_table(name: &str, wanted: &Json, found: &Json) -> Result<(), DynamoDbErr
     Ok(())
 }
 
-/// The part's entries by name, reduced to what the request that made them said.
+/// Returns the part's entries by name, reduced to the fields of the `CreateTable` request.
 fn normal(part: &str, value: Option<&Json>) -> BTreeMap<String, Json> {
     let name = if part == "GlobalSecondaryIndexes" { "IndexName" } else { "AttributeName" };
     let mut entries = BTreeMap::new();
@@ -171,7 +174,7 @@ fn normal(part: &str, value: Option<&Json>) -> BTreeMap<String, Json> {
     entries
 }
 
-/// reqwest's own message hides the reason behind it.
+/// Returns the root cause, which reqwest's own message does not show.
 fn innermost(error: &reqwest::Error) -> String {
     let mut source: &dyn std::error::Error = error;
     while let Some(next) = source.source() {

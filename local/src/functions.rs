@@ -1,11 +1,11 @@
-//! The functions of the template, and the code of each.
+//! Maps each function of the template to its code.
 
 use std::fmt;
 
-/// Runs the function with this logical id until its Runtime API is gone.
+/// Runs the function with this logical id until its Runtime API closes.
 ///
 /// # Errors
-/// [`FunctionExit`] when there is no such function, or it fails as a whole.
+/// [`FunctionExit`] if no function has this id, or if the function's runtime fails.
 pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
     key_schema::instant::Instant::step_clock(telemetry::crash::clock_step);
     let ended = match logical_id {
@@ -30,12 +30,12 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
     ended.map_err(FunctionExit::Failed)
 }
 
-/// Why a function's process ends.
+/// The reason why a function's process ends.
 #[derive(Debug)]
 pub enum FunctionExit {
     /// No function has this logical id.
     Unknown(String),
-    /// It could not be set up, or lost its Runtime API.
+    /// The function could not start, or lost its Runtime API.
     Failed(lambda_runtime::Error),
 }
 

@@ -1,4 +1,4 @@
-//! The permissions that the template gives its functions, enforced here as AWS would.
+//! Enforces the template's permissions of each function, as AWS would.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use crate::dynamodb::REGION;
 use crate::mappings::MappingRole;
 use crate::system::StartError;
 
-/// The variable with which a function finds the search engine.
+/// The environment variable with the search engine's address.
 const SEARCH_ENDPOINT: &str = "SEARCH_ENDPOINT";
 
-/// The permissions of every function, and the doors to the search engine of those that have one.
+/// The permissions of all functions, and a search gate for each function that uses the search
+/// engine.
 pub(crate) struct Grants {
     access: Arc<Access>,
     gates: BTreeMap<String, SearchGate>,
 }
 
 impl Grants {
-    /// From now on every backend refuses a function what the template does not allow it.
+    /// Makes every backend refuse calls that the template does not allow.
     pub(crate) async fn enforce(template: &Template, backends: &Backends) -> Result<Self, StartError> {
         let functions = template.functions.iter().map(|function| (function.logical_id.clone(), rules(function)));
         let access = Arc::new(Access::new(REGION, ACCOUNT, functions));
@@ -47,18 +48,18 @@ impl Grants {
         Ok(Self { access, gates })
     }
 
-    /// The variables by which the backends know the function.
+    /// Returns the environment variables that identify the function to the backends.
     pub(crate) fn variables(&self, function: &str) -> impl Iterator<Item = (String, String)> {
         let gate = self.gates.get(function).map(|gate| (SEARCH_ENDPOINT.to_owned(), gate.url().to_owned()));
         [("AWS_SESSION_TOKEN".to_owned(), function.to_owned())].into_iter().chain(gate)
     }
 
-    /// What the functions are allowed, for who acts in their name.
+    /// Returns the permissions, for callers that act on a function's behalf.
     pub(crate) const fn access(&self) -> &Arc<Access> {
         &self.access
     }
 
-    /// What every function may do, and what became of it.
+    /// Returns each function's permissions with their uses, and its denied calls.
     pub(crate) fn report(&self) -> Vec<Report> {
         self.access.report()
     }

@@ -1,6 +1,7 @@
-//! Where the local issuer of tokens shows its key: what a Cognito user pool serves under its URL.
+//! Serves the local token issuer's key, as a Cognito user pool does under its URL.
 //!
-//! A function that verifies tokens itself finds it by `JWT_ISSUER_ENDPOINT`, because the issuer's name is no address.
+//! A function that verifies tokens itself finds the endpoint in `JWT_ISSUER_ENDPOINT`, because the
+//! issuer's name is not an address.
 
 use axum::Router;
 use axum::middleware::from_fn;
@@ -10,17 +11,17 @@ use serde_json::{Value as Json, json};
 use crate::control::loopback_only;
 use crate::token::{ISSUER, SigningKey};
 
-/// Below the system's own address.
+/// Path below the system's address.
 const PATH: &str = "/_local/issuer";
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/.well-known/jwks.json";
 
-/// The issuer's address in the system at `url`.
+/// Returns the issuer's address in the system at `url`.
 pub(crate) fn endpoint(url: &str) -> String {
     format!("{url}{PATH}")
 }
 
-/// The discovery document and the key of the issuer in the system at `url`.
+/// Returns the routes of the discovery document and the key set for the system at `url`.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>(key: &SigningKey, url: &str) -> Router<S> {
     let keys = key.key_set();
     let discovery = json!({

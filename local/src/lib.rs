@@ -1,13 +1,19 @@
-//! The local system: everything that template.yaml describes, on one machine, with nothing to install.
+//! Runs all of template.yaml on one machine, with nothing to install.
 //!
-//! [`System::start`] creates the table, runs every function as processes of its own behind a Lambda
-//! Runtime API, feeds them from the table's stream and from the event bus, invokes them on schedule, and
-//! serves the routes of the template. The functions are the deployed code; only the addresses that they find in their environment differ.
-//! A function may do here what its policies in the template allow, and nothing else: every call of one to the table, the bus, the buckets, the mail
-//! service or the search engine, and every read of the stream or a queue in its name, is checked and counted (`GET /_local/grants`), and refused as AWS
-//! refuses it. Pages of other origins may call the gateway as the template's `CorsConfiguration` says.
-//! `bodega`, the program of this crate, is a thin command line around it ([`cli`]), and starts itself
-//! again as each function ([`functions`]).
+//! [`System::start`] creates the table and runs every function in separate processes behind a
+//! Lambda Runtime API. It feeds the functions from the table's stream and the event bus, invokes
+//! them on schedule, and serves the template's routes. The functions are the deployed code. Only
+//! the addresses in their environment differ.
+//!
+//! A function may do only what its policies in the template allow. The system checks and counts
+//! every call of a function to the table, the bus, the buckets, the mail service or the search
+//! engine. It does the same for every read of the stream or a queue on the function's behalf.
+//! `GET /_local/grants` returns the counts. Refusals look like those of AWS.
+//!
+//! Pages of other origins may call the gateway as the template's `CorsConfiguration` allows.
+//!
+//! `bodega`, the program of this crate, is a thin command line around the system ([`cli`]). It also
+//! starts itself again as each function ([`functions`]).
 //!
 //! ```text
 //!  client ─▶ gateway ─▶ functions ─▶ fault proxy ─▶ table ─┐

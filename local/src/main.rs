@@ -1,4 +1,4 @@
-//! `bodega`: the local system, its tokens, and its functions.
+//! Runs `bodega`: the local system, its tokens and its functions.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! In whose name Lambda reads a stream or a queue: an event source mapping has the role of the function that it feeds.
+//! Checks the role with which Lambda reads a stream or a queue: an event source mapping uses the
+//! role of its function.
 
 use std::sync::Arc;
 
@@ -19,34 +20,35 @@ const GET_QUEUE_ATTRIBUTES: &str = "sqs:GetQueueAttributes";
 const PUT_OBJECT: &str = "s3:PutObject";
 const LIST_BUCKET: &str = "s3:ListBucket";
 
-/// The role of a function, as far as a mapping uses it.
+/// The role of a function, as its event source mapping uses it.
 pub(crate) struct MappingRole {
     access: Arc<Access>,
-    /// The mapping in the template.
+    /// Logical id of the mapping in the template.
     mapping: String,
     function: String,
     /// ARN of the stream or queue.
     source: String,
-    /// What it has to be allowed.
+    /// The permissions that the mapping requires.
     needs: Vec<Need>,
 }
 
 struct Need {
     action: &'static str,
     resource: String,
-    /// Whether Lambda does it when the mapping is created, rather than while it runs.
+    /// Whether Lambda makes the call when it creates the mapping, and not while the mapping runs.
     at_creation: bool,
 }
 
 impl MappingRole {
-    /// Lambda's developer guide: "Processing Amazon DynamoDB records", and "Retain discarded records" for the bucket.
+    /// Returns the role of a stream mapping. Sources in Lambda's developer guide: "Processing
+    /// Amazon DynamoDB records", and "Retain discarded records" for the bucket.
     pub(crate) fn of_stream(mapping: &StreamMapping, access: &Arc<Access>) -> Self {
         let source = mapping.stream.clone();
         let table = source.split("/stream/").next().unwrap_or_default();
         let list = need(LIST_STREAMS, format!("{table}/stream/*"), true);
         let read = [DESCRIBE_STREAM, GET_SHARD_ITERATOR, GET_RECORDS].map(|action| need(action, source.clone(), false));
         let keep = mapping.on_failure.iter().flat_map(|bucket| {
-            // Of which every name begins so.
+            // All object names of the mapping begin with this prefix.
             let object = object_arn(bucket, &object_prefix(&mapping.function));
             [need(LIST_BUCKET, bucket.clone(), true), need(PUT_OBJECT, object, false)]
         });
@@ -54,7 +56,8 @@ impl MappingRole {
         Self::new(access, &mapping.logical_id, &mapping.function, source, needs)
     }
 
-    /// The same guide: "Using Lambda with Amazon SQS".
+    /// Returns the role of a queue mapping. Source in Lambda's developer guide: "Using Lambda with
+    /// Amazon SQS".
     pub(crate) fn of_queue(mapping: &QueueMapping, access: &Arc<Access>) -> Self {
         let queue = &mapping.queue;
         let needs = vec![
@@ -70,10 +73,11 @@ impl MappingRole {
         Self { access: Arc::clone(access), mapping, function, source, needs }
     }
 
-    /// Does what Lambda does to create the mapping, which it refuses to a role that could not run it.
+    /// Checks the role as Lambda does when it creates a mapping. Lambda rejects a role that could
+    /// not run the mapping.
     ///
     /// # Errors
-    /// [`StartError::Role`] says what the role lacks.
+    /// [`StartError::Role`] names the missing permission.
     pub(crate) fn create(&self) -> Result<(), StartError> {
         for need in &self.needs {
             let allowed = match need.at_creation {
@@ -88,15 +92,15 @@ impl MappingRole {
         Ok(())
     }
 
-    /// How the names of all objects begin that the mapping writes.
+    /// Returns the prefix of all object names that the mapping writes.
     pub(crate) fn object_prefix(&self) -> String {
         object_prefix(&self.function)
     }
 
-    /// Whether an object may be put where the mapping keeps what it gives up.
+    /// Checks that the mapping may put an object for a discarded batch.
     ///
     /// # Errors
-    /// [`Denied`].
+    /// [`Denied`] if the role lacks the permission.
     pub(crate) fn put(&self, bucket: &str, object: &str) -> Result<(), Denied> {
         self.access.ask(&self.function, PUT_OBJECT, &object_arn(bucket, object))
     }
@@ -131,19 +135,19 @@ fn object_arn(bucket: &str, object: &str) -> String {
     format!("{bucket}/{object}")
 }
 
-/// As Lambda names them.
+/// Returns the prefix that Lambda uses for such objects.
 fn object_prefix(function: &str) -> String {
     format!("aws/lambda/{}/", mapping_id(function))
 }
 
-/// An id for the mapping of a function, the same at every start.
+/// Returns the id of a function's mapping. It is the same at every start.
 fn mapping_id(function: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, function.as_bytes());
     let bytes = digest.as_ref().iter().take(16);
     uuid(bytes.fold(0, |number, byte| (number << 8) | u128::from(*byte)))
 }
 
-/// Version 4, as Lambda's are.
+/// Formats a UUID of version 4, the version that Lambda uses.
 pub(crate) fn uuid(bits: u128) -> String {
     let hex = format!("{:032x}", (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62));
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32];

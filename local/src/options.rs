@@ -1,46 +1,52 @@
-//! What a system is started with.
+//! Options of a local system.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use runtime_api::Log;
 
-/// How to start a [`System`](crate::System).
+/// Options for starting a [`System`](crate::System).
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The `bodega` program, which is started again for every function.
+    /// The `bodega` program. The system starts it again for every function.
     pub program: PathBuf,
-    /// Folder of the functions' own programs, each named for its crate, to be run instead of `program`: what would be deployed.
+    /// Folder with the functions' deployable programs, each named after its crate. The system runs
+    /// them instead of `program`.
     pub bootstraps: Option<PathBuf>,
-    /// Port of the HTTP API; 0 for any that is free.
+    /// Port of the HTTP API. 0 selects a free port.
     pub port: u16,
-    /// Folder to keep data in; without one everything is gone at the end.
+    /// Folder for the data. Without one, all data is lost at the end.
     pub data: Option<PathBuf>,
-    /// The template; without one [`Options::template_file`] looks for it.
+    /// The template. Without one, [`Options::template_file`] looks for it.
     pub template: Option<PathBuf>,
-    /// Parameters of the template that do not have their default, by name.
+    /// Parameters of the template with values other than their default, by name.
     pub parameters: Vec<(String, String)>,
     /// A DynamoDB to use instead of the embedded one.
     pub table_endpoint: Option<String>,
-    /// Where that DynamoDB has its streams, when it is not the same address.
+    /// Address of that DynamoDB's streams, if it differs.
     pub streams_endpoint: Option<String>,
-    /// Name of the table. Another DynamoDB gets a fresh one without it, which is deleted at the end.
+    /// Name of the table. Without a name, another DynamoDB gets a fresh table that is deleted at
+    /// the end.
     pub table: Option<String>,
     /// An OpenSearch to use instead of the embedded search engine.
     pub search_endpoint: Option<String>,
-    /// Which lines of the functions are shown.
+    /// Selects the lines of the functions that are shown.
     pub log: Log,
-    /// Most processes of one function at once.
+    /// Maximum number of processes of one function.
     pub environments: usize,
-    /// Whether the embedded table's stream is kept whole, for whoever reads it later, instead of being trimmed behind its consumers.
+    /// Whether the embedded table keeps its whole stream for a later reader. By default it deletes
+    /// the records that all its consumers have read.
     pub keeps_stream: bool,
-    /// How long a transaction of the table is under way, in which nobody else writes its items; without it they follow one another, and none meets another.
+    /// How long a transaction of the table takes. During that time, single writes and other
+    /// transactions that use its items conflict. Without a value, transactions run one after
+    /// another and never conflict.
     pub transaction_time: Option<Duration>,
 }
 
 impl Options {
-    /// The defaults, with other endpoints and programs where the environment names them:
-    /// `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`, `SEARCH_ENDPOINT`, `BODEGA_BOOTSTRAPS`.
+    /// Returns the defaults, with endpoints and programs from the environment variables
+    /// `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_DYNAMODB_STREAMS`, `SEARCH_ENDPOINT` and
+    /// `BODEGA_BOOTSTRAPS`.
     #[must_use]
     pub fn from_environment(program: PathBuf) -> Self {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -62,8 +68,9 @@ impl Options {
         }
     }
 
-    /// The template's file: the given one, that of `BODEGA_TEMPLATE`, or the next one at or above
-    /// the current directory. Without a file the system uses the template that the program carries.
+    /// Returns the template's file: the given one, the one in `BODEGA_TEMPLATE`, or the nearest
+    /// `template.yaml` at or above the current directory. Without a file, the system uses the
+    /// template that is compiled into the program.
     #[must_use]
     pub fn template_file(&self) -> Option<PathBuf> {
         const NAME: &str = "template.yaml";

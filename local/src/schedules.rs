@@ -1,4 +1,4 @@
-//! The schedules of the template: functions that are invoked from time to time.
+//! Invokes functions on the template's schedules.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use crate::dynamodb::REGION;
 use crate::mappings::uuid;
 use crate::subscribers;
 
-/// Invokes what the template has schedules for, each first when its interval has passed once, until `stop` says so or its sender is gone.
+/// Starts the enabled schedules. Each first invokes its function after one interval. The tasks end
+/// when `stop` becomes true or its sender is dropped.
 pub(crate) fn start(
     template: &Template,
     functions: &Arc<Functions>,
@@ -32,8 +33,8 @@ pub(crate) fn start(
     enabled.map(task).collect()
 }
 
-/// One schedule. While an invocation runs the next waits, and all that were due meanwhile become one. One that fails is not repeated: the next is
-/// near.
+/// Runs one schedule. The next invocation waits for the running one, and missed invocations become
+/// one. A failed invocation is not retried, because the next one follows soon.
 async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Receiver<bool>) {
     let mut ticks = interval_at(Instant::now() + schedule.every, schedule.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -53,7 +54,7 @@ async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Rec
     }
 }
 
-/// What EventBridge sends when the schedule has no input of its own.
+/// Returns the event that EventBridge sends for a schedule without an input.
 fn event(schedule: &Schedule, at: OffsetDateTime) -> Value {
     let second = at.replace_nanosecond(0).unwrap_or(at);
     json!({
@@ -94,7 +95,7 @@ mod tests {
         }
     }
 
-    /// A function that takes its time, and fails if it is told to; it tells when it was called and with what.
+    /// A slow function that fails on demand. It reports the time and the payload of each call.
     struct Slow {
         begun: Instant,
         takes: Duration,
@@ -114,7 +115,7 @@ mod tests {
         }
     }
 
-    /// When a function was called, and with what, that runs on a schedule for a time.
+    /// Runs a schedule for a time, and returns the time and the payload of each call.
     async fn calls(schedule: Schedule, takes: Duration, fails: bool, time: Duration) -> Vec<(u64, Value)> {
         let (sender, mut calls) = mpsc::unbounded_channel();
         let function = Arc::new(Slow { begun: Instant::now(), takes, fails, calls: sender });
@@ -122,7 +123,7 @@ mod tests {
         let task = tokio::spawn(run(schedule, function, stop.subscribe()));
         sleep(time).await;
         stop.send_replace(true);
-        // Also in the middle of an invocation.
+        // The schedule also stops in the middle of an invocation.
         task.await.unwrap();
         let mut all = Vec::new();
         while let Some(call) = calls.recv().await {

@@ -1,4 +1,4 @@
-//! The stream mappings of the template, fed to the functions by the poller.
+//! Connects the template's stream mappings to the poller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,14 @@ use tokio::time::Instant;
 use crate::backends::Backends;
 use crate::mappings::{MappingRole, uuid};
 
-/// Bound of one invocation with its wait for a free environment; the function's own timeout is less.
+/// Maximum wait for one invocation, including a free environment. Every function's timeout is
+/// shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// The mappings, ready for a poller.
+/// Returns the mappings, ready for a poller.
 ///
 /// # Errors
-/// [`SettingsError`] names a setting that AWS would refuse.
+/// [`SettingsError`] names a setting that AWS would reject.
 pub fn mappings(
     template: &Template,
     functions: &Arc<Functions>,
@@ -48,8 +49,8 @@ pub fn mappings(
     template.streams.iter().map(mapping).collect()
 }
 
-/// Deletes from the embedded stream what every mapping has passed, for its cost grows with what lies
-/// in it. Ends with the poller.
+/// Deletes records of the embedded stream that every mapping has passed, because its cost grows
+/// with its length. Ends with the poller.
 pub fn trim(table: Arc<EmbeddedTable>, name: String, poller: &Poller) -> JoinHandle<()> {
     let mut consumed = poller.consumed();
     tokio::spawn(async move {
@@ -62,7 +63,7 @@ pub fn trim(table: Arc<EmbeddedTable>, name: String, poller: &Poller) -> JoinHan
             match trimmed.await {
                 Ok(Err(error)) => tracing::warn!(%error, "the stream cannot be trimmed"),
                 Ok(Ok(_)) => {}
-                Err(_) => return, // The runtime is going down.
+                Err(_) => return, // The runtime is shutting down.
             }
         }
     })
@@ -98,7 +99,7 @@ impl Invoke for Function {
             let answer = self.functions.invoke(&self.name, payload, deadline).await;
             answer.map_err(|error| match error {
                 InvokeError::Function(error) => FunctionError::Failed(error.to_string()),
-                // A smaller batch may fit, so this is an attempt, which bisection follows.
+                // A smaller batch may fit. A failed attempt lets the poller bisect the batch.
                 InvokeError::PayloadTooLarge(_) => FunctionError::Failed(error.to_string()),
                 InvokeError::UnknownFunction(_)
                 | InvokeError::Deadline
@@ -110,7 +111,7 @@ impl Invoke for Function {
     }
 }
 
-/// The destination of failed records of one mapping: a bucket, in which objects are named as Lambda names
+/// The destination of one mapping's failed records: a bucket. Objects are named as Lambda names
 /// them, `aws/lambda/<mapping>/<shard>/<day>/<instant>-<id>`.
 struct FailedRecords {
     backends: Arc<Backends>,

@@ -1,4 +1,4 @@
-//! The rules and queues of the template: what becomes of the events of the bus.
+//! Connects the template's rules and queues to the event bus.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,32 +21,33 @@ use tokio::time::Instant;
 
 use crate::mappings::MappingRole;
 
-/// Events that the bus has taken and no rule has looked at yet. Beyond it, publishers wait.
+/// Maximum number of accepted events that no rule has read yet. Beyond it, publishers wait.
 const WAITING: usize = 1024;
-/// Bound of one invocation with its wait for a free environment; the function's own timeout is less.
+/// Maximum wait for one invocation, including a free environment. Every function's timeout is
+/// shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// Everybody who listens to the bus. Dropping it abandons what is under way.
+/// All subscribers of the buses. Dropping it abandons deliveries in progress.
 pub(crate) struct Subscribers {
     pending: Pending,
-    /// How many events the rules have looked at.
+    /// Number of events that the rules have read.
     routed: watch::Receiver<u64>,
     pump: JoinHandle<()>,
     bus: Arc<EventBus>,
     /// Functions and queues by ARN.
     targets: HashMap<String, TargetKind>,
     queues: Vec<Arc<Queue>>,
-    /// What the template calls them, by ARN.
+    /// Logical ids of the functions and queues, by ARN.
     names: HashMap<String, String>,
     journal: Option<Arc<Journal>>,
     _mappings: Vec<QueueMapping>,
 }
 
 impl Subscribers {
-    /// Starts to deliver what is put on the buses from now on, and what `journal` has from before.
+    /// Starts to deliver new events of the buses, and unfinished work from `journal`.
     ///
     /// # Errors
-    /// [`PatternError`]; the template has been read, so that every pattern is one.
+    /// [`PatternError`]. It does not occur with a parsed template, whose patterns are all valid.
     pub(crate) fn start(
         template: &Template,
         server: &EventBusServer,
@@ -95,7 +96,7 @@ impl Subscribers {
                 batch_size: usize::try_from(mapping.batch_size).unwrap_or(usize::MAX),
                 batching_window: mapping.batching_window,
                 report_batch_item_failures: mapping.report_batch_item_failures,
-                // Lambda begins with five pollers.
+                // Lambda starts with five pollers.
                 maximum_concurrency: usize::try_from(mapping.maximum_concurrency.unwrap_or(5)).unwrap_or(5),
             };
             let role = Arc::new(MappingRole::of_queue(mapping, access));
@@ -104,7 +105,7 @@ impl Subscribers {
         let mappings = mappings.collect();
         let pending = Pending::default();
         let left = journal.map(|journal| Left::of(journal, &queues, &pending)).unwrap_or_default();
-        // The events from before the start are settled, or among those that are left.
+        // Earlier events are settled, or are in the journal's unfinished work.
         let (count, routed) = watch::channel(server.published(u64::MAX, 1).next);
         let pump = Pump {
             bus: Arc::clone(&bus),
@@ -129,35 +130,35 @@ impl Subscribers {
         })
     }
 
-    /// Waits until the first `accepted` events of the bus, and whatever else began before, has been
-    /// delivered and worked on, or given up.
+    /// Waits until the first `accepted` events of the bus, and all work that began before, are
+    /// processed or given up.
     pub(crate) async fn settled(&self, accepted: u64) {
-        // The sender ends with the system.
+        // The sender is dropped only with the system.
         if self.routed.clone().wait_for(|routed| *routed >= accepted).await.is_ok() {
             self.pending.settled().await;
         }
     }
 
-    /// How many deliveries and messages are under way.
+    /// Returns the number of deliveries and messages in progress.
     pub(crate) fn pending(&self) -> usize {
         self.pending.count()
     }
 
-    /// What was given up and lies in a dead-letter queue.
+    /// Returns the messages in the dead-letter queues.
     pub(crate) fn failures(&self) -> Vec<GivenUp> {
         self.queues.iter().flat_map(|queue| queue.given_up()).collect()
     }
 
-    /// How much was given up and lies in a dead-letter queue.
+    /// Returns the number of messages in the dead-letter queues.
     pub(crate) fn count_failures(&self) -> usize {
         self.queues.iter().map(|queue| queue.count_given_up()).sum()
     }
 
-    /// Puts back what was given up until now, and gives its number.
+    /// Redrives the messages that are now in the dead-letter queues, and returns their number.
     pub(crate) async fn redrive(&self) -> usize {
         let mut redriven = 0;
         for queue in &self.queues {
-            // No more than lie there now: what fails again comes to lie there again.
+            // The count limits the loop, because a message that fails again returns to the queue.
             for _ in 0..queue.count_given_up() {
                 if !self.bus.redrive(queue, &self.targets, &self.pending).await {
                     break;
@@ -168,13 +169,13 @@ impl Subscribers {
         redriven
     }
 
-    /// What the template calls a function or a queue.
+    /// Returns the logical id of a function or a queue.
     pub(crate) fn name<'a>(&'a self, arn: &'a str) -> &'a str {
         self.names.get(arn).map_or(arn, String::as_str)
     }
 
-    /// What is under way now stays to be done at the next start, where data is kept: from here on calls fail because the
-    /// system ends.
+    /// Keeps unfinished work in the journal for the next start, if data is kept. From here on calls
+    /// fail only because the system ends.
     pub(crate) fn close(&self) {
         if let Some(journal) = &self.journal {
             journal.close();
@@ -189,7 +190,7 @@ impl Drop for Subscribers {
     }
 }
 
-/// What was not finished when the system ended the last time. All of it counts as under way from the start.
+/// Work that was unfinished when the system last ended. All of it counts as pending from the start.
 #[derive(Default)]
 struct Left {
     accepted: Vec<(Accepted, Work)>,
@@ -197,7 +198,7 @@ struct Left {
 }
 
 impl Left {
-    /// What is left to do; what had been given up lies in its queue again.
+    /// Reads the unfinished work, and returns messages to their dead-letter queues.
     fn of(journal: &Arc<Journal>, queues: &HashMap<String, Arc<Queue>>, pending: &Pending) -> Self {
         let unsettled = journal.unsettled();
         for given_up in unsettled.given_up {
@@ -218,7 +219,7 @@ impl Left {
     }
 }
 
-/// Takes events to the rules.
+/// Passes events to the rules.
 struct Pump {
     bus: Arc<EventBus>,
     targets: HashMap<String, TargetKind>,
@@ -248,11 +249,11 @@ impl Pump {
     }
 }
 
-/// The queues of the template by ARN. A dead-letter queue is made before those that it serves; one that
-/// would be its own in a circle is left without.
+/// Creates the template's queues, by ARN. A dead-letter queue is created before the queues that use
+/// it. In a circle of queues, at least one gets no dead-letter queue.
 fn queues(template: &Template, journal: Option<&Arc<Journal>>) -> HashMap<String, Arc<Queue>> {
     let mut made: HashMap<String, Arc<Queue>> = HashMap::new();
-    // Each round makes at least one more, or only those in circles are left.
+    // Each round creates at least one more queue, until only circles remain.
     for round in 0..=template.queues.len() {
         for queue in &template.queues {
             let redrive = match &queue.redrive {
@@ -271,7 +272,7 @@ fn queues(template: &Template, journal: Option<&Arc<Journal>>) -> HashMap<String
     made
 }
 
-/// A function as those call it that are not clients.
+/// Returns a function for callers that are not clients.
 pub(crate) fn function(functions: &Arc<Functions>, name: &str) -> Arc<dyn Invoke> {
     Arc::new(Function { functions: Arc::clone(functions), name: name.to_owned() })
 }

@@ -1,4 +1,4 @@
-//! The whole system: everything that template.yaml describes, on one machine.
+//! Starts and stops the whole local system.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,16 +29,17 @@ use crate::subscribers::Subscribers;
 use crate::token::{KeyError, SigningKey};
 use crate::{Options, built_in, docs, issuer, schedules, streams};
 
-/// How often the embedded table is swept for expired items. AWS promises days.
+/// Interval at which expired items of the embedded table are deleted. AWS promises only days.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
-/// Longest that open connections are waited for at the end.
+/// Maximum wait for open connections at shutdown.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The variables of a function that verifies tokens itself: whose, and where that issuer is found if its name is no address.
+/// Variables of a function that verifies tokens itself: the issuer, and the issuer's address if its
+/// name is not an address.
 const JWT_ISSUER: &str = "JWT_ISSUER";
 const JWT_ISSUER_ENDPOINT: &str = "JWT_ISSUER_ENDPOINT";
 
-/// A running system. [`System::shutdown`] ends it in order; dropping it kills the functions.
+/// A running system. [`System::shutdown`] ends it in order. Dropping it kills the functions.
 pub struct System {
     address: SocketAddr,
     key: SigningKey,
@@ -47,33 +48,33 @@ pub struct System {
     access_key: String,
     search_url: String,
     functions: Arc<Functions>,
-    /// A table of another DynamoDB to be deleted at the end.
+    /// Client for deleting the fresh table of another DynamoDB at the end.
     fresh_table: Option<DynamoDb>,
     stop: watch::Sender<bool>,
     server: JoinHandle<()>,
     background: Vec<JoinHandle<()>>,
-    // What the functions talk to. It outlives them.
+    // The backends and the routes that inspect them. They outlive the functions.
     control: Arc<Control>,
 }
 
-/// Why a system does not start. Reads as one line.
+/// The reason why a system does not start. The message is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The template is broken.
+    /// The template is invalid.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// A parameter of the template that cannot be given, because it names a part of the system itself; or that was given already.
+    /// The parameter belongs to the local system itself, or was given twice.
     #[error("the parameter {0} is the local system's own, or given twice")]
     Parameter(String),
-    /// The port is taken, or may not be used.
+    /// The port is in use or not permitted.
     #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another port with --port")]
     Port {
-        /// The port asked for.
+        /// The requested port.
         port: u16,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// There is no key to sign tokens with.
+    /// There is no signing key for tokens.
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The embedded table, or the proxy in front of the table, does not start.
@@ -103,35 +104,36 @@ pub enum StartError {
     /// A stream mapping has a setting that AWS would refuse.
     #[error(transparent)]
     Mapping(#[from] SettingsError),
-    /// A function's role lacks what an event source mapping does in its name; AWS does not create the mapping then.
+    /// A function's role lacks a permission of its event source mapping. AWS would not create the
+    /// mapping.
     #[error("the mapping {mapping} cannot be created: {denied}")]
     Role {
-        /// The mapping in the template.
+        /// Logical id of the mapping in the template.
         mapping: String,
-        /// What is missing.
+        /// The missing permission.
         denied: Box<Denied>,
     },
     /// The table's stream cannot be read.
     #[error(transparent)]
     Stream(#[from] SourceError),
-    /// The data folder cannot be made.
+    /// The data folder cannot be created.
     #[error("cannot use the data folder {}: {source}", path.display())]
     Data {
         /// The folder.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl System {
-    /// Starts everything and returns when it is ready for requests.
+    /// Starts the system and returns when it is ready for requests.
     ///
     /// # Errors
-    /// [`StartError`]; nothing is left running.
+    /// [`StartError`]. No process or listener keeps running.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let template_file = options.template_file();
-        // Read before anything starts, so that a broken template or a taken port is said at once.
+        // Reads the template and binds the port first, so that their errors appear at once.
         let template = match &template_file {
             Some(file) => Template::read(file),
             None => Template::parse(built_in::TEMPLATE).map_err(in_program),
@@ -154,7 +156,7 @@ impl System {
             None => Template::parse_for(built_in::TEMPLATE, &deployment).map_err(in_program),
         }?;
         backends.let_pages_in(&template);
-        // Before there is a table that a refusal would leave behind.
+        // Checks the roles before the table exists, so that a refusal leaves no table behind.
         let grants = Grants::enforce(&template, &backends).await?;
         let dynamodb = DynamoDb::new(&backends.upstream, &backends.access_key)?;
         dynamodb.ensure_table(&template.table, &backends.table).await?;
@@ -206,11 +208,11 @@ impl System {
         let mut stopped = stop.subscribe();
         let serve = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
             .with_graceful_shutdown(async move {
-                // An error means that the system was dropped, which is as good a reason to stop.
+                // An error means that the system was dropped, so the server stops as well.
                 let _ = stopped.wait_for(|stop| *stop).await;
             });
         let server = tokio::spawn(async move {
-            // Ends when it is told to; single connections that fail end alone.
+            // Serving ends at the stop signal. A failing connection ends only itself.
             let _ = serve.await;
         });
         Ok(Self {
@@ -229,62 +231,64 @@ impl System {
         })
     }
 
-    /// Where clients call it: `http://127.0.0.1:<port>`.
+    /// Returns the address for clients: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> String {
         url_of(self.address)
     }
 
-    /// The DynamoDB endpoint that the functions use.
+    /// Returns the DynamoDB endpoint that the functions use.
     #[must_use]
     pub fn table_url(&self) -> &str {
         &self.table_url
     }
 
-    /// The access key that the table is reached with; every secret goes with it.
+    /// Returns the access key for the table. Any secret key is accepted.
     #[must_use]
     pub fn access_key(&self) -> &str {
         &self.access_key
     }
 
-    /// How many requests to the table met a transaction that took its time ([`Options::transaction_time`]).
+    /// Returns how many requests to the table conflicted with a transaction in progress
+    /// ([`Options::transaction_time`]).
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.control.backends.proxy.meetings()
     }
 
-    /// The name of the table.
+    /// Returns the name of the table.
     #[must_use]
     pub fn table(&self) -> &str {
         &self.table
     }
 
-    /// The search endpoint that the functions use.
+    /// Returns the search endpoint that the functions use.
     #[must_use]
     pub fn search_url(&self) -> &str {
         &self.search_url
     }
 
-    /// A token for `subject`, a member of `groups`. An empty one, which nobody takes, where the operating system gives no
-    /// random numbers to sign with.
+    /// Returns a token for `subject`, a member of `groups`. The token is empty, and therefore
+    /// invalid, if the operating system provides no random numbers for the signature.
     #[must_use]
     pub fn token(&self, subject: &str, groups: &[String]) -> String {
         self.token_of(subject, groups, OffsetDateTime::now_utc())
     }
 
-    /// The same as it was issued at another time: it holds for 12 hours from then.
+    /// Works like [`System::token`] at another time of issue. The token is valid for 12 hours from
+    /// then.
     #[must_use]
     pub fn token_of(&self, subject: &str, groups: &[String], issued: OffsetDateTime) -> String {
         self.key.issue(subject, groups, issued.unix_timestamp()).unwrap_or_default()
     }
 
-    /// The functions, to be invoked directly.
+    /// Returns the functions, for direct invocation.
     #[must_use]
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
 
-    /// Ends the functions, the listener and the rest, within 5 s.
+    /// Ends the functions, the listener and the background tasks, within 5 s.
     pub async fn shutdown(mut self) {
         self.control.subscribers.close();
         self.stop.send_replace(true);
@@ -316,12 +320,12 @@ fn url_of(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// Says that the fault is in the template that the program carries.
+/// Adds to the error that it is in the template that is compiled into the program.
 fn in_program(error: TemplateError) -> TemplateError {
     error.in_file("the program's template.yaml".as_ref())
 }
 
-/// The deployment that the system is, with the parameters that it was given.
+/// Returns the deployment of this system, with the given template parameters.
 fn deployment(options: &Options, backends: &Backends, key: &SigningKey) -> Result<Deployment, StartError> {
     let mut deployment = backends.deployment(key);
     for (name, value) in &options.parameters {
@@ -374,8 +378,8 @@ fn specs(
     template.functions.iter().map(spec).collect()
 }
 
-/// The variables with which another program reaches this system as the functions do: what the template
-/// gives any of them, and the SDK's own.
+/// Returns the environment variables for other programs that use this system as the functions do.
+/// They are selected variables of the functions, and those of the AWS SDK.
 fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
     const WANTED: [&str; 11] = [
         "TABLE_NAME",
@@ -400,7 +404,7 @@ fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<
     environment
 }
 
-/// Deletes expired items from time to time, which the embedded engine never does by itself.
+/// Deletes expired items at intervals. The embedded engine never does so itself.
 async fn sweep(table: Arc<EmbeddedTable>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;
@@ -408,7 +412,7 @@ async fn sweep(table: Arc<EmbeddedTable>) {
         match tokio::task::spawn_blocking(move || table.sweep_ttl()).await {
             Ok(Err(error)) => tracing::warn!(%error, "expired items cannot be swept"),
             Ok(Ok(_)) => {}
-            Err(_) => return, // The runtime is going down.
+            Err(_) => return, // The runtime is shutting down.
         }
     }
 }

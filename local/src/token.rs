@@ -1,11 +1,13 @@
-//! The local issuer of tokens: what a Cognito user pool is to a deployed system.
+//! Issues and verifies tokens, as a Cognito user pool does for a deployed system.
 //!
-//! Tokens are JWTs signed with ECDSA on P-256 (ES256) and a key that lies on this machine, so that `bodega token` in
-//! another process agrees with a running system. The gateway checks them as the JWT authorizer of an HTTP API does, but
-//! for one thing: API Gateway takes RSA signatures only, and a key for those cannot be made in a moment.
+//! Tokens are JWTs signed with ECDSA on P-256 (ES256). The key is on this machine, so that
+//! `bodega token` in another process uses the same key as a running system. The gateway verifies
+//! tokens as the JWT authorizer of an HTTP API does, with one difference: API Gateway accepts only
+//! RSA signatures. An RSA key takes too long to create.
 //!
-//! Nothing deployed takes such a token. API Gateway compares the issuer, and would not take the signature either; a
-//! function that verifies tokens itself asks its own stack's issuer for the keys, by https, and this one is not among them.
+//! No deployed system accepts these tokens. API Gateway compares the issuer, and would also reject
+//! the signature. A function that verifies tokens itself fetches the keys from its own stack's
+//! issuer by https, and this key is not among them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -22,64 +24,67 @@ use ring::signature::{
 use ring::{digest, hmac};
 use serde_json::{Value as Json, json};
 
-/// The `iss` of every token. No address: a token holds whatever port the system has.
+/// The `iss` of every token. It is not an address, so a token stays valid if the system's port
+/// changes.
 pub const ISSUER: &str = "urn:bodega:local";
 /// The `aud` of every token.
 pub const AUDIENCE: &str = "bodega-local";
 
 const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
-/// A private key as PKCS #8 has it.
+/// File of the private key, in PKCS #8 format.
 const FILE: &str = "bodega-signing-key.p8";
-/// What earlier versions signed with: a secret that they shared with the gateway.
+/// File of earlier versions: a secret shared with the gateway.
 const FORMER_FILE: &str = "bodega-signing-key";
 /// The folder of a downloaded program's key, in the user's home folder.
 const HOME_FOLDER: &str = ".bodega";
-/// Bytes of a coordinate of a point on P-256.
+/// Bytes of one coordinate of a point on P-256.
 const COORDINATE_BYTES: usize = 32;
 
-/// A token's claims as the authorizer hands them to a function: every value as text.
+/// A token's claims as the authorizer passes them to a function: every value as text.
 pub type Claims = BTreeMap<String, String>;
 
-/// The key that tokens are signed with.
+/// The key that signs tokens.
 #[derive(Clone)]
 pub struct SigningKey {
     pair: Arc<EcdsaKeyPair>,
-    /// For what else comes of the key.
+    /// Derives other secrets from the key.
     secret: hmac::Key,
-    /// The one header that is issued, and the one that is taken.
+    /// The only header that is issued and accepted.
     header: String,
     id: String,
-    /// Tokens for one of these are taken.
+    /// Audiences whose tokens are accepted.
     audience: Vec<String>,
 }
 
-/// Why there is no signing key.
+/// The reason why no signing key is available.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The file cannot be read or made.
+    /// The file cannot be read or created.
     #[error("cannot use the signing key {}: {source}", path.display())]
     File {
-        /// The file in question.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// No system has made a key there.
+    /// The folder has no key, because no system has created one there.
     #[error("there is no signing key in {}: give the --data of the running system", .0.display())]
     Missing(PathBuf),
-    /// The file is something else.
+    /// The file is not a signing key.
     #[error("{} is not a signing key", .0.display())]
     Damaged(PathBuf),
-    /// The system has no random numbers to make a key from, or to sign with.
+    /// The operating system provides no random numbers to create a key or a signature.
     #[error("the system gives no random numbers")]
     NoRandomness,
 }
 
 impl SigningKey {
-    /// The key in the data folder. Without a data folder, a built program has its key in the
-    /// build's target folder, and a downloaded one in `.bodega` of the user's home folder. The key
-    /// is created when it is missing. Several processes that create it at once end up with the same
-    /// key. The secret of an earlier version is removed.
+    /// Opens the key in the data folder, and creates it if it is missing.
+    ///
+    /// Without a data folder, the key of a built program is in the build's target folder. The key
+    /// of a downloaded program is in `.bodega` in the user's home folder. Several processes that
+    /// create the key at once end up with the same key. When it creates a key, it removes the
+    /// secret of an earlier version.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -92,7 +97,8 @@ impl SigningKey {
                 let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
                 let made = made.map_err(|_| KeyError::NoRandomness)?;
                 create(&folder, &path, made.as_ref()).map_err(failed)?;
-                // Nobody signs with it any more; where it cannot be removed it is of no harm.
+                // No process signs with the former secret. If it cannot be removed, it does no
+                // harm.
                 let _ = fs::remove_file(folder.join(FORMER_FILE));
                 fs::read(&path).map_err(failed)?
             }
@@ -101,8 +107,10 @@ impl SigningKey {
         Self::from_pkcs8(&bytes).ok_or(KeyError::Damaged(path))
     }
 
-    /// The key of a system that runs, or has run, with this data folder. Creates nothing there:
-    /// tokens of a new key would be good for no system. Without a data folder, as [`Self::open`].
+    /// Opens the key of a system that runs, or has run, with this data folder.
+    ///
+    /// It creates no key there, because no system would accept tokens of a new key. Without a data
+    /// folder it works as [`Self::open`].
     ///
     /// # Errors
     /// [`KeyError`].
@@ -113,7 +121,7 @@ impl SigningKey {
         }
     }
 
-    /// The file that the key of [`SigningKey::open`] lies in, and its folder.
+    /// Returns the folder and the file of [`SigningKey::open`]'s key.
     fn place(data: Option<&Path>) -> (PathBuf, PathBuf) {
         let folder = match data {
             Some(folder) => folder.to_owned(),
@@ -123,7 +131,7 @@ impl SigningKey {
         (folder, file)
     }
 
-    /// The file that the key of a system without a data folder lies in.
+    /// Returns the key file of a system without a data folder.
     pub fn file() -> PathBuf {
         Self::place(None).1
     }
@@ -141,8 +149,8 @@ impl SigningKey {
         })
     }
 
-    /// A token for the customer `subject`, a member of `groups`, that holds for 12 hours from `now`
-    /// (epoch seconds).
+    /// Issues a token for the customer `subject`, a member of `groups`. It is valid for 12 hours
+    /// from `now` (epoch seconds).
     ///
     /// # Errors
     /// [`KeyError::NoRandomness`].
@@ -160,7 +168,7 @@ impl SigningKey {
         self.sign(&self.header, &claims)
     }
 
-    /// The same key for an authorizer that takes tokens for `audience`.
+    /// Returns the same key for an authorizer that accepts tokens for `audience`.
     #[must_use]
     pub fn for_audience(self, audience: Vec<String>) -> Self {
         Self { audience, ..self }
@@ -172,7 +180,7 @@ impl SigningKey {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The claims of a token that an authorizer would let pass at `now` (epoch seconds).
+    /// Returns the claims of a token if an authorizer would accept it at `now` (epoch seconds).
     #[must_use]
     pub fn verify(&self, token: &str, now: i64) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
@@ -202,24 +210,24 @@ impl SigningKey {
         })
     }
 
-    /// The public key, as issuers show theirs (RFC 7517).
+    /// Returns the public key as a JSON Web Key set (RFC 7517).
     #[must_use]
     pub fn key_set(&self) -> Json {
-        // An uncompressed point: one byte that says so, and two coordinates.
+        // An uncompressed point is a marker byte and two coordinates.
         let point = self.pair.public_key().as_ref();
         let (x, y) = point.split_at(1).1.split_at(COORDINATE_BYTES);
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
         json!({ "keys": [{ "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id, "x": x, "y": y }] })
     }
 
-    /// 32 bytes for another purpose, always the same for the same key.
+    /// Derives 32 bytes for another purpose. The same key always gives the same bytes.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> Vec<u8> {
         hmac::sign(&self.secret, purpose.as_bytes()).as_ref().to_vec()
     }
 }
 
-/// How the authorizer writes a claim: a list as `[staff other]`, all else as its text.
+/// Formats a claim as the authorizer does: a list as `[staff other]`, other values as text.
 fn as_text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -231,7 +239,7 @@ fn as_text(value: &Json) -> String {
     }
 }
 
-/// Writes the key under another name first and links it, so that nobody reads half a key, and the
+/// Writes the key to a draft file and hard-links it. No process can read a partial key, and the
 /// first of several writers wins.
 fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
@@ -248,17 +256,20 @@ fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
     });
-    // Whether or not the link was made, the draft is of no more use.
+    // The draft is obsolete in either case.
     let _ = fs::remove_file(&draft);
     linked
 }
 
-/// The folder in which programs without a data folder share a key. The executable's place leads to
-/// the build's target folder. A program that was not built there may be in a folder that its user
-/// cannot write to, so its key is in the home folder. Without a home folder it is beside the program.
+/// Returns the folder of the key that programs without a data folder share.
+///
+/// A built program finds the build's target folder above its executable. The folder of another
+/// program may be read-only for the user, so its key is in the home folder. Without a home folder
+/// the key is next to the program.
 fn shared_folder(executable: &Path, home: Option<PathBuf>) -> PathBuf {
     let folder = executable.parent().unwrap_or(Path::new("."));
-    // Cargo leaves the first in a folder that it makes itself, the second in every one that it builds into.
+    // Cargo writes the first mark into folders that it creates, and the second into every build
+    // folder.
     let is_target =
         |folder: &&Path| ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|mark| folder.join(mark).is_file());
     match (folder.ancestors().find(is_target), home) {
@@ -281,7 +292,7 @@ mod tests {
         SigningKey::from_pkcs8(made.as_ref()).unwrap()
     }
 
-    /// A token with these claims in place of the usual ones, correctly signed.
+    /// Returns a correctly signed token with these claims in place of the default ones.
     fn signed(key: &SigningKey, header: &str, changes: &Json) -> String {
         let mut claims = json!({"iss": ISSUER, "aud": AUDIENCE, "sub": "c", "exp": NOW + 1});
         for (name, value) in changes.as_object().unwrap() {

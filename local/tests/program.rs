@@ -1,4 +1,4 @@
-//! `bodega` as a program: its exit codes, its one-line refusals, and its end.
+//! Tests the program `bodega`: its exit codes, its one-line errors and its shutdown.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,12 +14,12 @@ fn bodega(args: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// A running system with nothing kept, on a port of its own, and its address.
+/// Starts a system that keeps no data, on a free port, and returns its address.
 fn running() -> (Child, String) {
     started(Command::new(BODEGA).args(["--port", "0", "--quiet"]))
 }
 
-/// The system that `command` starts, and its address.
+/// Starts a system with `command`, and returns its address.
 fn started(command: &mut Command) -> (Child, String) {
     command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -28,7 +28,7 @@ fn started(command: &mut Command) -> (Child, String) {
     (child, url)
 }
 
-/// The usage error of `args`: one line, exit 2, nothing else.
+/// Returns the usage error of `args`. It is one line with exit code 2.
 fn refusal(args: &[&str]) -> String {
     let output = bodega(args);
     let text = String::from_utf8(output.stderr).unwrap();
@@ -98,7 +98,7 @@ async fn the_reference_is_found_from_the_first_page() {
     child.wait().unwrap();
 }
 
-/// The lines that the program prints to be tried, as a newcomer pastes them into a shell.
+/// Runs the printed example lines in a shell, as a new user would.
 #[cfg(unix)]
 #[test]
 fn the_printed_lines_end_with_a_search_that_finds_something() {
@@ -111,7 +111,7 @@ fn the_printed_lines_end_with_a_search_that_finds_something() {
     let script: Vec<&str> = printed.iter().filter(is_shell).map(String::as_str).collect();
     let last = script.last().unwrap();
     assert!(last.contains("/v1/search/"), "{last}");
-    // Each response is on a line of its own.
+    // The echo puts each response on a separate line.
     let output = Command::new("sh").args(["-ec", &script.join("\n").replace("curl -s", "echo; curl -sS")]).output();
     let output = output.unwrap();
     child.kill().unwrap();
@@ -152,7 +152,7 @@ async fn outside_of_its_source_the_program_has_the_template_the_api_and_the_samp
     assert!(get("/v1/products/819765").await.contains("NATURAL CHEESE"));
     child.kill().unwrap();
     child.wait().unwrap();
-    // The program leaves nothing where it runs.
+    // The program leaves no files in its working directory.
     std::fs::remove_dir(&folder).unwrap();
 }
 
@@ -162,7 +162,7 @@ fn sigterm_ends_the_system_and_every_function() {
     let (mut child, _) = running();
     let pid = child.id();
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    // The main thread starts none of them: the runtime's threads do.
+    // The runtime's threads start the children, and the main thread starts none.
     let mut functions: Vec<String> = children.unwrap().split_whitespace().map(str::to_owned).collect();
     for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
         let children = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();

@@ -1,4 +1,7 @@
-//! A system that is killed and started again on the same data: what its subscribers had not done is done, and what a full disk did not take was acknowledged to nobody.
+//! Tests a system that is killed and started again on the same data.
+//!
+//! Subscribers finish their open work after the restart. No client got a success for a write that a
+//! full disk did not keep.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -11,7 +14,7 @@ use serde_json::{Value, json};
 
 const BODEGA: &str = env!("CARGO_BIN_EXE_bodega");
 
-/// A folder of the test's own, gone with the value.
+/// A folder for one test. Dropping it removes the folder.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +29,7 @@ impl Drop for Folder {
     }
 }
 
-/// A running system. Dropping it kills it: nothing of it is told.
+/// A running system. Dropping it kills the process without an orderly shutdown.
 struct Running {
     child: Child,
     url: String,
@@ -39,10 +42,11 @@ impl Running {
         Self::start_as(Command::new(BODEGA), data)
     }
 
-    /// On a disk on which no file can grow beyond so many blocks.
+    /// Starts a system on a disk where no file can grow beyond `blocks`.
     fn start_on_small_disk(data: &Path, blocks: u32) -> Self {
         let mut shell = Command::new("sh");
-        // The signal would end whoever writes on; without it a write fails, as on a disk that is full.
+        // The signal would end a process that writes beyond the limit. Without it the write fails,
+        // as on a full disk.
         shell
             .args(["-c", r#"trap '' XFSZ; ulimit -f "$1"; shift; exec "$@""#, "sh"])
             .arg(blocks.to_string())
@@ -89,7 +93,7 @@ impl Running {
         drained
     }
 
-    /// Places an order and pays it.
+    /// Places an order and pays for it.
     async fn paid_order(&self) -> String {
         let tea = json!({
             "id": "tea", "name": "Tea", "brand": "Leaf", "category_path": ["Drinks"],
@@ -108,7 +112,7 @@ impl Running {
         id
     }
 
-    /// The orders that have a picking station.
+    /// Returns the orders that have a picking station.
     async fn picked(&self) -> Vec<String> {
         let (_, page) = self.call(Method::GET, "/v1/picking", ("x-none", ""), &Value::Null).await;
         let jobs = page["jobs"].as_array().unwrap();
@@ -122,7 +126,7 @@ impl Running {
         subjects
     }
 
-    /// The types of the events of orders.
+    /// Returns the types of the published events.
     async fn events(&self) -> Vec<String> {
         let events = self.items("/_local/events").await;
         events.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
@@ -147,7 +151,7 @@ async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the
     first.fault("Fulfilment", "throttle").await;
     first.fault("Notifier", "throttle").await;
     let order = first.paid_order().await;
-    // The consumer is through with its records; the subscribers take nothing.
+    // Waits until the consumer has processed its records. The subscribers are throttled.
     let mut message = String::new();
     for _ in 0..60 {
         let (status, waiting) = first.post("/_local/drain?timeout_s=1", Value::Null).await;
@@ -166,7 +170,7 @@ async fn deliveries_that_were_under_way_when_a_system_was_killed_are_made_by_the
     assert_eq!((second.picked().await, second.subjects().await), (vec![order.clone()], told(&order).to_vec()));
     drop(second);
 
-    // Nothing is left to do for a third one, and what was published and sent is still shown.
+    // A third system has no work left, and still shows the published events and the messages.
     let third = Running::start(&folder.0);
     assert_eq!(third.drained().await.get("failures"), None);
     assert_eq!(third.events().await, ["OrderPlaced", "OrderStatusChanged"]);
@@ -199,7 +203,7 @@ async fn what_subscribers_gave_up_is_shown_over_a_restart_and_done_when_it_is_pu
     assert!(second.items("/_local/failures").await.is_empty());
 }
 
-/// A page of the largest items is far less than a thousand of them.
+/// A page of the largest items has far fewer than a thousand of them.
 #[tokio::test]
 async fn a_stream_of_large_records_that_nobody_has_read_is_read_at_the_next_start() {
     const ITEMS: usize = 60;
@@ -238,7 +242,7 @@ async fn a_stream_of_large_records_that_nobody_has_read_is_read_at_the_next_star
     assert!(second.items("/_local/quarantine").await.is_empty());
 }
 
-/// Blocks of 512 bytes, or 1,024, by the shell: some hundred products.
+/// Blocks of 512 or 1,024 bytes, depending on the shell: a few hundred products.
 #[cfg(unix)]
 const SMALL: u32 = 4_096;
 
@@ -255,7 +259,7 @@ async fn a_full_disk_takes_no_write_that_it_does_not_keep_and_with_room_everythi
     let folder = Folder::new();
     let full = Running::start_on_small_disk(&folder.0, SMALL);
     let (mut kept, mut asked, mut refused) = (Vec::new(), 0, 0);
-    // Until it is full, and for some time after that.
+    // Writes until the disk is full, and a little longer.
     while refused < 2 && asked < 20_000 {
         let lines: String = (asked..asked + LINES).map(|number| format!("{}\n", product(number))).collect();
         let call = full.http.post(format!("{}/v1/products/import", full.url)).bearer_auth(&full.staff);
@@ -269,7 +273,7 @@ async fn a_full_disk_takes_no_write_that_it_does_not_keep_and_with_room_everythi
         asked += LINES;
     }
     assert!(refused == 2 && !kept.is_empty(), "{} of {asked} are kept", kept.len());
-    // What is there can be read.
+    // Existing products can be read.
     let first = format!("/v1/products/{}", kept[0]);
     assert_eq!(full.call(Method::GET, &first, ("x-none", ""), &Value::Null).await.0, 200);
     drop(full);
@@ -283,7 +287,8 @@ async fn a_full_disk_takes_no_write_that_it_does_not_keep_and_with_room_everythi
     let more = roomy.post("/v1/products", product(asked)).await;
     assert_eq!(more.0, 201, "{}", more.1);
     let drained = roomy.drained().await;
-    // Of what was refused something may be there, as of any request without an answer; but whole, and found.
+    // Some refused products may exist, as after any request without a response. They must be
+    // complete and indexed.
     let indexed = drained["index"]["products"].as_u64().unwrap();
     assert!(indexed > kept.len().try_into().unwrap() && indexed <= (asked + 1).try_into().unwrap(), "{drained}");
     assert_eq!(drained["quarantined"], 0, "{drained}");

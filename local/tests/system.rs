@@ -1,4 +1,4 @@
-//! A whole system in this process, and what it answers itself: the gateway's own refusals and `/_local`.
+//! Tests a whole system in this process: the gateway's own responses and `/_local`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -79,7 +79,7 @@ async fn the_gateway_refuses_by_itself_as_aws_does() {
     system.shutdown().await;
 }
 
-/// A page's request, or what its browser asks first; status and the headers about other origins.
+/// Sends a page's request or a preflight request, and returns the status and the CORS headers.
 async fn from_page(
     system: &System,
     method: Method,
@@ -109,7 +109,7 @@ async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_ot
             ("access-control-request-headers", "authorization,content-type,if-none-match"),
         ]
     };
-    // Answered without a token, by no route.
+    // The gateway answers without a token and without a route.
     for path in ["/v1/orders/1", "/v1/nowhere"] {
         let (status, told) = from_page(&system, Method::OPTIONS, path, &question(PAGE, "PUT")).await;
         let told: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
@@ -119,7 +119,7 @@ async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_ot
         let answer = from_page(&system, Method::OPTIONS, "/v1/orders/1", &refused).await;
         assert_eq!(answer, (204, Vec::new()), "{refused:?}");
     }
-    // The function's answer, and the gateway's own.
+    // The function's response, and the gateway's own one.
     for (method, path, status) in [
         (Method::GET, "/v1/products/none", 404),
         (Method::GET, "/v1/customers/c", 401),
@@ -166,7 +166,7 @@ async fn a_mapping_is_not_created_for_a_function_that_lacks_what_lambda_does_in_
     ] {
         let start = text.find(&format!("\n  {function}:\n")).unwrap();
         let at = start + text[start..].find(permission).unwrap();
-        // Another action, or another place.
+        // Breaks the permission: the action or the resource becomes another one.
         let mut lacking = text.clone();
         lacking.insert(at + permission.len() - 1, 'x');
         let path = std::env::temp_dir().join(format!("bodega-lacking-{}.yaml", std::process::id()));

@@ -1,4 +1,4 @@
-//! What expires: it leaves the table, lies in the archive and stands in the audit, once each.
+//! Expired items leave the table. Each appears once in the archive and once in the audit.
 
 use key_schema::archive;
 use key_schema::entity::AnyEntity;
@@ -13,18 +13,18 @@ use crate::support::shop::path;
 use crate::support::table::scan;
 use crate::support::{drain, put_item, shop, with_own_system};
 
-/// Whether the table is one that only removes what has expired when it likes.
+/// Returns whether the table is an external DynamoDB, which removes expired items in its own time.
 pub fn sweeps_itself() -> bool {
     std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some_and(|endpoint| !endpoint.is_empty())
 }
 
-/// Removes what has expired, as DynamoDB would in its time; how many items that were.
+/// Removes expired items, as DynamoDB would later, and returns how many.
 pub async fn sweep(system: &System) -> u64 {
     let swept = Call::new("POST", "/_local/ttl-sweep").send(system).await.expect(200).body;
     swept["removed"].as_u64().unwrap()
 }
 
-/// The audit of the days on which this test can run.
+/// Returns the audit entries of the days on which this test can run.
 async fn audit(system: &System, since: Instant) -> Vec<Json> {
     let mut entries = Vec::new();
     let mut days = vec![since.day(), Instant::now().day()];
@@ -41,7 +41,7 @@ async fn archived(system: &System) -> Vec<Json> {
     crate::control::all(system, "/_local/archive").await
 }
 
-/// A session that has just ended.
+/// Stores a session that expired a minute ago.
 async fn ended_session(system: &System, id: &str, now: Instant) {
     let session = Session {
         id: id.parse().unwrap(),
@@ -50,7 +50,7 @@ async fn ended_session(system: &System, id: &str, now: Instant) {
         device: "Laptop".into(),
     };
     let born = format!("born-{id}").parse().unwrap();
-    // Not before the customer was: what began earlier is not archived.
+    // The session starts after the customer's creation, because the archive skips earlier ones.
     let session = Stored { meta: Meta::new(born, Instant::now()), data: session };
     put_item(system, &serde_json::to_value(session.to_item().unwrap()).unwrap()).await;
 }
@@ -107,7 +107,7 @@ fn case_32_a_crash_between_archive_and_audit_leaves_one_of_each() {
     });
 }
 
-/// The item that an archive object holds, as it would be restored.
+/// Returns the item in an archive object as a restore would write it.
 fn restored(object: &Json, now: Instant) -> Json {
     let item: Item = serde_json::from_value(object["content"]["item"].clone()).unwrap();
     let entity = archive::restored(item, now, now.plus_seconds(3_600)).unwrap();
@@ -138,7 +138,8 @@ fn a_retired_order_is_gone_when_it_expires_and_comes_back_from_the_archive_as_it
         let before = read().await.expect(200).body;
         drain(system).await;
 
-        // Not yet expired: out of the lists, found by its id and among its customer's orders, and not to be moved.
+        // Retired but not yet expired: the order leaves the lists. It remains readable by id and
+        // among its customer's orders, and cannot move.
         retire(system, &id, now.plus_seconds(3_600)).await;
         assert!(!shown("/v1/orders?status=delivered").await && !shown(&own[1]).await);
         assert!(shown(&own[0]).await && shown(&overview).await);
@@ -148,7 +149,7 @@ fn a_retired_order_is_gone_when_it_expires_and_comes_back_from_the_archive_as_it
         assert_eq!(note().await, 201);
         drain(system).await;
         assert_eq!(found(system, &id).await, 0);
-        // Expired, and still there.
+        // Expired, but the item is still in the table.
         retire(system, &id, now.plus_seconds(-60)).await;
         read().await.expect(404);
         assert!(!shown(&own[0]).await && !shown(&overview).await);
@@ -188,13 +189,13 @@ fn a_retired_order_is_gone_when_it_expires_and_comes_back_from_the_archive_as_it
     });
 }
 
-/// How many orders the search finds by an id.
+/// Returns how many orders the search finds for an id.
 async fn found(system: &System, id: &str) -> u64 {
     let call = Call::new("GET", &format!("/v1/search/orders?q={id}"));
     call.staff().send(system).await.expect(200).body["total"].as_u64().unwrap()
 }
 
-/// Gives everything of an order this time to live, as its retirement does.
+/// Sets this expiry on all items of an order, as the order's retirement does.
 async fn retire(system: &System, id: &str, expires_at: Instant) {
     for item in scan(system).await.into_values() {
         let item: Item = serde_json::from_value(item).unwrap();

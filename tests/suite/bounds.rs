@@ -1,8 +1,8 @@
-//! What bodies may hold, as `openapi.yaml` says it, tried on the functions: every field of every body at its bounds,
-//! beyond them, of another type, missing, unknown.
+//! Sends every field of every request body at and beyond its bounds in `openapi.yaml`. Also tries
+//! other types, missing fields and unknown fields.
 //!
-//! Nothing is written. What must be refused is; beside what must be taken stands a field that nobody knows, so that
-//! the answer is a refusal too, and names that field alone.
+//! The tests write nothing. A valid value comes with an unknown field, so its request is refused
+//! too. The response must then name only the unknown field.
 
 use futures::StreamExt as _;
 use local::System;
@@ -15,10 +15,10 @@ use crate::support::with_system;
 
 /// A field that no body has.
 const UNKNOWN: &str = "no_such_field";
-/// Requests that are under way at once.
+/// Concurrent requests.
 const CONCURRENCY: usize = 8;
 
-/// A value, and the pointers of the errors that it must give; none for one that keeps its schema.
+/// A value and the pointers of the errors that it must cause. A valid value has no pointers.
 struct Trial {
     value: Json,
     wrong: Vec<String>,
@@ -31,7 +31,7 @@ fn every_body_is_held_to_its_described_bounds() {
         let schema = operation.body().map(|body| api().follow(body)).filter(|schema| schema["type"] == "object");
         trials.extend(schema.into_iter().flat_map(trials_of).map(|trial| (operation, trial)));
     }
-    // Each field gives several; a loop that tries nothing must not pass.
+    // Every field adds several trials. The loop must not pass without any.
     assert!(trials.len() > 500, "{}", trials.len());
     let failures = with_system(async |system| {
         let runs = trials.into_iter().map(|(operation, trial)| run(system, operation, trial));
@@ -56,7 +56,7 @@ async fn run(system: &System, operation: Operation<'_>, trial: Trial) -> Option<
     Some(format!("{} with {shown} is not refused for {wrong:?}: {} {}", operation.key(), answer.status, answer.body))
 }
 
-/// The operation, called by staff, with ids that need not exist and every header that it could want.
+/// Returns the operation as staff, with ids that need not exist and with every required header.
 fn call(operation: Operation<'_>) -> Call {
     let path = operation.path.split('/').map(|segment| if segment.starts_with('{') { "bounds" } else { segment });
     let mut call = Call::new(operation.method, &path.collect::<Vec<_>>().join("/")).staff();
@@ -75,7 +75,7 @@ fn call(operation: Operation<'_>) -> Call {
 fn trials_of(schema: &Json) -> Vec<Trial> {
     let schema = api().follow(schema);
     if let Some(choices) = schema["oneOf"].as_array() {
-        // Something, or null.
+        // The value or null.
         assert_eq!(choices[1]["type"], "null", "{schema}");
         return trials_of(&choices[0])
             .into_iter()
@@ -111,7 +111,7 @@ fn wrong(value: Json) -> Trial {
     Trial { value, wrong: vec![String::new()] }
 }
 
-/// A value that keeps the schema and is no larger than it must be.
+/// Returns a valid value of minimal size.
 fn sample(schema: &Json) -> Json {
     let schema = api().follow(schema);
     let required = || schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
@@ -137,7 +137,7 @@ fn objects(schema: &Json) -> Vec<Trial> {
     };
     let mut trials = vec![wrong(json!("text")), wrong(json!([])), wrong(json!(true))];
     if schema.get("properties").is_none() {
-        // A map: its names are the client's.
+        // A map. The client chooses its names.
         match &schema["additionalProperties"] {
             value @ Json::Object(_) => trials.extend(trials_of(value).into_iter().map(|trial| Trial {
                 value: json!({ UNKNOWN: trial.value }),
@@ -182,7 +182,7 @@ fn arrays(schema: &Json) -> Vec<Trial> {
 fn texts(schema: &Json) -> Vec<Trial> {
     let mut trials = vec![wrong(json!(7)), wrong(json!(["text"])), wrong(json!({}))];
     if schema.get("not").is_some() {
-        // An id that a client gives.
+        // An id that the client chooses.
         trials.extend(["a/b", "a?b", "50%", "a\\b", ".", ".."].map(|text| wrong(json!(text))));
     } else if ["format", "pattern"].iter().any(|rule| schema.get(rule).is_some()) {
         trials.push(wrong(json!("neither")));
@@ -190,7 +190,7 @@ fn texts(schema: &Json) -> Vec<Trial> {
     }
     let low = usize::try_from(schema["minLength"].as_u64().unwrap_or(0)).unwrap();
     let high = usize::try_from(schema["maxLength"].as_u64().unwrap()).unwrap();
-    // An address of three characters is none but in this form; the longest is as long in any.
+    // A text with a minimum of three characters is an email address, which needs this form.
     let text = |length: usize| if low == 3 { format!("a@{}", "b".repeat(length - 2)) } else { "x".repeat(length) };
     trials.extend([right(json!(text(low))), right(json!(text(high))), wrong(json!(text(high + 1)))]);
     // Bounds count bytes.

@@ -1,4 +1,4 @@
-//! Who a token on a public route belongs to, through the gateway, which looks at none there.
+//! Tokens on a public route, where the gateway does not check them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +10,7 @@ use crate::import::bodega;
 use crate::support::client::Call;
 use crate::support::{shop, with_system};
 
-/// What somebody with this header is told of the likes of a product.
+/// Returns the likes of a product as a caller with this header sees them.
 async fn likes(system: &System, product: &str, authorization: Option<&str>) -> Json {
     let call = Call::new("GET", &shop::path(&["products", product, "likes"]));
     let call = authorization.into_iter().fold(call, |call, value| call.header("authorization", value));
@@ -52,14 +52,14 @@ fn whoever_likes_a_product_sees_it_and_nobody_else_does() {
         ] {
             assert_eq!(likes(system, "callers", authorization.as_deref()).await, of(liked), "{authorization:?}");
         }
-        // Where a token is needed, one that has expired is the gateway's to refuse.
+        // On a route that requires a token, the gateway refuses an expired one.
         let expired = format!("Bearer {}", token("callers-a", &[], now - Duration::hours(13)));
         let own = Call::new("GET", "/v1/customers/callers-a").header("authorization", &expired);
         assert_eq!(own.send(system).await.expect(401).body, json!({ "message": "Unauthorized" }));
     });
 }
 
-/// The claims of a token that nobody has signed.
+/// Returns the token's claims without a signature and with `alg` `none`.
 fn unsigned(token: &str) -> String {
     let payload = token.split('.').nth(1).unwrap();
     let header = token.split('.').next().unwrap();

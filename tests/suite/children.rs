@@ -1,4 +1,4 @@
-//! No process of a function outlives the system that started it.
+//! The functions' processes end with the system that started them.
 
 #![cfg(target_os = "linux")]
 
@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The processes that run and whose parent is `parent`.
+/// Returns the ids of the processes with this parent.
 fn children(parent: u32) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let id: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -16,10 +16,10 @@ fn children(parent: u32) -> Vec<u32> {
     processes.collect()
 }
 
-/// Whether a process still runs, and its parent; `None` when it is gone.
+/// Returns whether a process still runs, and its parent. Returns `None` if the process is gone.
 fn state(id: u32) -> Option<(bool, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // `<id> (<name>) <state> <parent> …`, and a name may hold anything.
+    // The format is `<id> (<name>) <state> <parent> …`. The name may contain any character.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let is_running = !matches!(fields.next()?, "Z" | "X");
     Some((is_running, fields.next()?.parse().ok()?))

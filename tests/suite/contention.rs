@@ -1,4 +1,5 @@
-//! Many clients at once: stock stays exact, a key or a reference makes one order, and what is refused leaves nothing behind.
+//! Concurrent clients: stock stays exact, a key or a reference places one order, and a refused
+//! request leaves no items.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,10 +13,10 @@ use crate::support::shop::{all, customer_call, listed, moved, order_body, order_
 use crate::support::table::entities_naming;
 use crate::support::{drain, with_slow_transactions, with_system};
 
-/// How often a race is run.
+/// Rounds of each race.
 const ROUNDS: usize = 12;
 
-/// Sends calls at the same time, every one of them.
+/// Sends all calls at the same time.
 async fn at_once(system: &System, calls: impl IntoIterator<Item = Call>) -> Vec<Answer> {
     let calls: Vec<_> = calls.into_iter().map(|call| call.send(system)).collect();
     futures::future::join_all(calls).await
@@ -29,7 +30,7 @@ async fn customers(system: &System, prefix: &str, count: usize) -> Vec<String> {
     ids
 }
 
-/// How many answers have which status and code.
+/// Counts the responses by status and code.
 fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, &str), usize> {
     let mut counts = BTreeMap::new();
     for answer in answers {
@@ -46,7 +47,7 @@ fn ids<'a>(orders: impl IntoIterator<Item = &'a Json>) -> BTreeSet<&'a str> {
     orders.into_iter().map(|order| order["id"].as_str().unwrap()).collect()
 }
 
-/// The orders that these customers have in their lists.
+/// Returns the orders in these customers' lists.
 async fn orders_of(system: &System, customers: &[String]) -> Vec<Json> {
     let lists = customers.iter().map(|id| async move {
         listed(system, &path(&["customers", id, "orders"]), 100, |path| Call::new("GET", path).customer(id)).await
@@ -54,13 +55,14 @@ async fn orders_of(system: &System, customers: &[String]) -> Vec<Json> {
     futures::stream::iter(lists).buffered(4).concat().await
 }
 
-/// What is stored in the end of so many orders of one product, with a line and an Idempotency-Key each, beside what was there before them.
+/// Returns the expected number of items by entity after this many orders of one product. Each order
+/// has one line and one idempotency key. `before` has the earlier counts.
 fn stored(before: &BTreeMap<String, usize>, orders: usize) -> BTreeMap<String, usize> {
     let mut stored = before.clone();
     for entity in ["Order", "OrderLine", "OrderStatusEvent", "CustomerOrder", "IdempotencyRecord", "Sale"] {
         stored.insert(entity.to_owned(), orders);
     }
-    // What was sold of their one product.
+    // The orders share one product, so there is one total.
     stored.insert("ProductSales".to_owned(), 1);
     stored
 }
@@ -87,7 +89,8 @@ fn of_200_orders_for_a_product_with_50_in_stock_exactly_50_are_placed() {
         assert_eq!(listed.len(), 50);
         assert_eq!(ids(&listed), ids(placed));
         drain(system).await;
-        // Neither a head nor a line, step, copy or key of a refused one.
+        // A refused order leaves no order, line, status event, customer's copy or idempotency
+        // record.
         assert_eq!(entities_naming(system, "rush-").await, stored(&before, 50));
     });
 }
@@ -103,7 +106,8 @@ fn a_basket_with_one_line_too_many_takes_nothing_of_the_others() {
         }
         let calls = (0..40).map(|n| {
             let buyer = &buyers[n % buyers.len()];
-            // The short line comes second or first; in every fourth basket another is short as well.
+            // The line that lacks stock is the second or the first. In every fourth basket two
+            // lines lack stock.
             let lines: &[(&str, u64)] = match n % 4 {
                 0 => &[("mixed-plenty", 2), ("mixed-few", 1)],
                 1 => &[("mixed-few", 1), ("mixed-plenty", 2)],
@@ -135,9 +139,10 @@ fn a_key_that_is_sent_20_times_at_once_makes_one_order_and_one_answer() {
         let buyer = &customers(system, "again", 1).await[0];
         products(system, &["again-product"], 100).await;
         let before = entities_naming(system, "again-").await;
-        // Whether two of them meet between look and write is a matter of chance, so there are several rounds.
+        // Only by chance do two requests meet between read and write, so the test runs several
+        // rounds.
         for round in 1..=ROUNDS {
-            // In some of them half of the requests want something else under the same key.
+            // In some rounds half of the requests send another body with the same key.
             let others = if round % 3 == 0 { 3 } else { 2 };
             let wanted =
                 |n: usize| order_body(buyer, &[("again-product", if n.is_multiple_of(2) { 2 } else { others })]);
@@ -184,7 +189,7 @@ fn a_key_gets_its_first_answer_again_and_is_its_callers_own() {
         let first = call().send(system).await.expect(201);
         assert!(!is_replay(&first));
 
-        // Whatever has become of the order, the stock and the product since.
+        // The order, the stock and the product may have changed since.
         let mut order = moved(system, first.body.clone(), &["paid"]).await;
         for to in [None, Some("picking"), Some("cancelled")] {
             order = moved(system, order, to.as_slice()).await;
@@ -206,7 +211,7 @@ fn a_key_gets_its_first_answer_again_and_is_its_callers_own() {
         assert_eq!(stock(system, "replay-product").await, 0);
         let keyless = Call::new("POST", "/v1/orders").customer(one).json(&body).send(system).await.expect(400);
         assert_eq!(keyless.code(), "idempotency_key_missing");
-        // A refusal is no answer that a key keeps: once there is stock, the same request goes through.
+        // The key does not keep a refusal. Once there is stock, the same request succeeds.
         let refused = || order_call(&body, "replay later").customer(one);
         assert_eq!(refused().send(system).await.expect(409).code(), "insufficient_stock");
         moved(system, theirs.body, &["cancelled"]).await;
@@ -242,7 +247,8 @@ fn a_cart_that_is_checked_out_many_times_at_once_makes_one_order() {
     with_system(async |system| {
         let buyers = customers(system, "cart", 2).await;
         products(system, &["cart-1", "cart-2"], 100).await;
-        // Without a key the repetition finds the cart gone; with one it gets the first answer.
+        // Without a key, a repeated checkout finds an empty cart. With a key it returns the first
+        // response.
         for (buyer, key) in buyers.iter().zip([None, Some("cart")]) {
             for (product, quantity) in [("cart-1", 2), ("cart-2", 1)] {
                 let line = Call::new("PUT", &path(&["customers", buyer, "cart", "items", product])).customer(buyer);
@@ -289,7 +295,7 @@ fn orders_that_meet_in_transactions_which_take_time_are_all_placed_or_told() {
         };
         let mut open: Vec<usize> = (0..buyers.len()).collect();
         let mut outcomes = BTreeMap::<(u16, String), usize>::new();
-        // Each time at least one comes through: nobody is kept off an item for ever.
+        // In each round at least one order gets a definite response, so no order starves.
         while !open.is_empty() {
             let answers = at_once(system, open.iter().map(|n| call(*n))).await;
             let (busy, told): (Vec<_>, Vec<_>) = open.iter().zip(answers).partition(|(_, answer)| answer.status == 503);

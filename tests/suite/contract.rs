@@ -1,5 +1,5 @@
-//! `openapi.yaml` against what it describes: the routes of the template and of the functions, the codes and bounds of
-//! the code.
+//! Compares `openapi.yaml` with the routes of the template and the functions, and with the codes
+//! and bounds in the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ fn a_route_needs_a_token_exactly_where_the_template_asks_for_one() {
     }
 }
 
-/// The gateway looks at no token on a public route, so whoever makes use of one there has to know whose it is.
+/// The gateway checks no tokens on a public route. A function that uses one there must verify it.
 #[test]
 fn a_route_takes_a_token_that_it_does_not_need_exactly_where_its_function_verifies_tokens() {
     let template = template();
@@ -79,12 +79,12 @@ fn a_route_takes_a_token_that_it_does_not_need_exactly_where_its_function_verifi
 fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
     for operation in api().operations() {
         let key = operation.key();
-        // To the registry whoever a thing is shared with is one of its owners.
+        // To the registry, everyone who shares a record is an owner.
         let who = match operation.who() {
             "customer" | "reader" | "editor" => "owner",
             other => other,
         };
-        // A pattern that several routes share may be open to more callers than one of them is.
+        // A pattern that several routes share may allow more callers than one of the routes.
         let widest =
             |who: &str| ["staff", "owner", "signed in", "any", "system"].iter().position(|known| *known == who);
         for pattern in key_schema::registry::all().filter(|pattern| pattern.routes.contains(&key.as_str())) {
@@ -92,7 +92,7 @@ fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
                 pattern.routes.len() > 1
                     || widest(pattern.who) == widest(who)
                     || (who, pattern.who) == ("owner", "signed in")
-                    // What staff alone may do, on a route of others as well.
+                    // A route of owners may also use a pattern that only staff may use.
                     || (who, pattern.who) == ("owner", "staff"),
                 "{key} is for {who}, its pattern {} for {}",
                 pattern.id,

@@ -1,4 +1,4 @@
-//! `/_local`: how tests and operators look behind the API and make trouble.
+//! The `/_local` routes, which show the system's inner state and inject faults.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -14,7 +14,7 @@ async fn fault(system: &System, fault: Json) -> Answer {
     Call::new("POST", "/_local/faults").json(&fault).send(system).await
 }
 
-/// Puts an entry on the bus with EventBridge's own call.
+/// Puts an entry on the bus with EventBridge's own API.
 async fn put_event(environment: &Json, detail_type: &str, detail: &Json) {
     let entry = json!({
         "Source": "bodega", "DetailType": detail_type, "Detail": detail.to_string(), "EventBusName": environment["BUS_NAME"],
@@ -28,7 +28,7 @@ async fn put_event(environment: &Json, detail_type: &str, detail: &Json) {
     assert_eq!(answer["FailedEntryCount"], 0, "{answer}");
 }
 
-/// Everything in a list, over all its pages.
+/// Returns all items of a list, from all its pages.
 pub async fn all(system: &System, path: &str) -> Vec<Json> {
     let mut items = Vec::new();
     let mut page = get(system, path).await;
@@ -255,7 +255,7 @@ fn draining_waits_for_a_subscriber_that_is_held_up_and_not_for_what_was_given_up
     with_own_system(async |system| {
         let environment = get(system, "/_local/environment").await;
         fault(system, json!({"target": "function:Notifier", "kind": "throttle"})).await.expect(204);
-        // No event that the notifier could read: it fails as often as it may.
+        // The notifier cannot read this event, so it uses up all its attempts.
         put_event(&environment, "OrderPlaced", &json!({"id": "no such form"})).await;
         let late = Call::new("POST", "/_local/drain?timeout_s=1").send(system).await.expect(504);
         assert!(late.body["message"].as_str().unwrap().contains("1 deliveries to go"), "{}", late.body);

@@ -1,4 +1,5 @@
-//! One id from the request to whatever follows from it: items, derived items, events, and the log lines of every function on the way.
+//! One request id connects all effects of a request: items, derived items, events, and the log
+//! lines of every function involved.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,10 +13,11 @@ use crate::support::client::{Answer, Call};
 use crate::support::table::scan;
 use crate::support::{drain, shop, with_own_system};
 
-/// A line is read from a function's pipe soon after it was written, but not before the function has answered.
+/// Longest wait for a log line. The line may arrive after the function's response, because the
+/// local system reads it from a pipe.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The lines of a function that contain a text, when there is one that is as wanted.
+/// Returns a function's log lines with this text, as soon as one of them matches `wanted`.
 async fn lines(system: &System, function: &str, containing: &str, wanted: impl Fn(&Json) -> bool) -> Vec<Json> {
     let path = format!("/_local/logs?function={function}&containing={}", shop::segment(containing));
     let until = Instant::now() + SOON;
@@ -45,7 +47,7 @@ fn is_trace(id: &Json) -> bool {
     id.as_str().is_some_and(|id| id.starts_with("1-"))
 }
 
-/// The entities of the items that carry the id of a request.
+/// Returns the entities of the items that carry this request id.
 async fn written_for(system: &System, request: &str) -> BTreeSet<String> {
     let items = scan(system).await;
     let written = items.values().filter(|item| item["req"]["S"] == request);
@@ -63,27 +65,27 @@ fn the_id_of_a_request_is_in_what_it_writes_in_what_follows_from_it_and_in_every
         let (id, order) = (request_id(&answer), answer.body["id"].as_str().unwrap().to_owned());
         drain(system).await;
 
-        // The request's own line.
+        // The request's own log line.
         let own = line(system, "Orders", &id, |line| line["request_id"] == id.as_str() && line["status"] == 201).await;
         assert_eq!((&own["route"], is_trace(&own["xray_trace_id"])), (&json!("POST /v1/orders"), true), "{own}");
         let place = |cost: &&Json| cost["pattern"] == "orders.place" && cost["write_units"].as_f64() > Some(0.0);
         assert!(own["patterns"].as_array().unwrap().iter().any(|cost| place(&cost)), "{own}");
         assert!(!own.to_string().contains("traced-ann"), "{own}");
 
-        // What it wrote, and what the consumer derived from that: sales and their counters.
+        // The request's own items, and the items that the consumer derived: sales and their totals.
         let entities = written_for(system, &id).await;
         for entity in ["Order", "OrderLine", "CustomerOrder", "Stock", "Sale", "ProductSales"] {
             assert!(entities.contains(entity), "{entity}: {entities:?}");
         }
 
-        // Both consumers' lines.
+        // The log lines of both consumers.
         for consumer in ["StreamEvents", "StreamSearch"] {
             let named = |line: &Json| line["correlation_ids"].as_array().is_some_and(|ids| ids.contains(&json!(id)));
             let batch = line(system, consumer, &id, named).await;
             assert!(batch["correlation_id_count"].as_u64() >= Some(1) && is_trace(&batch["xray_trace_id"]), "{batch}");
         }
 
-        // The event, and its subscribers.
+        // The event and its subscribers.
         let events = all(system, "/_local/events").await;
         let placed = |event: &&Json| event["type"] == "OrderPlaced" && event["data"]["order_id"] == order.as_str();
         let event = events.iter().find(placed).unwrap();

@@ -1,4 +1,4 @@
-//! Crash points: every one that the code has is registered, and the page about them is up to date.
+//! Tests that every crash point in the code is registered and that its docs page is up to date.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn nothing_that_is_deployed_is_built_with_crash_points_or_a_clock_that_may_be_wr
     for folder in ["functions", "shared"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let entry = entry.unwrap().path();
-            // How they are linked lies beside them.
+            // `functions/build.rs` is a file between the crates.
             if entry.is_file() {
                 continue;
             }
@@ -38,7 +38,7 @@ fn nothing_that_is_deployed_is_built_with_crash_points_or_a_clock_that_may_be_wr
     }
 }
 
-/// Shows every source file below `folder`, tests included only where they stand in it.
+/// Shows every source file below `folder`.
 fn sources(folder: &Path, show: &mut impl FnMut(&str)) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

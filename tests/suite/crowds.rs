@@ -1,7 +1,11 @@
-//! Every route that writes, tried by 50 clients at once with one and the same request, and then once more: the shop is left as if one had sent it once.
+//! Sends every writing request from 50 clients at once, and then once more. The stored result must
+//! equal that of a single request.
 //!
-//! Two shops begin alike. In the first each request of the API is sent once; in the second all clients send it at the same moment. Whatever the second has
-//! more or other than the first was done twice, lost or half done. How races between *different* requests end is tried where each feature is.
+//! The tests start two identical shops. One receives each request once, and the other receives it
+//! from all clients at the same time. A difference between the shops means a duplicate, lost or
+//! partial write.
+//!
+//! The features' own tests cover races between *different* requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -15,23 +19,25 @@ use crate::support::openapi::{Operation, api};
 use crate::support::world::{Good, World};
 use crate::support::{drain, table, with_own_system};
 
-/// Clients that send the same request at the same moment.
+/// Clients that send the same request at the same time.
 const CLIENTS: usize = 50;
 
-/// What each item has of its own in every shop: ids, instants, sums over either, and how often it was written.
+/// Attributes that differ between any two shops: ids, times, hashes of them, and the number of
+/// writes.
 const INCIDENTAL: [&str; 10] =
     ["version", "rev", "born", "created_at", "updated_at", "ttl", "shard", "request_hash", "req", "event_id"];
 
-/// Entities that count in shards, at random or by a random id: their sum counts.
+/// Entities that count in shards, chosen at random or by a random id. Only their sum is comparable.
 const SHARDED: [&str; 3] = ["CounterShard", "LikeCount", "PlaceSales"];
 
-/// Ids that the shop gives, and instants.
+/// Matches ids that the shop generates, and times.
 static OWN: LazyLock<Regex> = LazyLock::new(|| {
     let id = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
     Regex::new(&format!(r"{id}|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")).unwrap()
 });
 
-/// What a repetition does once more, as its description says: nothing tells a second one from the first.
+/// Operations that write again on each repetition, as their description says. Their requests carry
+/// nothing to detect a repetition by.
 const EACH_TIME: [&str; 5] = ["addLogLine", "createSession", "splitCounter", "uploadContent", "uploadPicture"];
 
 #[test]
@@ -83,10 +89,11 @@ fn what_50_clients_send_at_once_and_again_is_done_once() {
     }
 }
 
-/// What deletes comes last.
+/// Methods in the order of the requests. Deletions come last.
 const PHASES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
-/// The operations of a method; the customer, whose things the others are, goes last.
+/// Returns the operations of a method. The customer comes last, because the customer owns the other
+/// data.
 fn writes(method: &str) -> Vec<Operation<'static>> {
     let mut operations: Vec<_> = api().operations().filter(|operation| operation.method == method).collect();
     operations
@@ -94,7 +101,8 @@ fn writes(method: &str) -> Vec<Operation<'static>> {
     operations
 }
 
-/// What is wrong with the answers to one request of many clients, of which the last came after all others.
+/// Returns the error in the responses to one request of many clients, if any. The last response
+/// belongs to the later repetition.
 fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Option<String> {
     let mut outcomes: BTreeMap<(u16, &str), usize> = BTreeMap::new();
     for answer in answers {
@@ -113,21 +121,21 @@ fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Optio
     if has("idempotency-key") && !(alike && again.is_success()) {
         return wrong("not all were told the same");
     }
-    // A move that was made may be told again.
+    // A repeated status change may receive the same response again.
     if has("if-match") && !alike {
         return wrong("more than one changed the same version");
     }
     None
 }
 
-/// What is stored, without what is different in every shop: how often each item.
+/// Counts the stored items, without the attributes that differ between any two shops.
 async fn stored(system: &System) -> BTreeMap<String, u64> {
     drain(system).await;
     let mut items: BTreeMap<String, u64> = BTreeMap::new();
     for item in table::scan(system).await.into_values() {
         let Json::Object(mut item) = item else { panic!("{item} is no item") };
         let is_key = |name: &str| name.ends_with("PK") || name.ends_with("SK");
-        // The revision of what is copied here.
+        // The revision of the item that this one copies.
         let is_source = |name: &str| name.ends_with("_rev");
         item.retain(|name, _| !INCIDENTAL.contains(&name.as_str()) && !is_key(name) && !is_source(name));
         let count = if SHARDED.contains(&item["entity"]["S"].as_str().unwrap()) { numbers(&mut item) } else { 1 };
@@ -137,7 +145,7 @@ async fn stored(system: &System) -> BTreeMap<String, u64> {
     items
 }
 
-/// Takes an item's numbers out of it, and adds them up.
+/// Removes an item's numbers and returns their sum.
 fn numbers(item: &mut Map<String, Json>) -> u64 {
     let number = |value: &Json| value["N"].as_str().map(|text| text.parse::<u64>().unwrap());
     let sum = item.values().filter_map(number).sum();

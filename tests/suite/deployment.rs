@@ -1,4 +1,5 @@
-//! `template.yaml` as an operator meets it: parameters, users, permissions, idle costs and releases.
+//! Tests `template.yaml` from an operator's view: parameters, users, permissions, idle costs and
+//! releases.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -15,11 +16,11 @@ use crate::support::client::Call;
 use crate::support::{drain, read, root, shop, template, with_parameter};
 use crate::template::resources;
 
-/// The parameters, as the template describes them.
+/// Returns the parameters as the template describes them.
 fn parameters() -> Map<String, Json> {
     let text = read(&root().join("template.yaml"));
     let (_, after) = text.split_once("\nParameters:\n").unwrap();
-    // The next section begins at the margin.
+    // The next section starts in the first column.
     let lines: String = after
         .lines()
         .take_while(|line| line.is_empty() || line.starts_with(' '))
@@ -33,13 +34,13 @@ fn text(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a parameter's pattern takes. CloudFormation matches the whole value.
+/// Returns a parameter's pattern. CloudFormation matches the whole value.
 fn pattern(parameter: &Json) -> Regex {
     let pattern = parameter["AllowedPattern"].as_str().expect("a pattern");
     Regex::new(&format!("^(?:{pattern})$")).unwrap()
 }
 
-/// The pattern takes exactly the samples that the code takes.
+/// Checks that the pattern accepts exactly the samples that the code accepts.
 fn agrees(name: &str, parameter: &Json, samples: &[&str], takes: impl Fn(&str) -> bool) {
     let pattern = pattern(parameter);
     for sample in samples {
@@ -108,7 +109,7 @@ fn every_parameter_takes_what_the_code_takes() {
             "JwtAudience" | "CorsOrigins" | "LoginCallbacks" => assert_eq!(parameter["Type"], "CommaDelimitedList"),
             "FoldStreamConsumers" => assert_eq!(allowed, ["true", "false"]),
             "Mfa" => assert_eq!(allowed, ["OFF", "OPTIONAL", "ON"], "as Cognito names them"),
-            // Only AWS reads these. No code of ours has bounds for them.
+            // Only AWS reads these parameters, so our code has no bounds for them.
             "Stage"
             | "Architecture"
             | "LogRetentionDays"
@@ -180,7 +181,7 @@ fn the_user_pool_is_made_as_it_cannot_be_made_later() {
     ] {
         assert!(client.contains(needed), "{needed}");
     }
-    // Optional, and therefore with a condition.
+    // These are optional, so they need a condition.
     for kind in ["AWS::Cognito::UserPoolDomain", "AWS::Cognito::ManagedLoginBranding"] {
         assert!(resources(kind).values().all(|lines| lines.contains("    Condition: WithLogin\n")), "{kind}");
     }
@@ -192,7 +193,7 @@ fn nothing_is_measured_that_nothing_reads() {
     assert!(api.contains("DetailedMetricsEnabled: false"));
     let dashboards: String = resources("AWS::CloudWatch::Dashboard").into_values().collect();
     let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
-    // The dimensions of detailed metrics.
+    // Detailed metrics have this dimension.
     for text in [&dashboards, &alarms] {
         assert!(!text.contains(r#""Resource""#) && !text.contains("Name: Resource"));
     }
@@ -220,7 +221,7 @@ fn the_limits_of_the_table_say_what_they_allow_a_day_to_cost() {
     }
 }
 
-/// The figures of the idle bill that follow from the template. `UPDATE_DOCS=1` writes them.
+/// Checks the figures of the idle bill that follow from the template. `UPDATE_DOCS=1` writes them.
 #[test]
 fn the_idle_bill_counts_what_the_template_has() {
     let path = root().join("docs/operations.md");
@@ -271,7 +272,7 @@ fn a_shop_without_search_sells_and_says_that_it_has_no_search() {
         }
         let answer = Call::new("GET", "/v1/search/orders").customer("unsearched-ann").send(system).await;
         assert_eq!((answer.status, &answer.body["code"]), (403, &json!("forbidden")));
-        // The other sinks go on.
+        // The other sinks still work.
         let sales = shop::path(&["products", "unsearched-tea", "sales"]);
         let sales = Call::new("GET", &sales).staff().send(system).await.expect(200).body;
         assert_eq!(sales["items"][0]["order_id"], order["id"]);
@@ -295,7 +296,7 @@ fn every_policy_has_the_present_version() {
     assert!(policies > 20, "{policies}");
 }
 
-/// SES checks the configuration set of an identity as well as the identity.
+/// To send mail, SES checks the permission for the identity and for its configuration set.
 #[test]
 fn mail_may_be_sent_by_an_identity_with_a_configuration_set() {
     let senders = |suffix: &str| -> BTreeSet<String> {
@@ -306,7 +307,7 @@ fn mail_may_be_sent_by_an_identity_with_a_configuration_set() {
     assert_eq!(senders("configuration-set/*"), senders("identity/${MailIdentity}"));
 }
 
-/// The template of a deployment with canaries.
+/// Returns the template of a canary deployment.
 fn canary(arguments: &[&str]) -> String {
     let output = Command::new(root().join(".ci/canary")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -331,7 +332,7 @@ fn a_canary_shifts_the_traffic_of_every_function_that_clients_call_and_watches_a
         assert_eq!(lines.contains("Type: Linear10PercentEvery1Minute"), answers, "{id}");
         assert_eq!(function.environment.get("RELEASE").map(String::as_str), answers.then_some("1"), "{id}");
         if answers {
-            // By name: a reference would be circular.
+            // The template names alarms directly, because a reference would be circular.
             let watched: Vec<&str> = lines.split("- !Sub bodega-${Stage}-").skip(1).collect();
             assert!(watched.len() >= 3, "{watched:?}");
             for alarm in watched {
@@ -366,7 +367,7 @@ fn sam_knows_a_deployment_to_try_with_and_one_for_customers() {
         }
     }
     assert!(text.contains("[prod.deploy.parameters]") && text.contains("confirm_changeset = true"));
-    // Secrets are in a file that git does not take.
+    // Secrets are in a file that git ignores.
     assert!(read(&root().join(".gitignore")).lines().any(|line| line == "/parameters-*.yaml"));
 }
 

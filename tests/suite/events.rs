@@ -1,13 +1,21 @@
-//! The sample events of `events/`, each sent to its function through the Lambda Runtime API.
+//! Sends the sample events of `events/` to their functions through the Lambda Runtime API.
 //!
-//! Beside `X.json` lies `X.expected.json`: the function by its logical id; `seed`, calls of the API and items of the
-//! table that come before; and what must come back: `status`, `headers` and `body` of an answer (given members must be
-//! equal, `"<any>"` is anything), `batch_item_failures` of a batch, the `mail` that was sent, the `answer` of a function that tells what it did, or
-//! the `error` of one that fails: a part of its message. `then` are calls that show what the event has done.
+//! Each `X.json` has an `X.expected.json` with these members:
 //!
-//! `X-generated-Y.json` is as `sam local generate-event` gives it: nothing of the shop's, which a function must refuse, or leave, without harm.
+//! - `function`: the function's logical id.
+//! - `seed`: API calls and table items to set up first.
+//! - `status`, `headers`, `body`: the expected response. Given members must be equal, and `"<any>"`
+//!   matches any value.
+//! - `batch_item_failures`: the failures in the response to a batch.
+//! - `mail`: the mail that the function sent.
+//! - `answer`: the result of a function that reports its work.
+//! - `error`: a part of the message of a function that fails.
+//! - `then`: API calls that show the event's effects.
 //!
-//! Where `BODEGA_RIE` names the Runtime Interface Emulator, the events are sent to their functions through that instead.
+//! An `X-generated-Y.json` is output of `sam local generate-event`. It contains none of the shop's
+//! data. The function must refuse or ignore it without harm.
+//!
+//! If `BODEGA_RIE` names the Runtime Interface Emulator, the events pass through it instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -27,9 +35,9 @@ use crate::support::emulator::Emulators;
 use crate::support::openapi::api;
 use crate::support::{drain, put_item, read_json, root, schema, subset, template, with_system};
 
-/// Any message: that of a payload which the runtime cannot read is its own.
+/// Matches any message. For a payload that the runtime cannot read, the message is the runtime's.
 const ANY: &str = "<any>";
-/// Cases that run at once.
+/// Concurrent cases.
 const CONCURRENCY: usize = 4;
 
 struct Case {
@@ -49,11 +57,12 @@ struct Expected {
     #[serde(default)]
     body: Json,
     batch_item_failures: Option<Vec<String>>,
-    /// What a function answers that nobody asked.
+    /// The result of a function that no client calls.
     answer: Option<Json>,
-    /// What a function that fails says, among other words. What its runtime calls the error is not ours to expect.
+    /// A part of the error message of a function that fails. The error type belongs to the runtime,
+    /// so the samples do not name it.
     error: Option<String>,
-    /// What somebody was sent; the function itself answers nothing.
+    /// The mail that the function sent. Its result is null.
     mail: Option<Mail>,
     #[serde(default)]
     then: Vec<Check>,
@@ -62,18 +71,18 @@ struct Expected {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mail {
-    /// Whose address.
+    /// The recipient's address.
     to: String,
-    /// Every message to it, in order.
+    /// All messages to this address, in order.
     messages: Json,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Seed {
-    /// A call of the API, which must succeed.
+    /// An API call, which must succeed.
     Call(Request),
-    /// An item, put into the table as it is.
+    /// An item to put into the table unchanged.
     Item(Json),
 }
 
@@ -106,7 +115,8 @@ fn every_sample_event_gives_what_its_expectation_says() {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// Sends every sample event of the functions that are wanted, and says what is not as expected.
+/// Sends every sample event of the selected functions and returns the differences from the
+/// expectations.
 pub async fn failures(system: &System, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let emulators = &Emulators::from_environment();
     let runs = cases().into_iter().filter(|case| is_wanted(&case.expected.function)).map(|case| async move {
@@ -129,7 +139,8 @@ async fn run(system: &System, emulators: Option<&Emulators>, case: &Case) -> Vec
             Seed::Item(item) => put_item(system, item).await,
         }
     }
-    // What is searched for, and what a stream's record is older than, must have arrived.
+    // Search results need indexed seeds. Stream records must also be newer than the seeds' own
+    // records.
     let reads_derived = !["Customers", "Catalog", "Orders"].contains(&expected.function.as_str());
     if reads_derived && !expected.seed.is_empty() {
         drain(system).await;
@@ -188,7 +199,8 @@ async fn send(system: &System, request: &Request) -> Answer {
     call.send(system).await
 }
 
-/// How an answer differs from what is expected and from what `openapi.yaml` promises.
+/// Returns the differences between a response and its expectation, and between the response and
+/// `openapi.yaml`.
 fn judge(case: &Case, answer: &Json) -> Vec<String> {
     let expected = &case.expected;
     if let Some(failures) = &expected.batch_item_failures {
@@ -227,7 +239,7 @@ fn undocumented(case: &Case, answer: &Json, body: &Json) -> Vec<String> {
         return Vec::new();
     };
     let status = u16::try_from(answer["statusCode"].as_u64().unwrap()).unwrap();
-    // The gateway itself refuses a request without a token; only a sample gets past it.
+    // The gateway itself refuses a request without a token. Only a sample event passes it.
     let documented = operation.responses().any(|(known, _)| known == status.to_string()) || status >= 500;
     if !documented {
         return vec![format!("{status} is not documented")];
@@ -294,7 +306,7 @@ fn every_event_has_its_expectation_and_every_expectation_its_event() {
     }
 }
 
-/// `stream-search` for `StreamSearch`.
+/// Converts `StreamSearch` to `stream-search`.
 fn kebab(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
@@ -320,7 +332,7 @@ fn every_request_is_one_that_the_gateway_could_send() {
         let context = &event["requestContext"];
         assert_eq!((&event["version"], &event["rawPath"]), (&json!("2.0"), &context["http"]["path"]), "{name}");
         assert_eq!((&context["routeKey"], &context["http"]["method"]), (&json!(key), &json!(route.method)), "{name}");
-        // An HTTP API hands on the path decoded (`gateway/path.rs` of the local system).
+        // An HTTP API passes the decoded path on (`gateway/path.rs` of the local system).
         let raw: Vec<&str> = event["rawPath"].as_str().unwrap().split('/').collect();
         let filled = route.path.split('/').map(|segment| {
             match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
@@ -331,18 +343,19 @@ fn every_request_is_one_that_the_gateway_could_send() {
         assert_eq!(raw, filled.collect::<Vec<_>>(), "{name}");
 
         let signed_in = context["authorizer"]["jwt"]["claims"]["sub"].is_string();
-        // What a function does where the gateway's authorizer is missing is worth a sample too.
+        // A sample may also show the function's response to a request without the gateway's
+        // authorizer.
         assert!(signed_in == route.authorizer.is_some() || case.expected.status == Some(401), "{name}");
         assert!(event.get("body").is_none_or(Json::is_string) && event["isBase64Encoded"].is_boolean(), "{name}");
     }
 }
 
-/// The route that a request came by. What SAM generates came by none of ours.
+/// Returns the route of a request. Events that SAM generates have none of our routes.
 fn route_key(event: &Json) -> Option<&str> {
     event["routeKey"].as_str().filter(|key| *key != "$default")
 }
 
-/// The families of routes, by the beginnings of their paths; a route belongs to the longest that fits.
+/// The route families by path prefix. A route belongs to the longest matching prefix.
 const FAMILIES: [&str; 48] = [
     "/v1/audit",
     "/v1/categories",
@@ -394,7 +407,8 @@ const FAMILIES: [&str; 48] = [
     "/v1/transfers",
 ];
 
-/// Takes what a client has uploaded by a URL that is signed for minutes: no sample can. The end-to-end tests of pictures do.
+/// This route needs an upload by a URL that is valid for minutes, so no sample can call it. The
+/// end-to-end tests of pictures do.
 const OF_AN_UPLOAD: &str = "PUT /v1/products/{id}/content/uploads/{upload}";
 
 #[test]
@@ -419,7 +433,7 @@ fn family(key: &str) -> &'static str {
     all.max_by_key(|family| family.len()).unwrap_or_else(|| panic!("{key} is in no family"))
 }
 
-/// So a sample shows what the table and its stream hold, attribute by attribute.
+/// The samples therefore show every attribute of the table and its stream correctly.
 #[test]
 fn every_item_in_a_sample_is_what_the_schema_stores() {
     for case in cases() {

@@ -1,4 +1,4 @@
-//! `FoldStreamConsumers`: one consumer with every sink, in place of two.
+//! Tests `FoldStreamConsumers`: one consumer with every sink replaces the two consumers.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::grants::{nothing_is_unused, what_no_sample_does};
 use crate::support::client::Call;
 use crate::support::{drain, shop, with_parameter};
 
-/// The one that is left.
+/// The remaining consumer.
 const CONSUMER: &str = "StreamEvents";
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use crate::support::client::Call;
 use crate::support::{drain, shop, with_own_system};
 
-/// The orders that have a station, and those that wait.
+/// Returns the orders that have a station, and the orders that wait for one.
 async fn queue(system: &System) -> (Vec<Json>, Vec<Json>) {
     let page = Call::new("GET", "/v1/picking?limit=1").staff().send(system).await.expect(200).body;
     let ids = |list: &[Json]| list.iter().map(|job| job["order_id"].clone()).collect();
@@ -28,14 +28,14 @@ fn paid_orders_get_the_picking_stations_and_free_them_when_they_leave() {
             let key = format!("picking-{number}");
             let order = shop::order(system, "picking-ann", &[("picking-tea", 1)], &key).await;
             orders.push(shop::moved(system, order, &["paid"]).await);
-            // One after the other: the queue does not promise that messages come in the order of payment.
+            // Pay one order at a time, because the queue does not guarantee message order.
             drain(system).await;
         }
         let id = |index: usize| orders[index]["id"].clone();
         let ids = |range: std::ops::Range<usize>| range.map(id).collect::<Vec<_>>();
         assert_eq!(queue(system).await, (ids(0..stations), ids(stations..stations + 2)));
 
-        // The first is shipped, the first that waits is called off: the last one is picked.
+        // One order is shipped and one is cancelled, so the next waiting order gets a station.
         shop::moved(system, orders[0].clone(), &["picking", "shipped"]).await;
         drain(system).await;
         assert_eq!(queue(system).await, (ids(1..stations + 1), ids(stations + 1..stations + 2)));

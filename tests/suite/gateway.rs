@@ -1,4 +1,5 @@
-//! What the local gateway makes of a request before it reaches a function, as an HTTP API of API Gateway does.
+//! Tests that the local gateway handles a request like an HTTP API of API Gateway, before the
+//! request reaches a function.
 
 use local::System;
 use serde_json::json;
@@ -48,7 +49,8 @@ fn a_path_is_decoded_twice_and_cut_before_it_is_routed() {
     });
 }
 
-/// The reason for the rule of ids: what is cut off would have been the rest of an id.
+/// The gateway would cut off or change a path with one of these ids. The path would then name
+/// another product.
 #[test]
 fn no_product_can_be_created_whose_path_would_be_that_of_another() {
     with_own_system(async |system| {

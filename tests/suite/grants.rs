@@ -1,7 +1,8 @@
-//! The permissions of the functions: what their code does, no more and no less.
+//! Tests that each function's permissions match its code exactly.
 //!
-//! The local system refuses a function what the template does not allow it, in every test; here is seen that it does, and that no permission is
-//! one that nobody needs. What Lambda does in a function's name to feed it from the stream or a queue counts as the function's own.
+//! In every test, the local system denies a function any action that the template does not allow.
+//! These tests check that denial, and they check that every permission is used. Reads by Lambda
+//! from the stream or a queue count as the function's own.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,20 +17,20 @@ use crate::support::table::scan;
 use crate::support::{drain, put_item, read_json, root, shop, template_path, with_own_system, with_template};
 use crate::{events, hot_keys, pictures};
 
-/// What is granted for a collection, where the local system has a domain.
+/// Prefix of permissions for a collection. The local system has a domain.
 const OF_COLLECTIONS: &str = "aoss:";
-/// The statement for an identity that has a configuration set by default, which the local one does not.
+/// The statement for an identity with a default configuration set. The local identity has none.
 const OF_CONFIGURATION_SETS: &str = "ConfigurationSet";
-/// The statement by which a mapping keeps what it gives up, which it does in a test of its own.
+/// The statement by which a mapping stores batches that it gives up. Its own test uses it.
 const GIVEN_UP: &str = "GivenUp";
 
-/// What every function may do and did.
+/// Returns the permissions of every function and their use.
 async fn functions(system: &System) -> Vec<Json> {
     let report = Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
     report["functions"].as_array().unwrap().clone()
 }
 
-/// What functions were refused: `Function: action on resource`.
+/// Returns the actions that functions were denied, as `Function: action on resource`.
 async fn denied(system: &System) -> BTreeSet<String> {
     listed(&functions(system).await, "denied", |_| true)
 }
@@ -62,7 +63,7 @@ fn every_function_needs_what_it_may_do_and_may_do_what_it_needs() {
     });
 }
 
-/// Of the functions that are wanted.
+/// Checks that the selected functions use all their permissions.
 pub async fn nothing_is_unused(system: &System, is_wanted: impl Fn(&str) -> bool) {
     drain(system).await;
     let mut functions = functions(system).await;
@@ -77,7 +78,8 @@ pub async fn nothing_is_unused(system: &System, is_wanted: impl Fn(&str) -> bool
     assert!(unused.is_empty(), "granted and never used:\n{}", unused.join("\n"));
 }
 
-/// A mapping that tries again for half a day gives up nothing while a test waits. One that never tries again does.
+/// The template's mapping retries for half a day, longer than a test can wait. With no retries it
+/// gives up at once.
 #[test]
 fn what_a_mapping_gives_up_is_kept_in_the_name_of_its_function() {
     let retries = ("MaximumRetryAttempts: 10000", "MaximumRetryAttempts: 0");
@@ -105,7 +107,7 @@ pub async fn what_no_sample_does(system: &System) {
     shop::products(system, &["grants-tea"], 1).await;
     let newest = shop::path(&["products", "grants-tea", "reviews"]) + "?sort=newest";
     Call::new("GET", &newest).send(system).await.expect(200);
-    // A customer who is erased with her sessions.
+    // Erase a customer and her sessions.
     shop::customer(system, "grants-ann").await;
     let sessions = Call::new("POST", &shop::path(&["customers", "grants-ann", "sessions"])).customer("grants-ann");
     sessions.clone().json(&json!({ "device": "Phone" })).send(system).await.expect(201);
@@ -114,7 +116,8 @@ pub async fn what_no_sample_does(system: &System) {
     follows.staff().send(system).await.expect(201);
     let erase = Call::new("DELETE", &shop::path(&["customers", "grants-ann"])).staff().header("if-match", "\"1\"");
     erase.send(system).await.expect(204);
-    // What the archive has of her, and a session that begins as long as her token holds.
+    // Archive objects of the customer. The new session is possible because her token is still
+    // valid.
     let expired = belongings(&"grants-ann".parse().unwrap()).unwrap().map(|under| format!("{under}a.json"));
     for name in &expired {
         archived(system, "PUT", name).await;
@@ -125,18 +128,18 @@ pub async fn what_no_sample_does(system: &System) {
     for name in &expired {
         assert_eq!(archived(system, "GET", name).await, 404);
     }
-    // What clients do by URLs, and the janitor after them.
+    // A client uploads and reads by signed URLs, and the janitor deletes the object afterwards.
     pictures::come_and_go(system, "grants-tea").await;
-    // Points of now: those of a sample are over.
+    // Current metric points. Those of the samples have expired.
     let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
     let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;
     assert_eq!(stored.expect(200).body["results"][0]["status"], "stored");
-    // The sample's move of a category settles; another one breaks off.
+    // The category move of a sample settles. A second move breaks off.
     category_moves(system).await;
     // No sample is throttled.
     hot_keys::heat(system, "grants").await;
     hot_keys::round(system).await;
-    // An alias that was lost is put back with the next change.
+    // The next product change restores a lost alias.
     drain(system).await;
     let (index, alias) = (format!("{}-products-v1", system.table()), format!("{}-products-write-v1", system.table()));
     let remove = json!({"actions": [{"remove": {"index": index, "alias": alias}}]});
@@ -145,7 +148,8 @@ pub async fn what_no_sample_does(system: &System) {
     shop::products(system, &["grants-coffee"], 1).await;
 }
 
-/// Puts an object into the archive or reads one, as nobody whom the template knows.
+/// Puts or gets an archive object under a name that is no function of the template, and returns the
+/// status.
 async fn archived(system: &System, method: &str, name: &str) -> u16 {
     let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
     let part = |name: &str| environment[name].as_str().unwrap();
@@ -153,7 +157,8 @@ async fn archived(system: &System, method: &str, name: &str) -> u16 {
     as_function("Nobody", method, &url, "", &json!({})).await.0
 }
 
-/// What the janitor does for categories that move: it ends one that has settled, and takes over one that its request has left.
+/// Runs the janitor for category moves. It ends a settled move and takes over one that its request
+/// abandoned.
 async fn category_moves(system: &System) {
     let janitor = Call::new("POST", "/_local/invoke/Janitor").json(&json!({ "grace_seconds": 0 }));
     let of_a_move = |item: &Json| item["entity"]["S"] == "CategoryMove";
@@ -179,7 +184,7 @@ async fn category_moves(system: &System) {
     Call::new("GET", "/v1/categories/Moved~Told").send(system).await.expect(200);
 }
 
-/// A call of a service as a function would sign it; its status and what it says.
+/// Calls a service with a function's signature. Returns the status and the message.
 async fn as_function(function: &str, method: &str, url: &str, target: &str, body: &Json) -> (u16, String) {
     let call = http().request(method.parse().unwrap(), url).header("x-amz-security-token", function);
     let call = call.header("x-amz-target", target).header("content-type", "application/x-amz-json-1.0");
@@ -204,7 +209,7 @@ fn a_denied_call_is_answered_in_the_words_of_its_service() {
         let mails = format!("{}/v2/email/outbound-emails", url("SESV2"));
         for (method, url, target, body, status, says) in [
             ("POST", &url("DYNAMODB"), "DynamoDB_20120810.Scan", &scan, 400, "#AccessDeniedException"),
-            // Of the stream nobody is told anything but the mappings, which ask for themselves.
+            // Only the mappings may read the stream, and they sign for themselves.
             (
                 "POST",
                 &url("DYNAMODB"),
@@ -239,13 +244,14 @@ fn a_denied_call_is_answered_in_the_words_of_its_service() {
                 .to_owned(),
         ];
         assert_eq!(denied(system).await, expected.into());
-        // Whoever is no function of the template is not asked.
+        // The local system checks only the functions of the template.
         let (status, said) = as_function("Nobody", "PUT", &object, "", &json!({})).await;
         assert_eq!(status, 200, "{said}");
     });
 }
 
-/// The template with other texts in some functions' places, each the first of its kind there.
+/// Writes a copy of the template with changes. Each change replaces the first such text after its
+/// function's name.
 fn template_with(name: &str, changes: &[(&str, &str, &str)]) -> PathBuf {
     let mut text = std::fs::read_to_string(root().join("template.yaml")).unwrap();
     for (function, from, to) in changes {
@@ -258,14 +264,14 @@ fn template_with(name: &str, changes: &[(&str, &str, &str)]) -> PathBuf {
     path
 }
 
-/// Sends a sample event, over what it needs to be there.
+/// Sends a sample event after its seed items.
 async fn invoke(system: &System, function: &str, event: &str) {
     let sample = |name: String| read_json(&root().join("events").join(name));
     for seed in sample(format!("{event}.expected.json"))["seed"].as_array().unwrap() {
         put_item(system, &seed["item"]).await;
     }
     let call = Call::new("POST", &format!("/_local/invoke/{function}")).json(&sample(format!("{event}.json")));
-    // It may fail in its own way: what counts is what it is refused.
+    // The invocation may fail. Only the denied action counts.
     call.send(system).await;
 }
 

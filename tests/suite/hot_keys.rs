@@ -1,4 +1,4 @@
-//! A key that the table throttles: from the refusal over what CloudWatch counts of it to the counter that is split.
+//! A throttled key, from the table's refusal and CloudWatch's count to the split of the counter.
 
 use futures::future::join_all;
 use key_schema::counter;
@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::support::client::Call;
 use crate::support::with_own_system;
 
-/// Where the shards of a counter begin: the first one's key.
+/// Returns the partition key of the counter's first shard.
 fn first_shard(name: &str) -> String {
     counter::read(&CounterName::new(name).unwrap()).unwrap().keys()[1].pk.as_str().to_owned()
 }
@@ -25,9 +25,10 @@ async fn throttle(system: &System, name: &str, rate: f64, count: u32) {
     Call::new("POST", "/_local/faults").json(&fault).send(system).await.expect(204);
 }
 
-/// A counter of which the table has just refused more than it should have to.
+/// Makes the table throttle a counter until it counts as hot.
 pub async fn heat(system: &System, name: &str) {
-    // So many that one minute has enough of them, should another begin meanwhile. Each addition is tried four times.
+    // The faults suffice for one minute's threshold even if the next minute begins in between. Each
+    // addition makes four attempts.
     throttle(system, name, 1.0, 24).await;
     for number in 0..7 {
         let answer = addition(name, &format!("heat {number}")).send(system).await;
@@ -35,12 +36,12 @@ pub async fn heat(system: &System, name: &str) {
     }
 }
 
-/// What a round of the splitter has done.
+/// Runs the splitter once and returns its report.
 pub async fn round(system: &System) -> Json {
     Call::new("POST", "/_local/invoke/Splitter").json(&json!({})).send(system).await.expect(200).body
 }
 
-/// Adds 1, again and again while the table refuses it.
+/// Adds 1 and retries while the table throttles.
 async fn add(system: &System, name: &str, key: &str) {
     for _ in 0..50 {
         let answer = addition(name, key).send(system).await;
@@ -61,7 +62,7 @@ fn a_counter_whose_key_the_table_throttles_is_split_and_loses_nothing() {
         throttle(system, name, 0.5, 100).await;
         let keys: Vec<String> = (0..50).map(|number| format!("add {number}")).collect();
         join_all(keys.iter().map(|key| add(system, name, key))).await;
-        // The schedule may have been faster.
+        // The scheduled run may have split the counter already.
         let done = round(system).await;
         assert_eq!((&done["hot"], &done["failed"]), (&json!(1), &json!(0)), "{done}");
         assert_eq!(

@@ -1,6 +1,8 @@
-//! Texts that are code, a query, a path, a header, a formula or the end of a line elsewhere: here they are texts, and come back as they were sent.
+//! Texts with a meaning elsewhere: code, a query, a path, a header, a formula or the end of a line.
+//! The shop stores them as texts and returns them unchanged.
 //!
-//! What is no text at all, or one too many, is refused (`bad_input`); ids have a test of their own there, as have cursors and keys of somebody else's.
+//! The module `bad_input` tests values that are refused. It also has the tests of ids, cursors and
+//! other callers' keys.
 
 use fixture::reliability;
 use local::System;
@@ -10,7 +12,8 @@ use crate::support::client::{Answer, Call};
 use crate::support::shop::{self, path, segment};
 use crate::support::{drain, with_own_system};
 
-/// What means something to somebody: to the table, the search engine, a shell, a page, a spreadsheet, a log, a template, a file system, a mail.
+/// Syntax of the table, the search engine, a shell, a page, a spreadsheet, a log, a template, a
+/// file system or a mail.
 const TEXTS: [&str; 34] = [
     "#",
     "CUSTOMER#ann#PROFILE",
@@ -48,15 +51,15 @@ const TEXTS: [&str; 34] = [
     "🧊 ä A\u{308} 商品 אב",
 ];
 
-/// What would begin a line of its own. A field of one line refuses it.
+/// Texts that would begin a new line. A single-line field refuses them.
 const LINES: [&str; 4] = ["a\nBcc: everybody@example.com", "a\r\n\r\n<html>", "a\n{\"level\":\"ERROR\"}", "a\t=1+1"];
 
-/// A field that takes any text.
+/// A field that accepts any text.
 struct Field {
     name: &'static str,
-    /// The call that stores it: of an order's id, the number of the attempt, and the text.
+    /// Makes the call that stores the text, from an order's id, the attempt's number and the text.
     call: fn(&str, usize, &str) -> Call,
-    /// Where the answer shows it.
+    /// The pointer to the text in the response.
     shown: &'static str,
 }
 
@@ -146,7 +149,7 @@ const fn field(name: &'static str, call: fn(&str, usize, &str) -> Call, shown: &
     Field { name, call, shown }
 }
 
-/// A product without a strange text.
+/// Returns the id of a product without an unusual text.
 fn plain(n: usize) -> String {
     format!("plain-{n}")
 }
@@ -208,7 +211,7 @@ fn a_text_that_means_something_elsewhere_is_stored_shown_and_found_as_a_text() {
     reliability::section("injection", &text);
 }
 
-/// Nothing of a text has become a header, and nobody takes the answer for a page.
+/// Checks that no text became a header and that no client treats the response as a page.
 fn has_plain_headers(answer: &Answer) {
     let names: Vec<&str> = answer.headers.keys().map(String::as_str).collect();
     let known = [
@@ -227,7 +230,8 @@ fn has_plain_headers(answer: &Answer) {
     assert_eq!(answer.headers["content-type"], "application/json");
 }
 
-/// Looks for each text. A product of that name is found if the text has a word, and nothing is found by punctuation alone.
+/// Searches for each text. A product with that name is found if the text has a word. Punctuation
+/// alone finds no product.
 async fn search(system: &System) -> usize {
     let mut searches = 0;
     for (n, text) in TEXTS.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Orders of more lines than one transaction takes: whole or not at all, also where functions die on the way.
+//! Orders with more lines than one transaction allows. They are placed completely or not at all,
+//! even if functions crash on the way.
 
 use futures::future::join_all;
 use local::System;
@@ -8,25 +9,26 @@ use crate::support::client::{Answer, Call};
 use crate::support::shop::{all, customer, listed, order_call, path, products, step, stock};
 use crate::support::{drain, table, with_own_system, with_system};
 
-/// As many lines as the largest basket of the retail data; fewer where a transaction takes long.
+/// Returns the lines of the largest basket in the retail data, or fewer if transactions are slow.
 fn lines() -> usize {
     if is_slow() { 100 } else { 161 }
 }
 
-/// As many as an order may have; fewer where a transaction takes long.
+/// Returns the most lines that an order may have, or fewer if transactions are slow.
 fn most() -> usize {
     if is_slow() { 100 } else { MOST }
 }
 
-/// DynamoDB Local needs half a second for a hundred actions, and all tests share it.
+/// Returns whether transactions are slow. DynamoDB Local takes half a second for a hundred actions,
+/// and all tests share it.
 fn is_slow() -> bool {
     std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some()
 }
 
-/// As many lines as an order may have.
+/// The most lines that an order may have.
 const MOST: usize = 500;
 const STOCK: u64 = 5;
-/// The line that is short, in the second transaction.
+/// The index of the line without stock. It is in the second transaction.
 const SHORT: usize = 77;
 
 fn ids(prefix: &str, count: usize) -> Vec<String> {
@@ -107,7 +109,7 @@ fn a_basket_of_500_lines_one_of_them_short_is_refused_whole_naming_that_line() {
         expected[SHORT] = 0;
         assert_eq!(stocks(system, &ids).await, expected);
         assert!(orders_of(system, buyer).await.is_empty());
-        // The key was not used up by the refusal.
+        // The refusal did not use up the key.
         set_stock(system, &ids[SHORT], 1).await;
         order_call(&body(buyer, &ids), "short").customer(buyer).send(system).await.expect(201);
         assert_eq!(stock(system, &ids[SHORT]).await, 0);
@@ -162,7 +164,7 @@ fn a_large_order_whose_function_dies_is_undone_and_can_be_sent_again() {
             let order = order_call(&body, &key).customer(buyer).send(system).await.expect(201).body;
             assert_eq!(stocks(system, &ids).await, vec![STOCK - 1; lines()], "{point}");
 
-            // A large order that is cancelled by a function that dies.
+            // The function dies while it cancels a large order.
             crash(system, "orders.moved", 1).await;
             let died = step(&order, "cancelled").customer(buyer).send(system).await;
             assert!(died.status >= 500, "{point}: {}", died.body);

@@ -1,9 +1,14 @@
-//! The suite: what must hold of the whole, against one running system.
+//! The suite: tests of the whole system, most of them against one running instance.
 //!
-//! It runs on the embedded table and search engine with nothing installed but Rust, and on DynamoDB Local and
-//! OpenSearch where `AWS_ENDPOINT_URL_DYNAMODB` and `SEARCH_ENDPOINT` name them. `BODEGA_BOOTSTRAPS` names a folder of
-//! the functions' own binaries, to run what would be deployed instead of the local program; `BODEGA_RIE` names the Lambda
-//! Runtime Interface Emulator, to send the sample events through that.
+//! By default the suite uses the embedded table and search engine and needs only Rust. These
+//! variables change that:
+//!
+//! - `AWS_ENDPOINT_URL_DYNAMODB` and `SEARCH_ENDPOINT` name a DynamoDB Local and an OpenSearch to
+//!   use.
+//! - `BODEGA_BOOTSTRAPS` names a folder with the functions' own binaries. The suite then runs the
+//!   programs that a deployment would, and not the local program.
+//! - `BODEGA_RIE` names the Lambda Runtime Interface Emulator. The sample events then pass through
+//!   it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 

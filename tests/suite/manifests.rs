@@ -1,4 +1,5 @@
-//! The manifests: what `cargo lambda deploy` sets is what the stack has set by `template.yaml`, and what cargo builds no tests of has none.
+//! Tests the crates' manifests: `cargo lambda deploy` sets the same values as `template.yaml`, and
+//! targets without a test program contain no tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use serde_json::Value as Json;
 
 use crate::support::{read, root, template};
 
-/// `[package.metadata]` of a function's crate.
+/// The `[package.metadata]` of a function's crate.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Metadata {
@@ -24,7 +25,7 @@ struct Lambda {
     deploy: Deploy,
 }
 
-/// cargo-lambda ignores keys that it does not know, so a misspelt one must not get past here.
+/// cargo-lambda ignores unknown keys, so this type must reject a misspelled one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Deploy {
@@ -43,7 +44,7 @@ struct Stack {
     environment: BTreeSet<String>,
 }
 
-/// The workspace's packages, as cargo describes them.
+/// Returns the workspace's packages as cargo describes them.
 fn packages() -> Vec<Json> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
@@ -54,7 +55,7 @@ fn packages() -> Vec<Json> {
     packages
 }
 
-/// The metadata of every function's crate, by its name, as cargo-lambda reads it.
+/// Returns the metadata of every function's crate by name, as cargo-lambda reads it.
 fn manifests() -> BTreeMap<String, Metadata> {
     let packages = packages();
     let packages = packages.iter();
@@ -67,7 +68,7 @@ fn manifests() -> BTreeMap<String, Metadata> {
     functions.map(read).collect()
 }
 
-/// Also the two that are one crate.
+/// Two functions share one crate.
 #[test]
 fn a_manifest_has_the_memory_the_timeout_and_the_tracing_of_its_functions() {
     let manifests = manifests();
@@ -99,12 +100,12 @@ fn a_manifest_sets_the_variables_that_every_deployment_has_and_names_the_others(
             function.environment.clone().into_iter().partition(|(variable, _)| function.literals.contains(variable));
         assert_eq!(deploy.env, literal, "{name}");
         assert_eq!(stack.environment, other.into_keys().collect(), "{name}");
-        // Without it a deployment takes away what it does not set.
+        // Without it, a deployment removes the variables that it does not set.
         assert!(deploy.merge_env, "{name}");
     }
 }
 
-/// So deploying its crate turns none of them into the other.
+/// Otherwise a deployment of the crate would give one function the other's settings.
 #[test]
 fn a_crate_of_several_functions_sets_nothing_in_which_they_differ() {
     let manifests = manifests();
@@ -115,7 +116,8 @@ fn a_crate_of_several_functions_sets_nothing_in_which_they_differ() {
     }
 }
 
-/// A target without a test program of its own (`test = false`: an empty one takes as long to build as any) has no tests that would never run.
+/// A target with `test = false` builds no test program, because even an empty one takes as long to
+/// build as any other. No program would run tests in this target.
 #[test]
 fn what_builds_no_tests_has_none() {
     let mut silent = 0;
@@ -127,7 +129,7 @@ fn what_builds_no_tests_has_none() {
             }
             silent += 1;
             let source = Path::new(target["src_path"].as_str().unwrap());
-            // A program is its one file; a library is what lies beside it.
+            // A program is one file. A library is its whole folder.
             let files =
                 if source.ends_with("main.rs") { vec![source.to_owned()] } else { sources(source.parent().unwrap()) };
             for file in files {
@@ -142,10 +144,10 @@ fn what_builds_no_tests_has_none() {
     assert!(silent > 20, "{silent}");
 }
 
-/// How a test begins.
+/// The texts that mark a test.
 const TESTS: [&str; 3] = ["#[test]", "#[tokio::test", "proptest! {"];
 
-/// The Rust files of a folder and what is below it.
+/// Returns the Rust files in a folder and below it.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let found = entries.map(|path| if path.is_dir() { sources(&path) } else { vec![path] });

@@ -1,4 +1,4 @@
-//! What customers are told, on the whole way from the API to their mailbox.
+//! Mail to customers, from the API call to the mailbox.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -7,7 +7,7 @@ use crate::control::all;
 use crate::support::client::Call;
 use crate::support::{drain, shop, with_system};
 
-/// The subjects of what an address was sent, without the order's number.
+/// Returns the subjects of the mail to an address, with the order's number replaced by `N`.
 async fn subjects(system: &System, address: &str, order: &Json) -> Vec<String> {
     let mails = all(system, "/_local/mail").await;
     let to = |mail: &&Json| mail["to"] == json!([address]);

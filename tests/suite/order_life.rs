@@ -1,4 +1,4 @@
-//! An order's life over HTTP: each step with all that follows from it, and everything that is no step.
+//! An order's life over HTTP: each status change with its effects, and every illegal change.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -9,7 +9,7 @@ use crate::support::shop::{
 };
 use crate::support::{drain, with_system};
 
-/// Every status with the steps that lead there.
+/// Every status with the changes that lead to it.
 const WAYS: [(&str, &[&str]); 7] = [
     ("pending", &[]),
     ("paid", &["paid"]),
@@ -20,7 +20,7 @@ const WAYS: [(&str, &[&str]); 7] = [
     ("returned", &["paid", "picking", "shipped", "delivered", "returned"]),
 ];
 
-/// The steps that there are.
+/// The legal status changes.
 const STEPS: [(&str, &str); 8] = [
     ("pending", "paid"),
     ("paid", "picking"),
@@ -32,7 +32,7 @@ const STEPS: [(&str, &str); 8] = [
     ("delivered", "returned"),
 ];
 
-/// How often a list is asked that follows the table by a moment.
+/// Reads of an eventually consistent list before the test fails.
 const LOOKS: usize = 50;
 
 fn staff(path: &str) -> Call {
@@ -43,7 +43,7 @@ async fn read(system: &System, order: &Json) -> Json {
     staff(&path(&["orders", order["id"].as_str().unwrap()])).send(system).await.expect(200).body
 }
 
-/// The statuses whose lists have the order, which nobody else placed at the same instant.
+/// Returns the statuses with this order in their lists. No other order has the same time.
 async fn statuses(system: &System, order: &Json) -> Vec<&'static str> {
     let at = order["placed_at"].as_str().unwrap();
     let mut found = Vec::new();
@@ -57,7 +57,8 @@ async fn statuses(system: &System, order: &Json) -> Vec<&'static str> {
     found
 }
 
-/// An index follows the table by a moment: asks until the order is in this list alone.
+/// Reads until only this status's list contains the order, because an index follows the table with
+/// a delay.
 async fn is_listed_as(system: &System, order: &Json, status: &str) {
     let mut found = Vec::new();
     for _ in 0..LOOKS {
@@ -178,14 +179,14 @@ fn every_step_that_is_not_in_an_orders_life_is_refused_from_every_status() {
                     continue;
                 }
                 let refused = step(&order, to).staff().send(system).await;
-                // Nobody can ask for an order to become pending: no such step is known at all.
+                // `pending` is not a valid target status, so the body is invalid.
                 let expected = if to == "pending" { (422, "invalid_body") } else { (409, "illegal_transition") };
                 assert_eq!((refused.status, refused.code()), expected, "{from} to {to}: {}", refused.body);
             }
             assert_eq!(read(system, &order).await, order, "a refused step leaves no trace");
             assert_eq!(stock(system, product).await, left);
         }
-        // And every step that is, is taken.
+        // Every legal change succeeds.
         for (from, to) in STEPS {
             let (_, way) = WAYS.iter().find(|(status, _)| *status == from).unwrap();
             let placed = order(system, buyer, &[(product, 1)], &format!("pairs-{from}-{to}")).await;
@@ -236,7 +237,7 @@ fn an_order_is_moved_from_its_current_version_by_those_who_may_see_it() {
         for (call, status, code) in [
             (step(&first, "cancelled").staff(), 412, "version_mismatch"),
             (step(&first, "cancelled").customer(buyer), 412, "version_mismatch"),
-            // Not even legal, but decided on what the client has not seen.
+            // The change is illegal too, but the outdated version is the first error.
             (step(&first, "delivered").staff(), 412, "version_mismatch"),
             (cancel().staff().header("if-match", "\"99\""), 412, "version_mismatch"),
             (cancel().staff(), 428, "if_match_missing"),
@@ -270,7 +271,7 @@ fn of_two_clients_who_move_an_order_at_once_one_wins_and_one_gets_412() {
         products(system, &[product], 100).await;
         for round in 0..20 {
             let placed = order(system, buyer, &[(product, 1)], &format!("race-{round}")).await;
-            // Both take the same step, or each another one.
+            // Both clients take the same step in even rounds, and different steps in odd rounds.
             let other = if round % 2 == 0 { "paid" } else { "cancelled" };
             let race = (step(&placed, "paid").staff().send(system), step(&placed, other).staff().send(system));
             let (one, two) = futures::join!(race.0, race.1);

@@ -1,4 +1,4 @@
-//! Long lists read page by page: every entry once, in order, while others come in between.
+//! Reads long lists page by page: every entry once and in order, while other clients add entries.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,20 @@ use crate::support::shop::{
 };
 use crate::support::{drain, with_system};
 
-/// Entries that every list begins with.
+/// Entries at the start of every list.
 const COUNT: usize = 1000;
-/// While a list is read, something new is put into it before every so manieth page.
+/// Pages between two insertions while a list is read.
 const DISTURBED: usize = 3;
 
 fn staff(path: &str) -> Call {
     Call::new("GET", path).staff()
 }
 
-/// Reads a list to its end and checks that it has all that was there from the beginning, nothing twice, in its order. `key` is what orders and tells apart the entries;
-/// `disturb` is called with a number and puts something new into the list.
+/// Reads a list to its end and checks that it has all original entries, in order and without
+/// duplicates.
+///
+/// `key` orders and identifies the entries. `disturb` receives a page number and returns a call
+/// that adds an entry.
 async fn is_read_whole(
     system: &System,
     path: &str,
@@ -60,7 +63,8 @@ fn text(entry: &Json, member: &str) -> String {
 #[test]
 fn the_products_of_a_category_are_read_page_by_page() {
     with_system(async |system| {
-        // Two levels, and below them a third of the products in one category, the rest in another.
+        // Two levels, and below them two categories. One has a third of the products and the other
+        // the rest.
         let category = |n: usize| if n.is_multiple_of(3) { ["pages", "b", "c"] } else { ["pages", "b", "Ä/~#"] };
         let bodies: Vec<Json> =
             (0..COUNT).map(|n| product_body(&format!("pages-{:04}", n * 10), &category(n), 0)).collect();
@@ -78,7 +82,8 @@ fn the_products_of_a_category_are_read_page_by_page() {
     });
 }
 
-/// Orders of one customer and one product, at instants that no other test uses; some share one.
+/// Places orders of one customer and one product, at times that no other test uses. Some share a
+/// time.
 async fn orders(system: &System, buyer: &str, product: &str) -> Vec<Json> {
     customer(system, buyer).await;
     products(system, &[product], 1_000_000).await;
@@ -100,7 +105,7 @@ fn the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page
         let (buyer, product) = ("pages-buyer", "pages-sold");
         let placed_orders = orders(system, buyer, product).await;
         drain(system).await;
-        // An order's id begins with its instant.
+        // An order's id begins with its time.
         let id = |order: &Json| text(order, "id");
         let ids: BTreeSet<String> = placed_orders.iter().map(id).collect();
         assert_eq!(ids.len(), COUNT);
@@ -129,7 +134,7 @@ fn the_sales_of_several_years_are_one_list() {
         let (buyer, product) = ("years-buyer", "years-sold");
         customer(system, buyer).await;
         products(system, &[product], 100).await;
-        // A year without a sale, sales at both ends of a year, two at the same instant.
+        // A year without a sale, sales at both ends of a year, and two sales at the same time.
         let instants = [
             "1990-12-31T23:59:59.999Z",
             "1991-01-01T00:00:00.000Z",

@@ -1,4 +1,4 @@
-//! Paying from the wallet, giving back, and invoices, over HTTP.
+//! Wallet payments, refunds and invoices over HTTP.
 
 use futures::future::join_all;
 use local::System;
@@ -58,7 +58,7 @@ fn an_order_is_paid_from_the_wallet_by_its_owner_and_the_money_returns_with_the_
         deposit(system, buyer, 100).await;
         let stranger = pay(&order).customer("pay-stranger").send(system).await;
         assert_eq!(stranger.status, 404);
-        // By other means is staff's to say.
+        // Only staff may record a payment by other means.
         assert_eq!(step(&order, "paid").customer(buyer).send(system).await.expect(403).code(), "forbidden");
         let paid = pay(&order).customer(buyer).send(system).await.expect(200).body;
         assert_eq!((&paid["status"], &paid["version"]), (&json!("paid"), &json!(2)));
@@ -91,7 +91,7 @@ fn staff_gives_back_in_parts_and_never_more_than_the_total() {
         assert_eq!((&again.raw, again.headers["idempotency-replayed"].as_str()), (&first.raw, "true"));
         let more = refund(&paid, 30, "part-3").staff().send(system).await.expect(422);
         assert_eq!(more.body["errors"][0]["pointer"], "/amount/amount");
-        // Many at once: no more than the rest goes back.
+        // Concurrent refunds never exceed the rest.
         let calls = (0..8).map(|n| refund(&paid, 7, &format!("part-many-{n}")).staff().send(system));
         let answers: Vec<Answer> = join_all(calls).await;
         let done = answers.iter().filter(|answer| answer.status == 201).count();
@@ -103,7 +103,7 @@ fn staff_gives_back_in_parts_and_never_more_than_the_total() {
         assert_eq!(read["refunded"], usd(129 - left));
         assert_eq!(balance(system, buyer).await, usd(129 - left));
 
-        // It was not paid from the wallet: a return gives back what staff say.
+        // The order was not paid from the wallet, so staff choose the amount that a return refunds.
         let more = step_with(&read, &json!({ "to": "returned", "refund": usd(left + 1) })).staff();
         assert_eq!(more.send(system).await.expect(422).body["errors"][0]["pointer"], "/refund/amount");
         let unknown = step_with(&read, &json!({ "to": "cancelled", "refund": usd(1) })).customer(buyer);
@@ -126,7 +126,7 @@ fn invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once() {
         }
         let issue =
             |order: &Json| Call::new("POST", &path(&["orders", order["id"].as_str().unwrap(), "invoice"])).staff();
-        // Each twice.
+        // Each order twice.
         let answers = join_all(orders.iter().chain(&orders).map(|order| issue(order).send(system))).await;
         assert!(answers.iter().all(|answer| [200, 201, 503].contains(&answer.status)), "{answers:?}");
         let mut numbers = Vec::new();
@@ -147,7 +147,8 @@ fn invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once() {
             assert_eq!(found(Call::new("GET", &path).customer(buyer)).await.expect(200).body["invoice_number"], number);
         }
         numbers.sort_unstable();
-        // Others issue some too: the numbers between are theirs, and are there.
+        // Other tests issue invoices at the same time. The numbers in between are theirs and must
+        // exist.
         for number in numbers[0]..=numbers[numbers.len() - 1] {
             Call::new("GET", &format!("/v1/invoices/{number}")).staff().send(system).await.expect(200);
         }
@@ -159,7 +160,7 @@ fn invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once() {
         assert_eq!(issue(&cancelled).send(system).await.expect(409).code(), "illegal_transition");
         let refused = Call::new("GET", "/v1/invoices/x").staff().send(system).await.expect(422);
         assert_eq!(refused.code(), "invalid_id");
-        // The same number, but not what the invoice is called.
+        // The same number, but not the invoice's exact name.
         for other in [format!("0{}", numbers[0]), format!("+{}", numbers[0]), format!("%2B{}", numbers[0])] {
             let missing = Call::new("GET", &format!("/v1/invoices/{other}")).staff().send(system).await.expect(404);
             assert_eq!(missing.code(), "not_found");

@@ -1,4 +1,4 @@
-//! Pictures, from the permission to the janitor, with a client that talks to the bucket itself.
+//! Pictures, from the upload permission to the janitor. The client talks to the bucket directly.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -8,7 +8,7 @@ use crate::support::{shop, with_own_system, with_parameter};
 
 const ICE: &str = "a picture of ice";
 
-/// Uploads something by a URL that is asked for at this path; its id.
+/// Requests a signed URL at this path, uploads a body to it and returns the upload's id.
 async fn uploaded(system: &System, path: &str, content_type: &str, body: String) -> String {
     let wanted = json!({ "content_type": content_type, "bytes": body.len() });
     let permit = Call::new("POST", path).staff().json(&wanted).send(system).await.expect(201).body;
@@ -18,7 +18,7 @@ async fn uploaded(system: &System, path: &str, content_type: &str, body: String)
     permit["id"].as_str().unwrap().to_owned()
 }
 
-/// A picture of a product that is uploaded and added; what the list shows of it.
+/// Uploads a picture and adds it to a product. Returns its entry in the list.
 async fn pictured(system: &System, product: &str) -> Json {
     let pictures = shop::path(&["products", product, "pictures"]);
     let id = uploaded(system, &pictures, "image/webp", ICE.to_owned()).await;
@@ -32,7 +32,7 @@ async fn read(picture: &Json) -> (u16, String) {
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
-/// A picture that is added, read, removed, and cleared away.
+/// Adds, reads and removes a picture, and lets the janitor delete the object.
 pub async fn come_and_go(system: &System, product: &str) {
     let picture = pictured(system, product).await;
     assert_eq!(read(&picture).await, (200, ICE.to_owned()));
@@ -52,7 +52,7 @@ fn a_picture_comes_by_a_signed_url_and_goes_with_the_janitor() {
         let kept = pictured(system, "pictures-ice").await;
         come_and_go(system, "pictures-ice").await;
         assert_eq!(read(&kept).await, (200, ICE.to_owned()), "what is in use stays");
-        // Nobody gets at anything else by it.
+        // The signed URL opens no other object.
         let url = kept["url"].as_str().unwrap();
         let other = url.replace("kept/picture", "pending/picture");
         assert_eq!(http().get(other).send().await.unwrap().status().as_u16(), 403);

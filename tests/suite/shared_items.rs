@@ -1,5 +1,5 @@
-//! The items that requests of different customers write, found by what two customers' requests change, and the table of
-//! them in docs/architecture.md.
+//! Finds the items that requests of different customers both write. It compares two customers'
+//! changes and generates the table of these items in docs/architecture.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::support::shop::{customer, order, path, products, step};
 use crate::support::table::scan;
 use crate::support::{drain, root, with_own_system};
 
-/// What a partition takes in a second.
+/// Write units per second of one partition.
 const PARTITION_UNITS: u32 = 1000;
 const PRODUCT: &str = "shared-product";
 const STAR: &str = "shared-star";
@@ -29,14 +29,14 @@ const WAYS: [&str; 9] = [
     "a counter is added to",
 ];
 
-/// What the table says of an item beside what is measured.
+/// The table's columns that are not measured.
 struct Shared {
     entity: &'static str,
-    /// Write units of one write: two where it is in a transaction.
+    /// Write units of one write. A write in a transaction takes two.
     units: u32,
-    /// Over how many items it is spread.
+    /// The number of items that share the writes.
     items: u32,
-    /// In how many partitions these are.
+    /// The number of partitions that hold these items.
     partitions: u32,
     beyond: &'static str,
 }
@@ -103,14 +103,14 @@ async fn acts(system: &System, way: &str, who: &str) {
     assert!((200..300).contains(&answer.status), "{key}: {}", answer.body);
 }
 
-/// The customer's only order, as it is now.
+/// Returns the current state of the customer's only order.
 async fn newest(system: &System, who: &str) -> Json {
     let list = Call::new("GET", &path(&["customers", who, "orders"])).staff().send(system).await.expect(200);
     let id = list.body["items"][0]["id"].as_str().unwrap().to_owned();
     Call::new("GET", &path(&["orders", &id])).staff().send(system).await.expect(200).body
 }
 
-/// How often each item was written so far. The items of one sum are one.
+/// Counts the writes of each item so far. The items of one sum count together.
 async fn written(system: &System, split: &BTreeSet<&str>) -> BTreeMap<(String, String), u64> {
     drain(system).await;
     let mut written = BTreeMap::new();
@@ -123,7 +123,7 @@ async fn written(system: &System, split: &BTreeSet<&str>) -> BTreeMap<(String, S
     written
 }
 
-/// What each way writes of what others' requests write too: way, entity, writes.
+/// Returns each action's writes to shared items: action, entity and number of writes.
 async fn measured(system: &System) -> Vec<(&'static str, String, u64)> {
     let people = ["shared-ann", "shared-bob", "shared-cat"];
     for id in people.into_iter().chain([STAR]) {

@@ -1,4 +1,4 @@
-//! `template.yaml` against what the code names as well: the table, the permissions, the time that calls may take.
+//! Compares `template.yaml` with the code: the table, the permissions and the timeouts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ fn a_function_may_do_what_its_access_patterns_need_and_nothing_else() {
             let place = pattern.index.map_or_else(|| "table".to_owned(), |index| format!("index/{}", index.name()));
             let actions = pattern.operation.actions().iter().map(|action| (*action, place.clone()));
             let actions: BTreeSet<(&str, String)> = actions.collect();
-            // Of which writes a transaction consists, the registry does not say.
+            // The registry does not list the single writes of a transaction.
             let suffices = match pattern.operation {
                 Operation::TransactWriteItems => !actions.is_disjoint(&granted),
                 _ => actions.is_subset(&granted),
@@ -69,8 +69,11 @@ fn a_function_may_do_what_its_access_patterns_need_and_nothing_else() {
     }
 }
 
-/// The patterns behind a function's routes; of one that has none those that the registry has under the name of its
-/// crate. The sink of the search index asks the table for nothing. What answers clients reaches the table as it starts.
+/// Returns the access patterns of a function's routes. A function without routes has the patterns
+/// that the registry lists under its crate's name.
+///
+/// The search sink does not read the table. A function with routes also reads the table at its
+/// start.
 fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
     let routes: Vec<String> = template()
         .routes
@@ -90,16 +93,17 @@ fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
     })
 }
 
-/// What is asked about the table and not its items: whether the stream has the images that a consumer needs, and which rule counts throttled keys.
+/// Permissions on the table and not on its items. A consumer checks the stream's images, and the
+/// splitter looks up the rule that counts throttled keys.
 const DESCRIBE: [&str; 2] = ["dynamodb:DescribeTable", "dynamodb:DescribeContributorInsights"];
 
-/// The function's actions on the table's items, each with `table` or the index that it is granted on.
+/// Returns the function's actions on items, each with `table` or the index that it is granted on.
 fn granted(function: &Function) -> BTreeSet<(&str, String)> {
     let mut granted = BTreeSet::new();
     for statement in function.statements.iter().filter(|statement| statement.allow) {
         let on_items = |action: &&String| action.starts_with("dynamodb:") && !DESCRIBE.contains(&action.as_str());
         for action in statement.actions.iter().filter(on_items) {
-            // The stream is read by the mapping, and no access pattern.
+            // The mapping reads the stream. That is no access pattern.
             for resource in statement.resources.iter().filter(|resource| !resource.contains("/stream/")) {
                 let place = match resource.split_once("/index/") {
                     Some((_, index)) => format!("index/{index}"),
@@ -119,7 +123,7 @@ fn a_call_of_the_table_ends_before_the_function_does() {
     }
 }
 
-/// Who began an order may still be at it until its function's time is up.
+/// The function that began an order may still work on it until its timeout.
 #[test]
 fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
     let template = template();
@@ -128,7 +132,7 @@ fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
     assert!(grace > function("Orders").timeout.as_secs(), "{grace} s");
 }
 
-/// Whoever saw a profile before it went may archive something until the consumer's time is up.
+/// A consumer that read the customer before the erasure may still archive items until its timeout.
 #[test]
 fn the_janitor_leaves_the_archive_of_the_erased_alone_for_longer_than_the_consumer_may_take() {
     let template = template();
@@ -142,7 +146,7 @@ fn the_janitor_leaves_the_archive_of_the_erased_alone_for_longer_than_the_consum
 fn the_filters_of_the_stream_name_entities_that_there_are() {
     for stream in template().streams {
         assert!(!stream.filters.is_empty(), "{}: nothing is filtered out", stream.function);
-        // Lambda's quotas without asking for more: five patterns of 4,096 characters.
+        // Lambda's default quotas: five patterns with 4,096 characters each.
         assert!(stream.filters.len() <= 5 && stream.filters.iter().all(|filter| filter.to_string().len() <= 4096));
         for filter in stream.filters {
             let images = filter["dynamodb"].as_object().unwrap();
@@ -197,7 +201,7 @@ fn every_function_can_reach_what_its_settings_name() {
             let has = function.environment.contains_key(variable);
             assert_eq!(function.may(action, resource), has, "{}: {action}", function.logical_id);
         }
-        // Of the archive one may put, and another may delete what is an erased customer's.
+        // One function may put archive objects. Another may delete those of an erased customer.
         let has = function.environment.contains_key("ARCHIVE_BUCKET");
         let may = |action: &str| function.may(action, "Archive/expired/*");
         let (puts, deletes) = (may("s3:PutObject"), may("s3:DeleteObject"));
@@ -206,7 +210,7 @@ fn every_function_can_reach_what_its_settings_name() {
     }
 }
 
-/// The resources of one kind, each with its lines as they stand in the template.
+/// Returns the resources of one type, each with its lines in the template.
 pub fn resources(kind: &str) -> BTreeMap<String, String> {
     let text = read(&root().join("template.yaml"));
     let resources = text.split_once("\nResources:\n").unwrap().1.split_once("\nOutputs:\n").unwrap().0;
@@ -259,7 +263,8 @@ fn every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody() {
     for (name, lines) in alarms {
         assert!(lines.contains("AlarmActions: [!Ref Alarms]") && lines.contains("TreatMissingData: "), "{name}");
         assert!(lines.contains(&format!("AlarmName: !Sub bodega-${{Stage}}-{name}\n")), "{name}");
-        // CloudWatch refuses an alarm of more, and with it the stack.
+        // CloudWatch refuses an alarm with more than ten metrics, and then the stack's update
+        // fails.
         assert!(lines.matches("MetricStat: ").count() <= 10, "{name} has more than ten metrics");
     }
 }
@@ -288,7 +293,8 @@ fn whatever_a_consumer_sets_aside_wakes_somebody() {
         let line = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: "));
         line.unwrap().to_owned()
     };
-    // A record that nobody can read reaches no sink. It is counted by consumer, which goes by the names of its sinks.
+    // An unreadable record reaches no sink. It counts for its consumer, which is named after its
+    // sinks.
     for consumer in [sinks("StreamSearch"), sinks("StreamEvents")] {
         assert!(quarantine.contains(&format!("{{Name: Consumer, Value: {consumer}}}")), "{consumer}");
     }
@@ -306,14 +312,14 @@ fn a_mapping_that_gives_up_or_is_disabled_wakes_somebody() {
     let given_up = alarms.remove("GivenUp").unwrap();
     for stream in template().streams {
         let mapping = resources("AWS::Lambda::EventSourceMapping").remove(&stream.logical_id).unwrap();
-        // Without it Lambda tells CloudWatch nothing of a mapping.
+        // Without it, Lambda sends CloudWatch no metrics of a mapping.
         assert!(mapping.contains("MetricsConfig: {Metrics: [EventCount]}"), "{}", stream.logical_id);
         for metric in ["OnFailureDestinationDeliveredEventCount", "DroppedEventCount"] {
             let told = |line: &str| line.contains(metric) && line.contains(&format!("!Ref {}", stream.logical_id));
             assert!(given_up.lines().any(told), "{metric} of {}", stream.logical_id);
         }
     }
-    // The consumer answers by its sinks, and an answer that is missing is the alarm.
+    // The consumer sends a heartbeat under its sinks' names. The alarm fires if it is missing.
     let functions = resources("AWS::Serverless::Function");
     for (alarm, function) in [("SearchHeartbeat", "StreamSearch"), ("EventsHeartbeat", "StreamEvents")] {
         let sinks = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: ")).unwrap();
@@ -340,14 +346,14 @@ fn the_parts_that_the_stack_rents_wake_somebody_when_they_fail() {
     let filter = resources("AWS::Logs::MetricFilter").remove("ThrottledRequests").unwrap();
     let name = "MetricName: !Sub 'ThrottledRequests-${Stage}'";
     assert!(filter.contains(r#"$.status = "429""#) && filter.contains(name) && alarms.contains(name));
-    // The filter reads the access log, whose status is text.
+    // The filter reads the access log, in which the status is a text.
     let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
     assert!(api.contains(r#""status":"$context.status""#));
 }
 
 #[test]
 fn what_holds_data_outlives_the_stack_and_is_closed() {
-    // A pool without its client and its group signs nobody in.
+    // A pool without its client and its group can sign in no one.
     let users = ["AWS::Cognito::UserPool", "AWS::Cognito::UserPoolClient", "AWS::Cognito::UserPoolGroup"];
     for kind in users.into_iter().chain(["AWS::DynamoDB::Table", "AWS::S3::Bucket"]) {
         for (name, lines) in resources(kind) {
@@ -368,14 +374,14 @@ fn what_holds_data_outlives_the_stack_and_is_closed() {
             assert!(lines.contains(needed), "{name}: {needed}");
         }
     }
-    // What is in use never expires.
+    // Objects in use never expire.
     let media = resources("AWS::S3::Bucket").remove("Media").unwrap();
     let expiring: Vec<&str> = media.lines().filter(|line| line.contains("Expiration")).map(str::trim).collect();
     assert_eq!(expiring, ["- {Id: Forget, Status: Enabled, Prefix: pending/, ExpirationInDays: 1}"]);
     for (name, lines) in resources("AWS::SQS::Queue") {
         assert!(lines.contains("SqsManagedSseEnabled: true"), "{name}");
     }
-    // Nobody is answered without TLS.
+    // Requests without TLS are denied.
     for (kind, policy) in [("AWS::S3::Bucket", "AWS::S3::BucketPolicy"), ("AWS::SQS::Queue", "AWS::SQS::QueuePolicy")] {
         let policies = resources(policy);
         let denials: Vec<&str> =
@@ -402,7 +408,7 @@ fn what_holds_data_outlives_the_stack_and_is_closed() {
         assert!(table.contains(needed), "{needed}");
     }
     let indexes = template().table.indexes.len();
-    // Of the table itself and of each index.
+    // One for the table and one for each index.
     for needed in ["ContributorInsightsSpecification: {Enabled: true, ", "OnDemandThroughput: {MaxReadRequestUnits"] {
         assert_eq!(table.matches(needed).count(), indexes + 1, "{needed}");
     }
@@ -433,7 +439,8 @@ fn a_restored_table_is_imported_as_the_one_of_the_template() {
     let only = |text: &str| -> Vec<String> {
         let lines = text.lines().skip_while(|line| *line != "  Table:").skip(1);
         let lines = lines.take_while(|line| line.starts_with("   ") || line.is_empty());
-        // What a restored table does not have comes with the update that follows, for which it must not be there already.
+        // A restored table lacks these settings. The update after the import adds them, so they
+        // must not be there before.
         let later = |line: &str| ["OnDemandThroughput", "ContributorInsights"].iter().any(|name| line.contains(name));
         let kept = |line: &&str| !line.trim_start().starts_with('#') && !later(line) && !line.is_empty();
         lines.filter(kept).map(str::to_owned).collect()

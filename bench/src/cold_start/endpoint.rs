@@ -1,6 +1,7 @@
 //! The table and the search engine behind TLS, as a function in a region reaches them.
 //!
-//! What the embedded table or engine answers to a request is remembered and given again, so that what is measured is the function and not the engine.
+//! The endpoint caches the responses of the embedded table or engine. The measurement then covers
+//! the function and not the engine.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -23,12 +24,12 @@ use tokio_rustls::server::TlsStream;
 
 use crate::BenchError;
 
-/// Where AWS answers with them, and the SDKs look at them.
+/// Headers of AWS's responses that the SDKs read.
 const PASSED_ON: [&str; 3] = ["content-type", "x-amz-crc32", "x-amzn-requestid"];
 
 pub(super) struct Endpoint {
     pub address: SocketAddr,
-    /// The issuer of its certificate, as PEM.
+    /// The PEM file of the certificate's issuer.
     pub issuer: PathBuf,
     server: JoinHandle<()>,
 }
@@ -43,8 +44,8 @@ struct Shared {
 }
 
 impl Endpoint {
-    /// In front of the table or engine at this address. The issuer's certificate is written to the
-    /// folder.
+    /// Starts an endpoint in front of the table or engine at this address. Writes the issuer's
+    /// certificate to the folder.
     pub async fn start(name: &str, upstream: &str, folder: &Path) -> Result<Self, BenchError> {
         let issuer = issuer(name)?;
         let issuer_path = folder.join(format!("{name}.pem"));
@@ -71,7 +72,7 @@ impl Endpoint {
         let routes = Router::new().fallback(answer).with_state(shared);
         let listener = Tls { tcp, acceptor: TlsAcceptor::from(Arc::new(config)) };
         let server = tokio::spawn(async move {
-            // Ends with the measurement.
+            // The server runs until the measurement ends, so its result does not matter.
             let _ = axum::serve(listener, routes).await;
         });
         Ok(Self { address, issuer: issuer_path, server })
@@ -90,7 +91,8 @@ impl Drop for Endpoint {
 
 fn issuer(name: &str) -> Result<CertifiedIssuer<'static, KeyPair>, BenchError> {
     let mut params = CertificateParams::default();
-    // A name of its own: OpenSSL takes a certificate for its own issuer that has the issuer's name.
+    // The issuer needs a unique name. OpenSSL takes a certificate with its issuer's name for
+    // self-signed.
     params.distinguished_name.push(DnType::CommonName, format!("issuer of the endpoint {name}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().map_err(BenchError::wrong)?;
@@ -108,7 +110,7 @@ impl Listener for Tls {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
-            // A client that goes away during the handshake is none of ours.
+            // Ignore a client that disconnects during the handshake.
             if let Ok((stream, address)) = self.tcp.accept().await
                 && stream.set_nodelay(true).is_ok()
                 && let Ok(stream) = self.acceptor.accept(stream).await

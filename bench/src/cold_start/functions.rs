@@ -1,5 +1,5 @@
-//! The functions that answer clients, each with a route that most of its callers begin with, and the
-//! consumer that writes the search index.
+//! The measured functions: the consumer that writes the search index, and the functions that answer
+//! clients. Each of the latter has the route that most callers start with.
 
 use http_api::sample::Call;
 use key_schema::entity::AnyEntity;
@@ -22,7 +22,7 @@ use crate::examples::{
 };
 use crate::{BenchError, records};
 
-/// A function, what is asked of it, and what it must find.
+/// A function with its event and the items that it must find.
 pub(super) struct Subject {
     pub package: &'static str,
     /// The event of every invocation.
@@ -34,14 +34,14 @@ fn event(call: &Call) -> String {
     call.event().to_string()
 }
 
-/// What the search index holds: one product.
+/// Returns the only document of the search index, a product.
 pub(super) fn indexed() -> Result<BulkOperation, BenchError> {
     let product = AnyEntity::Product(stored(product(owned_product()?)?, 0));
     let written = written(document_id("bench", "product"), &product);
     Ok(written.ok_or_else(|| BenchError::wrong("a product is not searched for"))??)
 }
 
-/// The route that the peers have, too.
+/// Returns the function with the route that the peers also have.
 pub(super) fn customers() -> Result<Subject, BenchError> {
     Ok(Subject {
         package: "customers",
@@ -135,7 +135,7 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
             event: event(&Call::new("GET /v1/search/products").query("q", "ice")),
             items: Vec::new(),
         },
-        // As `StreamSearch`: `SINKS` is `search`.
+        // Like `StreamSearch`: `SINKS` is `search`.
         Subject {
             package: "stream",
             event: format!("{{\"Records\":[{}]}}", records::records(1)?.join(",")),

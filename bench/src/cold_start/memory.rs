@@ -1,7 +1,9 @@
-//! What more memory buys: Lambda gives a function a share of a core by its memory, and bills memory by time.
+//! Measures the effect of more memory. Lambda gives a function a share of a core by its memory, and
+//! bills memory by time.
 //!
-//! The time of a request is here what the function computes. Deployed, it also waits a few milliseconds for the table, which no memory shortens and all
-//! memory is billed for: that speaks for the least that is quick enough.
+//! The measured time is the function's computation. A deployed function also waits a few
+//! milliseconds for the table. More memory does not shorten that wait, but its price includes it.
+//! This favors the smallest memory that is fast enough.
 
 use std::time::Duration;
 
@@ -14,18 +16,19 @@ use super::report::{millis, quantile};
 use super::share::{CORE_MB, Share};
 use crate::BenchError;
 
-/// From the least that a function can have to a whole core.
+/// Memory sizes, from the smallest to that of a whole core.
 const SIZES_MB: [u32; 5] = [128, 256, 512, 1_024, CORE_MB];
-/// The functions that are measured: one that reads an item, one that reads several in a query, and the usual one.
+/// The measured functions: one that reads an item, one that reads several in a query, and the usual
+/// one.
 const FUNCTIONS: [&str; 3] = ["customers", "orders", USUAL];
 /// Requests to each process after the first.
 const WARM: usize = 50;
-/// In dollars for a GB and second, on x86 in us-east-1. <https://aws.amazon.com/lambda/pricing/>
+/// Dollars for a GB and second, on x86 in us-east-1. <https://aws.amazon.com/lambda/pricing/>
 const GB_SECOND_PRICE: f64 = 0.000_016_666_7;
-/// What a request waits for the table where both are in one region.
+/// The wait for the table if both are in one region.
 const TABLE_WAIT_MS: f64 = 3.0;
 
-/// One function with one size of memory.
+/// The figures of one function with one size of memory.
 #[derive(Debug, Serialize)]
 pub(super) struct Size {
     pub function: String,
@@ -33,11 +36,11 @@ pub(super) struct Size {
     pub first_ms: f64,
     pub warm_p50_ms: f64,
     pub warm_p99_ms: f64,
-    /// Of a million warm requests, each of which waits for the table: what GB and seconds cost.
+    /// The price in GB-seconds of a million warm requests, each with a wait for the table.
     pub dollars_per_million: f64,
 }
 
-/// Empty where this process may not share out a core.
+/// Returns the figures, or nothing if this process may not limit CPU shares.
 pub(super) async fn curve(all: &[Measured], runs: u16) -> Result<Vec<Size>, BenchError> {
     let mut curve = Vec::new();
     for measured in all.iter().filter(|measured| FUNCTIONS.contains(&measured.name.as_str())) {

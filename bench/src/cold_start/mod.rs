@@ -1,7 +1,8 @@
-//! From the start of a function to its first answer, and what an answer costs when it is warm.
+//! Measures a function from its start to its first response, and its warm responses.
 //!
-//! Each function runs as it is deployed, behind a Runtime API that gives it the same request again and again, and reaches a table behind TLS. Beside it, in turns, run
-//! a function that does nothing and some that are made as usual (see [`peers`]). Instructions are counted by callgrind, CPU time by the kernel.
+//! Each function runs as in a deployment. A Runtime API gives it the same request again and again,
+//! and its table is behind TLS. A function that does nothing and some usual functions run in turns
+//! with them (see [`peers`]). Callgrind counts instructions, and the kernel counts CPU time.
 
 mod endpoint;
 mod functions;
@@ -31,7 +32,7 @@ use programs::Measured;
 use report::{Figures, Instructions, Report};
 use share::Share;
 
-/// The least memory that a function can have.
+/// The smallest memory of a function.
 const LEAST_MEMORY_MB: u32 = 128;
 
 #[derive(Debug, Args)]
@@ -42,13 +43,13 @@ pub(crate) struct ColdStartArgs {
     /// Requests to each process after the first.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     warm: u16,
-    /// Only the functions whose name contains this text; the peers are always measured.
+    /// Only functions whose name contains this text. The peers are always measured.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Take the programs as they are, instead of building them first.
+    /// Use the existing programs instead of building them first.
     #[arg(long)]
     built: bool,
-    /// Do not count instructions, which takes valgrind.
+    /// Do not count instructions. Counting needs valgrind.
     #[arg(long)]
     without_instructions: bool,
     /// Write the figures to this file.
@@ -59,7 +60,7 @@ pub(crate) struct ColdStartArgs {
     write: bool,
 }
 
-/// Builds, measures, prints the table.
+/// Builds, measures and prints the table.
 pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let subjects: Vec<Subject> =
@@ -81,7 +82,7 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     let environment = programs::environment(&root, &endpoint, Some(&search), folder.path())?;
     let share = Share::create(LEAST_MEMORY_MB);
     let mut all = programs::all(&root, &subjects, &environment)?;
-    // In turns, so that what else the machine does strikes all of them alike.
+    // In turns, so that other load on the machine affects all of them alike.
     for _ in 0..args.runs {
         for measured in &mut all {
             measured.runs.push(measured.program.run(Until::Answers(usize::from(args.warm) + 1), None).await?);
@@ -110,7 +111,7 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Over so many requests the instructions of a warm one are spread.
+/// The number of requests over which the instructions of a warm one are averaged.
 const COUNTED_WARM: u8 = 40;
 
 async fn count(measured: &Measured, folder: &Path) -> Result<Instructions, BenchError> {
@@ -122,7 +123,7 @@ async fn count(measured: &Measured, folder: &Path) -> Result<Instructions, Bench
     Ok(Instructions { init: ready, first: answered.saturating_sub(ready), warm })
 }
 
-/// The size of a program in a zip, without the few bytes of the zip's own.
+/// Returns the size of a program and its size in a zip, without the zip's own few bytes.
 fn deflated(binary: &Path) -> Result<(u64, u64), BenchError> {
     let bytes = std::fs::read(binary).map_err(|error| BenchError::Wrong(format!("{}: {error}", binary.display())))?;
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());

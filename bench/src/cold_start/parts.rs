@@ -1,7 +1,8 @@
-//! `bench instructions`: which part of a function takes how many of its instructions.
+//! `bench instructions`: the instructions of each part of a function.
 //!
-//! The function and the usual one are built as they are deployed, but with their symbols, and callgrind counts what each of their functions takes together with
-//! what it calls. A part is one such function, or some beside one another; a part of a part is said to be.
+//! The function and the usual one are built as for a deployment, but with symbols. Callgrind counts
+//! the instructions of each symbol including its callees. A part is one symbol, or several that do
+//! not call each other. The table marks a part of another part.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,14 +23,15 @@ pub(crate) struct InstructionsArgs {
     write: bool,
 }
 
-/// The function that is taken apart: its route is the one that the usual function has, too.
+/// The measured function. The usual function has its route, too.
 const PACKAGE: &str = "customers";
-/// Over so many requests the instructions of a warm one are spread.
+/// The number of requests over which the instructions of a warm one are averaged.
 const WARM: usize = 100;
-/// Where what has symbols is built, beside what is deployed.
+/// The build folder of programs with symbols, next to that of deployed ones.
 const TARGET: &str = "target/with-symbols";
 
-/// A part of the table: what it is, whether it is a part of the one above it, and its functions: with what their names begin or, behind an asterisk, what they contain.
+/// A row of the table: its name, its depth below the row above, and its symbols. A symbol is given
+/// by the start of its name or, after an asterisk, by a text that its name contains.
 struct Part {
     name: &'static str,
     depth: usize,
@@ -74,7 +76,7 @@ const PARTS: &[Part] = &[
     part(0, "span of the runtime", &["<lambda_runtime::layers::trace::TracingService"]),
 ];
 
-/// What only the usual function has.
+/// Parts that only the usual function has.
 const THEIRS: &[Part] = &[
     part(
         0,
@@ -84,20 +86,20 @@ const THEIRS: &[Part] = &[
     part(0, "the system's roots, read and parsed", &["rustls_native_certs::load_native_certs"]),
 ];
 
-/// Instructions by the name of a function, with what it calls.
+/// Instructions by symbol, including callees.
 type Counted = BTreeMap<String, u64>;
 
-/// What callgrind has counted of a program.
+/// Callgrind's counts of a program.
 struct Stages {
     ready: (u64, Counted),
     first: (u64, Counted),
     many: (u64, Counted),
 }
 
-/// Builds, counts, prints the table.
+/// Builds, counts and prints the table.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when something does not build, or the function has nothing of the name of a part.
+/// [`BenchError::Wrong`] when a build fails, or when the function has no symbol of a part.
 pub(crate) async fn run(args: InstructionsArgs) -> Result<(), BenchError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = tempfile::tempdir()?;
@@ -134,7 +136,7 @@ fn with_symbols(workspace: &Path, package: &str) -> Result<PathBuf, BenchError> 
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .args(["build", "--release", "--locked", "-p", package, "--config", "profile.release.strip=false"])
-        // Optimised as one program, half of the functions that are looked for become parts of others.
+        // Optimization as one program would inline half of these symbols into others.
         .args(["--config", "profile.release.lto='thin'"])
         .args(["--target-dir", TARGET])
         .current_dir(workspace)
@@ -155,7 +157,8 @@ async fn counted(program: &Program, folder: &Path, until: Until) -> Result<(u64,
     Ok((total, parse(&String::from_utf8_lossy(&output.stdout))))
 }
 
-/// Lines are ` 12,345 (6.7%)  file:function [object]`; a function that calls itself has a second line, for what it calls so.
+/// Parses lines of the form ` 12,345 (6.7%)  file:function [object]`. A recursive function has a
+/// second line for its recursive calls.
 fn parse(text: &str) -> Counted {
     let mut counted = Counted::new();
     for line in text.lines() {
@@ -170,7 +173,7 @@ fn parse(text: &str) -> Counted {
     counted
 }
 
-/// Of the functions whose names begin so, the one that takes most: the others are what it calls.
+/// Returns the highest count of the matching symbols. This symbol calls the others.
 fn of(counted: &Counted, part: &Part) -> Option<u64> {
     let is_it = |name: &str, function: &str| match function.strip_prefix('*') {
         Some(inner) => name.contains(inner),

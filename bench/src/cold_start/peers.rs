@@ -1,7 +1,8 @@
-//! What functions are usually made of, to compare with: a workspace of their own, and two scripts.
+//! Functions made in the usual ways, for comparison: a separate workspace, and two scripts.
 //!
-//! All but the first two answer `GET /v1/customers/{id}`. Node.js and Python speak to the Runtime API without the client that Lambda puts before them, and the
-//! SDK of the one is bundled with it: both start quicker so than usual. Where this machine has not got them, their rows are left out.
+//! All but the first two answer `GET /v1/customers/{id}`. Node.js and Python speak to the Runtime
+//! API without Lambda's own client, and the Node.js SDK is bundled. Both therefore start faster
+//! than usual. If the machine lacks one of them, its row is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,15 +10,15 @@ use std::process::Command;
 use super::programs::{build_package, built};
 use crate::BenchError;
 
-/// Where they lie.
+/// The folder of the peers.
 pub(super) const FOLDER: &str = "bench/peers";
 /// A function that does nothing.
 const EMPTY: &str = "(a) does nothing";
-/// The same on `lambda_http`.
+/// A function that does nothing, on `lambda_http`.
 const EMPTY_HTTP: &str = "does nothing, lambda_http";
-/// The one that the others are compared with.
+/// The function that the others are compared with.
 pub(super) const USUAL: &str = "(b) as usual";
-/// What the product stands on, without the product.
+/// The foundation of Bodega's functions, without their code.
 const LEAN: &str = "(c) `GetItem` as Bodega's, no handler";
 const BARE: &str = "(c) without retries and timeouts";
 const NODE: &str = "Node.js, SDK v3";
@@ -25,13 +26,13 @@ const PYTHON: &str = "Python, boto3";
 
 pub(super) struct Peer {
     pub name: &'static str,
-    /// What is deployed of it.
+    /// The deployed file.
     pub artifact: PathBuf,
     pub command: Vec<String>,
     pub is_native: bool,
 }
 
-/// Those that can be built.
+/// Builds the peers. If Node.js fails, prints a message and continues.
 pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
     for package in ["empty", "empty-http", "lean", "usual"] {
         build_package(folder, package)?;
@@ -47,7 +48,7 @@ pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Those that are there.
+/// Returns the peers that this machine has.
 pub(super) fn all(folder: &Path) -> Vec<Peer> {
     let native = |name, package: &str, arguments: &[&str]| {
         let artifact = built(folder, package);
@@ -58,7 +59,7 @@ pub(super) fn all(folder: &Path) -> Vec<Peer> {
         let command = vec![interpreter?, artifact.display().to_string()];
         artifact.is_file().then_some(Peer { name, artifact, command, is_native: false })
     };
-    // The program itself, and not what may stand before it in the path to choose among versions.
+    // The interpreter itself, and not a version manager's wrapper in the path.
     let node = said("node", &["-p", "process.execPath"]);
     let python = said("python3", &["-c", "import boto3, sys; print(sys.executable)"]);
     [
@@ -75,7 +76,7 @@ pub(super) fn all(folder: &Path) -> Vec<Peer> {
     .collect()
 }
 
-/// What a program says, when there is one and it succeeds.
+/// Returns a program's output, or `None` if the program is missing or fails.
 fn said(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -1,4 +1,4 @@
-//! One process of a function, from its start to its first answer and beyond.
+//! One process of a function, from its start to its first response and beyond.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,14 @@ use super::runtime::{RuntimeApi, Step};
 use super::share::Share;
 use crate::BenchError;
 
-/// So often instructions are counted. Valgrind translates every piece of a program before it runs, so a start may not get its connection within the second that it
-/// waits for one: then the handshake is begun twice. Of the counts the one is taken in which it was not.
+/// Repetitions of a count. Valgrind translates every piece of a program before it runs. A start may
+/// therefore exceed the second that it waits for its connection, and then connect twice. The
+/// measurement takes a count in which that did not happen.
 const COUNTS: usize = 3;
-/// Under valgrind everything takes some fifty times as long.
+/// The longest wait for a step. Under valgrind everything takes about fifty times as long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What is measured, and how it is started.
+/// A measured program and its start.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     pub command: Vec<String>,
@@ -26,33 +27,34 @@ pub(super) struct Program {
     pub event: String,
 }
 
-/// How far a process is let go.
+/// The point at which a process is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    /// It asks for its first invocation.
+    /// The process requests its first invocation.
     Ready,
-    /// It has answered so many.
+    /// The process has responded this many times.
     Answers(usize),
 }
 
-/// What one process took.
+/// The figures of one process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Run {
-    /// From its start until it asks for its first invocation.
+    /// From its start until it requests its first invocation.
     pub init: Duration,
-    /// From when it got the first until it answered.
+    /// From the first invocation to its response.
     pub first: Duration,
-    /// The same for the others.
+    /// The same for each further invocation.
     pub warm: Vec<Duration>,
-    /// CPU time of all its threads until the first answer, and after the last.
+    /// CPU time of all threads until the first response, and until the last.
     pub cpu_cold: Duration,
     pub cpu: Duration,
-    /// The most memory that it held, in kilobytes.
+    /// The highest memory, in kilobytes.
     pub peak_kb: u64,
 }
 
 impl Program {
-    /// Starts a process, gives it invocations, and ends it. A share of a core holds from the first invocation on, as Lambda has it.
+    /// Starts a process, gives it invocations, and ends it. The CPU share applies from the first
+    /// invocation on, as in Lambda.
     pub async fn run(&self, until: Until, share: Option<&Share>) -> Result<Run, BenchError> {
         let mut api = RuntimeApi::start(self.event.clone()).await?;
         let started = Instant::now();
@@ -72,7 +74,7 @@ impl Program {
                             share.hold(child.0.id())?;
                         }
                     } else {
-                        // It has finished what an answer leaves to be done.
+                        // The process has finished its work after a response.
                         let cpu = cpu_time(child.0.id())?;
                         if answers == 1 {
                             run.cpu_cold = cpu;
@@ -100,7 +102,8 @@ impl Program {
         Ok(run)
     }
 
-    /// Instructions of all its threads so far, as callgrind counts them; what it has to say about them is left in the file.
+    /// Returns the instructions of all threads, as callgrind counts them. The file receives
+    /// callgrind's output.
     pub async fn counted(&self, file: &Path, until: Until) -> Result<u64, BenchError> {
         let attempt = file.with_extension("attempt");
         let mut program = self.clone();
@@ -111,7 +114,8 @@ impl Program {
         for _ in 0..COUNTS {
             program.run(until, None).await?;
             let count = instructions(&attempt)?;
-            // Until the first event a start without a connection takes fewest, after it one that connects twice takes most.
+            // Until the first event, a start without a connection has the lowest count. After it, a
+            // process that connects twice has the highest.
             let is_better = |taken: u64| if until == Until::Ready { count > taken } else { count < taken };
             if taken.is_none_or(is_better) {
                 fs::rename(&attempt, file)?;
@@ -143,8 +147,8 @@ impl std::fmt::Display for Program {
     }
 }
 
-/// The answer of an HTTP function must be a success, and that of a consumer name no failure: a refusal
-/// costs less.
+/// Checks that an HTTP function succeeds, or that a consumer reports no failure. A refusal would
+/// cost less.
 fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
     let answer: Value = serde_json::from_slice(body).map_err(BenchError::wrong)?;
     let is_success = answer.get("statusCode").and_then(Value::as_u64) == Some(200);
@@ -152,11 +156,11 @@ fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
     if is_success || is_taken { Ok(()) } else { Err(BenchError::Wrong(format!("{program} answered {answer}"))) }
 }
 
-/// A process that ends with the value, if not before.
+/// A process. Dropping this ends it.
 struct Process(Child);
 
 impl Process {
-    /// Asks it to end, which lets valgrind write down what it has counted.
+    /// Asks the process to end, so that valgrind writes its counts.
     fn end(&mut self) -> Result<(), BenchError> {
         let pid = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
@@ -174,11 +178,11 @@ impl Drop for Process {
     }
 }
 
-/// What all threads of a process have computed so far, to the nanosecond.
+/// Returns the CPU time of all threads of a process, with a resolution of nanoseconds.
 fn cpu_time(pid: u32) -> Result<Duration, BenchError> {
     let mut nanos = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        // A thread may end between the two.
+        // The thread may have ended since the listing.
         let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
         nanos += text.split_whitespace().next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default();
     }
@@ -192,7 +196,7 @@ fn peak_kb(pid: u32) -> Result<u64, BenchError> {
     peak.ok_or_else(|| BenchError::wrong("the system does not say how much memory a process has held"))
 }
 
-/// How many instructions callgrind counted.
+/// Returns the number of instructions in callgrind's output.
 fn instructions(file: &Path) -> Result<u64, BenchError> {
     let text = fs::read_to_string(file)?;
     let total = text.lines().find_map(|line| line.strip_prefix("totals:").or_else(|| line.strip_prefix("summary:")));

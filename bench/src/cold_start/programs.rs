@@ -1,4 +1,4 @@
-//! The programs that are measured: the functions as they are deployed, and beside them their peers.
+//! The measured programs: the functions as deployed, and their peers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,25 +12,25 @@ use crate::BenchError;
 use crate::loaded::{CURSOR_KEYS, NAME};
 
 const AMAZON_ROOTS: &str = "shared/aws/roots/amazon-trust-services.pem";
-/// How the names of the search indexes begin.
+/// The prefix of the search indexes.
 pub(super) const SEARCH_PREFIX: &str = "bench";
-/// Where the usual function finds its roots.
+/// The root certificates of the usual function.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// What is measured: a program and its name in the table.
+/// A measured program with its name in the table.
 pub(super) struct Measured {
     pub name: String,
-    /// What is deployed of it.
+    /// The deployed file.
     pub artifact: PathBuf,
     pub program: Program,
-    /// Its instructions can be counted.
+    /// Whether its instructions can be counted.
     pub is_native: bool,
     pub runs: Vec<Run>,
-    /// The first answer with the share of a core that the least memory has.
+    /// The first responses with the CPU share of the smallest memory.
     pub shared: Vec<Duration>,
 }
 
-/// The peers, and then the functions.
+/// Returns the peers, and then the functions.
 pub(super) fn all(
     root: &Path,
     subjects: &[Subject],
@@ -52,7 +52,7 @@ pub(super) fn all(
     Ok(peers.chain(functions).collect())
 }
 
-/// Each package by itself, as it is deployed: built together they would have each other's features.
+/// Builds each package separately, as for a deployment. One build would combine their features.
 pub(super) fn build(root: &Path, subjects: &[Subject]) -> Result<(), BenchError> {
     for subject in subjects {
         build_package(root, subject.package)?;
@@ -67,7 +67,7 @@ pub(super) fn build_package(folder: &Path, package: &str) -> Result<(), BenchErr
     if built.success() { Ok(()) } else { Err(BenchError::Wrong(format!("{package} does not build"))) }
 }
 
-/// The program that cargo has built of a package there.
+/// Returns the path of the program that Cargo built from a package.
 pub(super) fn built(folder: &Path, package: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.join("target"), PathBuf::from);
     target.join("release").join(package)
@@ -79,7 +79,7 @@ pub(super) fn environment(
     search: Option<&Endpoint>,
     folder: &Path,
 ) -> Result<Vec<(String, String)>, BenchError> {
-    // With the roots that a deployed function has, and those of the endpoints.
+    // Each bundle has the roots of a deployed function and the issuers of the endpoints.
     let issuers = [Some(table), search].into_iter().flatten().map(|endpoint| std::fs::read_to_string(&endpoint.issuer));
     let issuers = issuers.collect::<Result<String, _>>()?;
     let bundle = |name: &str, roots: &Path| -> Result<String, BenchError> {
@@ -94,7 +94,7 @@ pub(super) fn environment(
         ("CURSOR_KEYS", CURSOR_KEYS.to_owned()),
         ("STAGE", "bench".to_owned()),
         ("AWS_REGION", "us-east-1".to_owned()),
-        // Lambda sets both, and boto3 looks at this one.
+        // Lambda sets both variables, and boto3 reads this one.
         ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
         ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),

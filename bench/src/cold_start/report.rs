@@ -10,14 +10,14 @@ use super::peers::USUAL;
 use super::process::Run;
 use super::programs::Measured;
 
-/// What callgrind has counted of one function.
+/// Callgrind's counts of one function.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Instructions {
-    /// Until it asks for its first invocation.
+    /// Until it requests its first invocation.
     pub init: u64,
-    /// From there to its first answer.
+    /// From there to its first response.
     pub first: u64,
-    /// Of one of the requests that follow.
+    /// For one warm request.
     pub warm: u64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Figures {
     zip_bytes: u64,
     init_ms: f64,
     first_ms: f64,
-    /// A quarter of the runs were quicker, a quarter slower.
+    /// The first and the third quartile.
     first_quartiles_ms: (f64, f64),
     first_128mb_ms: Option<f64>,
     cold_cpu_ms: f64,
@@ -142,7 +142,7 @@ impl Report {
         text
     }
 
-    /// How many times less each takes than the usual function.
+    /// Returns the factors by which each takes less than the usual function.
     fn ratios(&self) -> String {
         let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
         let mut text = "\nHow many times less than (b):\n\n| function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm instructions |\n|---|---|---|---|---|---|---|\n".to_owned();

@@ -1,4 +1,4 @@
-//! A Lambda Runtime API for one process, which notes when it is asked for what.
+//! A Lambda Runtime API for one process. It records the time of each request.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -15,14 +15,14 @@ use tokio::task::JoinHandle;
 
 use crate::BenchError;
 
-/// What the process did.
+/// A request of the process.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// It asked for an invocation. It gets one when told so.
+    /// It requested an invocation. It receives one after the signal.
     Next(Instant, tokio::sync::oneshot::Sender<()>),
-    /// It answered.
+    /// It responded.
     Answered(Instant, Bytes),
-    /// It could not begin, or could not handle the invocation.
+    /// It failed to start, or it failed to handle the invocation.
     Failed(Bytes),
 }
 
@@ -39,7 +39,7 @@ struct Shared {
 }
 
 impl RuntimeApi {
-    /// Gives out the same event for every invocation.
+    /// Starts an API that gives the same event for every invocation.
     pub async fn start(event: String) -> Result<Self, BenchError> {
         let (sender, steps) = unbounded_channel();
         let shared = Shared { event: event.into(), steps: sender };
@@ -52,7 +52,7 @@ impl RuntimeApi {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let server = tokio::spawn(async move {
-            // Ends with the measurement.
+            // The server runs until the measurement ends, so its result does not matter.
             let _ = axum::serve(listener, routes).await;
         });
         Ok(Self { address, steps, server })
@@ -68,7 +68,7 @@ impl Drop for RuntimeApi {
 async fn next(State(shared): State<Shared>) -> Response {
     let (go_on, told) = tokio::sync::oneshot::channel();
     let _ = shared.steps.send(Step::Next(Instant::now(), go_on));
-    // Never told when nothing more is to be measured.
+    // After the last measured invocation, the signal never comes.
     if told.await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,21 +1,22 @@
-//! A share of a core, as a function has it by its memory, given out in slices.
+//! A share of a core, in time slices, as Lambda gives it to a function by its memory.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// The memory that has a whole core. <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
+/// The memory of a whole core.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 pub(super) const CORE_MB: u32 = 1_769;
 const PERIOD_MICROS: u32 = 20_000;
-/// The control groups' first and second version.
+/// The folders of control groups, version 1 and version 2.
 const HIERARCHIES: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
 
-/// A control group, gone with the value.
+/// A control group. Dropping this removes it.
 pub(super) struct Share {
     folder: PathBuf,
 }
 
 impl Share {
-    /// None where this process may not make one.
+    /// Creates a group, or returns `None` if this process may not.
     pub fn create(memory_mb: u32) -> Option<Self> {
         HIERARCHIES.iter().find_map(|hierarchy| {
             let folder = PathBuf::from(hierarchy).join(format!("bodega-bench-{}-{memory_mb}", std::process::id()));
@@ -36,7 +37,7 @@ impl Share {
             .ok()
     }
 
-    /// From now on the process has no more than that.
+    /// Limits the process to this share from now on.
     pub fn hold(&self, pid: u32) -> std::io::Result<()> {
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())
     }
@@ -44,7 +45,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // What is left of it goes with the machine.
+        // If this fails, an empty group remains until the machine restarts.
         let _ = fs::remove_dir(&self.folder);
     }
 }

@@ -1,4 +1,5 @@
-//! What the consumer reaches, in a process of its own, so that its CPU time is not the consumer's: search engine, table, event bus, object store.
+//! The consumer's backends: search engine, table, event bus and object store. A separate process
+//! keeps their CPU time out of the consumer's.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +16,7 @@ use crate::{BenchError, records};
 const BUS: &str = "bench";
 const ARCHIVE: &str = "bench-archive";
 
-/// Where everything is.
+/// The URLs of the backends.
 #[derive(Debug, Serialize, Deserialize)]
 struct Urls {
     search: String,
@@ -24,14 +25,14 @@ struct Urls {
     objects: String,
 }
 
-/// The process. Ends with this value.
+/// The process of the backends. Dropping this ends it.
 pub(super) struct Around {
     process: Child,
     urls: Urls,
 }
 
 impl Around {
-    /// Starts this program again, with a table of what so many records are about.
+    /// Starts this program again, with a table of the items that this many records refer to.
     pub(super) fn start(records: u64) -> Result<Self, BenchError> {
         let mut process = Command::new(std::env::current_exe()?)
             .args(["around", "--records", &records.to_string()])
@@ -46,12 +47,12 @@ impl Around {
         Ok(Self { process, urls })
     }
 
-    /// The search engine.
+    /// Returns the search engine's URL.
     pub(super) fn search(&self) -> &str {
         &self.urls.search
     }
 
-    /// What the stack would set for a consumer.
+    /// Returns the environment variables that the stack would set for a consumer.
     pub(super) fn environment(&self) -> [(&'static str, &str); 10] {
         [
             ("AWS_REGION", "us-east-1"),
@@ -71,12 +72,12 @@ impl Around {
 impl Drop for Around {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
-        // Gone already, which is as well.
+        // An error means that the process has already ended.
         let _ = self.process.wait();
     }
 }
 
-/// Is the process: prints the addresses and serves until standard input ends.
+/// Runs the backends: prints their URLs and serves until standard input ends.
 pub(crate) async fn serve(records: u64) -> Result<(), BenchError> {
     let search = SearchServer::start(None).await?;
     let table = LoadedTable::create().await?;

@@ -1,8 +1,14 @@
-//! The stream's consumer, batch by batch: alone with the search sink, in the two halves that are deployed, and with one search call a record.
+//! Measures the stream's consumer, batch by batch: the search sink alone, the two deployed halves,
+//! both together, and one search call a record.
 //!
-//! The consumer has a process of its own, and so has what it reaches, so that its CPU time is decoding, folding, deciding and the clients it calls by.
-//! Batches are JSON text in a file, as Lambda hands them over. Every variant begins with the same table and empty indices, and what went through the search sink
-//! must all be found. Allocations are counted by valgrind's DHAT in runs of their own: what a longer run has more than a shorter one, a record.
+//! The consumer and its backends run in separate processes. The consumer's CPU time therefore
+//! covers decoding, folding, deciding and its clients.
+//!
+//! The batches are JSON text in a file, as Lambda passes them. Every variant starts with the same
+//! table and empty indices. Afterwards the search index must have every expected document.
+//!
+//! DHAT of valgrind counts allocations in separate runs. The figure is the difference between a
+//! longer and a shorter run, divided by the additional records.
 
 mod around;
 mod taker;
@@ -21,15 +27,15 @@ use taker::{Calls, Taken};
 pub(crate) use around::serve;
 pub(crate) use taker::{TakerArgs, run as take};
 
-/// Records of the run under DHAT that is the shorter one; the other has twice as many.
+/// Records of the shorter run under DHAT. The longer run has twice as many.
 const COUNTED: u64 = 1_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct StreamArgs {
-    /// So many records.
+    /// Number of records.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     records: u64,
-    /// Do not count allocations, which takes valgrind.
+    /// Do not count allocations. Counting needs valgrind.
     #[arg(long)]
     no_allocations: bool,
     /// Write the figures to this file.
@@ -40,7 +46,7 @@ pub(crate) struct StreamArgs {
     write: bool,
 }
 
-/// A consumer, and how the records come to it.
+/// A consumer, and the batches of its records.
 struct Variant {
     name: &'static str,
     sinks: &'static str,
@@ -49,8 +55,11 @@ struct Variant {
     records: fn(u64) -> Result<Vec<String>, BenchError>,
 }
 
-/// The search sink in batches of some, and of the most that Lambda takes by the kilobyte for such records; the other half and both folded into one with what a
-/// shop's stream is mixed of; and the search sink as one would first write it.
+/// The measured variants.
+///
+/// The search sink runs with small batches, and with about the most records of this size that
+/// Lambda takes. The other deployed half and both halves together take a shop's mix of records. The
+/// last variant is the simplest search sink, with one call a record.
 const VARIANTS: [Variant; 5] = [
     Variant {
         name: "search, batches of 100",
@@ -84,7 +93,7 @@ const VARIANTS: [Variant; 5] = [
 ];
 const ONE_BY_ONE: &str = "search, one call a record";
 
-/// What one variant took.
+/// The figures of one variant.
 #[derive(Debug, Serialize)]
 struct Figures {
     variant: &'static str,
@@ -93,13 +102,13 @@ struct Figures {
     records_per_second: f64,
     records_per_second_and_core: f64,
     cpu_us_per_record: f64,
-    /// `None` where they were not counted.
+    /// `None` if allocations were not counted.
     allocations_per_record: Option<f64>,
     allocated_bytes_per_record: Option<f64>,
     calls: Calls,
 }
 
-/// How many times less the batches take than one call a record.
+/// The factors by which batches take less than one call a record.
 #[derive(Debug, Serialize)]
 struct Ratios {
     variant: &'static str,
@@ -141,7 +150,8 @@ impl Variant {
         if self.sinks.contains("search") {
             self.check(&around, number).await?;
         }
-        // Under valgrind a consumer may be slower than its clients' timeouts allow; the other figures stand all the same.
+        // Under valgrind a consumer may exceed its clients' timeouts. The other figures remain
+        // valid.
         let not_counted = |error: &BenchError| eprintln!("bench: allocations were not counted: {error}");
         let counted = allocations.then(|| self.allocations(folder).inspect_err(not_counted).ok()).flatten();
         let each = float(number).max(1.0);
@@ -159,7 +169,7 @@ impl Variant {
         })
     }
 
-    /// The batches in a file, a line each.
+    /// Writes the batches to a file, one a line.
     fn write(&self, folder: &Path, number: u64) -> Result<PathBuf, BenchError> {
         let records = (self.records)(number)?;
         let lines = records.chunks(self.batch).map(|records| format!("{{\"Records\":[{}]}}\n", records.join(",")));
@@ -168,7 +178,7 @@ impl Variant {
         Ok(path)
     }
 
-    /// Lets a consumer take them, under DHAT if its report is wanted.
+    /// Runs a consumer over the batches, under DHAT if `dhat` names a report file.
     fn take(&self, around: &Around, batches: &Path, dhat: Option<&Path>) -> Result<Taken, BenchError> {
         let program = std::env::current_exe()?;
         let mut command = match dhat {
@@ -192,7 +202,7 @@ impl Variant {
         serde_json::from_slice(&output.stdout).map_err(BenchError::wrong)
     }
 
-    /// Everything that was to be found is in the indices.
+    /// Checks that the indices have every expected document.
     async fn check(&self, around: &Around, number: u64) -> Result<(), BenchError> {
         let client = SearchClient::new(&SearchConfig::new(around.search(), "bench")?);
         client.refresh().await?;
@@ -208,7 +218,7 @@ impl Variant {
         }
     }
 
-    /// Allocations a record, and their bytes.
+    /// Returns the allocations and their bytes, both per record.
     fn allocations(&self, folder: &Path) -> Result<(f64, f64), BenchError> {
         let count = |number: u64| {
             let (around, report) = (Around::start(number)?, folder.join("dhat"));
@@ -221,7 +231,7 @@ impl Variant {
     }
 }
 
-/// Bytes and blocks of DHAT's line `==1== Total:     1,024 bytes in 3 blocks`.
+/// Returns bytes and blocks of DHAT's line `==1== Total:     1,024 bytes in 3 blocks`.
 fn total(report: &str) -> Result<(u64, u64), BenchError> {
     let line = report.lines().find_map(|line| line.split_once("Total:").map(|(_, rest)| rest));
     let numbers: Vec<u64> = line
@@ -239,7 +249,7 @@ fn float(number: u64) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// The search sink's batches against one call a record.
+/// Compares the search sink's batches with one call a record.
 fn ratios(figures: &[Figures]) -> Vec<Ratios> {
     let Some((alone, batched)) = figures.split_last() else { return Vec::new() };
     let ratio = |figures: &Figures| Ratios {
@@ -251,7 +261,7 @@ fn ratios(figures: &[Figures]) -> Vec<Ratios> {
 }
 
 impl Measured {
-    /// In Markdown.
+    /// Returns the figures in Markdown.
     fn table(&self) -> String {
         let heading = "| | records | records/s | a core | CPU µs a record | allocations a record | KB a record | calls a batch: table | search | bus | objects |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
         let rows = self.figures.iter().map(|figures| {

@@ -1,4 +1,5 @@
-//! The consumer in a process of its own: takes the batches of a file, counts its calls, and says what that took.
+//! The consumer in a separate process: takes the batches of a file, counts its calls and prints the
+//! figures.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,17 +26,17 @@ use table::Table;
 
 use crate::BenchError;
 
-/// Long enough for any batch, under valgrind too: how quick the engine is is not what is measured.
+/// Long enough for any batch, also under valgrind. The engine's speed is not measured.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// What EventBridge takes in one request.
+/// The most events in one request to EventBridge.
 const EVENTS_OF_A_REQUEST: usize = 10;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TakerArgs {
-    /// A batch a line.
+    /// The file of batches, one a line.
     #[arg(long)]
     batches: PathBuf,
-    /// Through these sinks.
+    /// Names of the sinks, separated by commas.
     #[arg(long, value_delimiter = ',')]
     sinks: Vec<String>,
     /// Hand the sinks one record at a time.
@@ -43,16 +44,16 @@ pub(crate) struct TakerArgs {
     one_by_one: bool,
 }
 
-/// What all batches took.
+/// The figures of all batches.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Taken {
     pub wall_us: u64,
-    /// Of all threads.
+    /// CPU time of all threads.
     pub cpu_us: u64,
     pub calls: Calls,
 }
 
-/// Requests, by where they went.
+/// Requests by backend.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Calls {
     pub table: u64,
@@ -61,7 +62,7 @@ pub(super) struct Calls {
     pub objects: u64,
 }
 
-/// Takes the batches and prints what that took.
+/// Takes the batches and prints the figures.
 pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
     let batches = std::fs::read_to_string(&args.batches)?;
     let table = Arc::new(Table::from_env().await.map_err(BenchError::wrong)?);
@@ -75,7 +76,7 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
                 let endpoint = std::env::var("SEARCH_ENDPOINT").map_err(BenchError::wrong)?;
                 let client = SearchClient::new(&SearchConfig::new(&endpoint, "bench")?.with_limits(limits));
                 client.ensure_indices().await?;
-                // Connections are there, as in a function that has run before.
+                // Open the connections, as in a function that has run before.
                 client.refresh().await?;
                 Box::new(Search::open(Counted { port: client, calls: Arc::clone(&search) }).await)
             }
@@ -117,18 +118,19 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// What this process has computed so far, on all its threads. Read from files, because under valgrind there is no clock of the kernel to ask in between.
+/// Returns the CPU time of all threads so far. It reads files, because a process under valgrind has
+/// no kernel clock for this.
 fn cpu_time() -> Result<Duration, BenchError> {
     let mut nanos = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {
-        // A thread may end between the two.
+        // The thread may have ended since the listing.
         let Ok(text) = std::fs::read_to_string(thread?.path().join("schedstat")) else { continue };
         nanos += text.split_whitespace().next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default();
     }
     Ok(Duration::from_nanos(nanos))
 }
 
-/// A port whose calls are counted.
+/// A port with a counter of its calls.
 struct Counted<P> {
     port: P,
     calls: Arc<AtomicU64>,
@@ -145,7 +147,7 @@ impl Index for Counted<SearchClient> {
         Index::ensure(&self.port)
     }
 
-    /// One request: no batch here has more operations than fit one.
+    /// Counts one request, because the operations of any batch here fit into one.
     fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>> {
         self.count(1);
         Index::bulk(&self.port, operations)
@@ -166,7 +168,7 @@ impl Objects for Counted<ObjectStore> {
     }
 }
 
-/// A sink as one would first write it: the same one, given one record at a time.
+/// The simplest form of a sink: it takes one record at a time.
 struct OneByOne(Box<dyn Sink>);
 
 impl Sink for OneByOne {
@@ -187,7 +189,7 @@ impl Sink for OneByOne {
     }
 }
 
-/// Nothing is set aside in a measurement: what cannot be taken fails.
+/// A quarantine that refuses every record, so that an unreadable record fails the measurement.
 struct Nowhere;
 
 impl Quarantine for Nowhere {

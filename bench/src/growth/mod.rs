@@ -1,11 +1,16 @@
-//! The shop with a thousand, ten thousand, … items: what a route takes must not depend on how many there are.
+//! Measures each route with a thousand, ten thousand and more items. The cost of a route must not
+//! depend on the number of items.
 //!
-//! All lists of [`crate::lists`] lie in one table and have the same number of entries, and beside them lies what the routes of [`routes`] are about. Each route is
-//! then asked a number of times, one request after the other: a list for the pages that follow each other, a write for another thing each time. What is in the
-//! middle of these answers is the route's figure. Requests and capacity units must be the same with every number of items, or the run fails; latency is shown: it is
-//! that of the embedded table, whose B-trees are deeper with more items, and of the function without a Lambda around it.
+//! All lists of [`crate::lists`] are in one table and have the same number of entries. The table
+//! also has the items of [`routes`]. Each route then receives requests one after the other. A
+//! list's requests read consecutive pages, and a write's requests each change another record. A
+//! route's figure is the median.
 //!
-//! A collection that is very long is measured by itself: each list alone, with so many entries.
+//! Requests and capacity units must be the same with every number of items, or the run fails.
+//! Latency is only shown. It is that of the embedded table, with deeper B-trees for more items, and
+//! of the function without Lambda around it.
+//!
+//! A very long list is measured separately, in its own table.
 
 mod plot;
 mod routes;
@@ -33,13 +38,13 @@ const PAGE: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct GrowthArgs {
-    /// So many items in the table.
+    /// Numbers of items in the table.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000], value_parser = clap::value_parser!(u64).range(1_000..=5_000_000))]
     items: Vec<u64>,
-    /// So many entries in one list, in a table of its own; 0 for none.
+    /// Entries of one list in its own table, or 0 to skip these measurements.
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     collection: u64,
-    /// How often each route is asked.
+    /// Requests to each route.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     repeat: u64,
     /// Only the routes that contain this text.
@@ -48,22 +53,22 @@ pub(crate) struct GrowthArgs {
     /// Write the figures to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the table into docs/performance.md, and the plot beside it.
+    /// Write the table into docs/performance.md and the plot next to it.
     #[arg(long)]
     write: bool,
 }
 
-/// In which table a route was asked.
+/// The table of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
-    /// The shop's, with so many items in all.
+    /// The shop's table, with this many items in all.
     Items(u64),
-    /// The list's own, with so many entries.
+    /// The list's own table, with this many entries.
     Collection(u64),
 }
 
-/// What an answer cost the table.
+/// The cost of a response in the table.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
 struct Cost {
     requests: u32,
@@ -72,7 +77,8 @@ struct Cost {
 }
 
 impl Cost {
-    /// Half a read unit apart is the same: a page of some 4 KB begins another half in one stage and not in the next, because its ids have other digits.
+    /// Treats a difference of half a read unit as equal. A page of about 4 KB may need another half
+    /// unit at one stage, because its ids have other digits.
     fn is_as(self, other: Self) -> bool {
         const HALF: f64 = 0.5;
         self.requests == other.requests
@@ -81,7 +87,7 @@ impl Cost {
     }
 }
 
-/// What a route took at one stage: what is in the middle of its answers.
+/// The figures of a route at one stage. The cost is the median one.
 #[derive(Debug, Clone, Serialize)]
 struct Figures {
     stage: Stage,
@@ -91,7 +97,7 @@ struct Figures {
     p95_us: u64,
 }
 
-/// A route at every stage.
+/// The figures of a route at every stage.
 #[derive(Debug, Serialize)]
 struct Growth {
     route: String,
@@ -101,7 +107,7 @@ struct Growth {
 /// Measures, prints the table, and writes the figures to a file.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when a route costs more or less with other numbers of items.
+/// [`BenchError::Wrong`] when the cost of a route depends on the number of items.
 pub(crate) async fn run(args: GrowthArgs) -> Result<(), BenchError> {
     let growth = measure(&args.items, args.collection, args.repeat, &args.only).await?;
     let table = table(&growth);
@@ -130,7 +136,7 @@ async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Res
     };
     for items in items.iter().copied().collect::<BTreeSet<_>>() {
         let table = shop(&lists, items, repeat).await?;
-        // First what is as it was loaded, then what is written to.
+        // Read the loaded items before any route changes them.
         for list in lists.iter().filter(|list| list.name().contains(only)) {
             keep(list.name(), read(&table, Stage::Items(items), list, repeat).await);
         }
@@ -150,7 +156,7 @@ async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Res
     Ok(growth.into_iter().map(|(route, figures)| Growth { route, figures }).collect())
 }
 
-/// A table of so many items. Lists of the same items have them in common.
+/// Creates a table with this many items. Lists of the same items share them.
 async fn shop(lists: &[List], items: u64, repeat: u64) -> Result<LoadedTable, BenchError> {
     let mut kinds: BTreeMap<Key, &List> = BTreeMap::new();
     for list in lists {
@@ -182,7 +188,7 @@ fn accepted(name: &str, answer: &Answered) -> Result<(), BenchError> {
     }
 }
 
-/// Asks a route for one thing after the other.
+/// Sends a route's requests one after the other.
 async fn ask(table: &LoadedTable, stage: Stage, route: &Route, repeat: u64) -> Result<Figures, BenchError> {
     let function = (route.function)(table.store()?)?;
     let mut measured = Measurements::default();
@@ -195,11 +201,11 @@ async fn ask(table: &LoadedTable, stage: Stage, route: &Route, repeat: u64) -> R
     measured.figures(stage, &route.name)
 }
 
-/// Reads one full page of a list after the other, and begins again at the end.
+/// Reads full pages of a list one after the other, and starts again at the end.
 async fn read(table: &LoadedTable, stage: Stage, list: &List, repeat: u64) -> Result<Figures, BenchError> {
     let (name, function) = (list.name(), (list.function)(table.store()?)?);
     let (mut measured, mut cursor) = (Measurements::default(), None::<String>);
-    // The last page of a round is not kept, for it may not be full.
+    // The last page of a round does not count, because it may not be full.
     for _ in 0..repeat * 2 {
         let call = list.call.clone().query("limit", &PAGE.to_string());
         let call = cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor));
@@ -217,7 +223,7 @@ async fn read(table: &LoadedTable, stage: Stage, list: &List, repeat: u64) -> Re
     measured.figures(stage, &name)
 }
 
-/// Of the answers of one route at one stage.
+/// The measurements of one route at one stage.
 #[derive(Default)]
 struct Measurements {
     costs: Vec<Cost>,
@@ -243,7 +249,7 @@ impl Measurements {
         answer
     }
 
-    /// The last answer counts.
+    /// Counts the last response.
     fn keep(&mut self) {
         if let Some((cost, took)) = self.last.take() {
             self.costs.push(cost);
@@ -255,7 +261,8 @@ impl Measurements {
         u64::try_from(self.costs.len()).unwrap_or(u64::MAX)
     }
 
-    /// What is in the middle: one answer in some hundred has a shard asked again, and the first of all may find connections and months missing.
+    /// Returns the median. About one response in a hundred reads a shard again. The first one may
+    /// have to open connections and create the items of a month.
     fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
         self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         self.times.sort_unstable();
@@ -272,7 +279,7 @@ impl Measurements {
     }
 }
 
-/// Refuses a route that costs more or less with other numbers of items.
+/// Fails if the cost of a route depends on the number of items.
 fn same_cost(growth: &[Growth]) -> Result<(), BenchError> {
     let grown = growth.iter().filter(|route| {
         let mut costs = route.figures.iter().map(|figures| figures.cost);
@@ -300,7 +307,7 @@ impl Stage {
     }
 }
 
-/// 100000 as 100,000.
+/// Formats 100000 as 100,000.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -313,7 +320,8 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// A Markdown table: the cost, which is the same at each stage, and the latency at each.
+/// Returns a Markdown table with the cost, which is the same at each stage, and the latency at
+/// each.
 fn table(growth: &[Growth]) -> String {
     let stages: BTreeSet<Stage> = growth.iter().flat_map(|route| &route.figures).map(|figures| figures.stage).collect();
     let mut text = "| route | requests | read units | write units |".to_owned();
@@ -348,7 +356,8 @@ mod tests {
 
     use super::*;
 
-    /// The operations of openapi.yaml that begin with this method, each at the place that its indentation says.
+    /// Returns the operations of openapi.yaml with this method. The indentation marks paths and
+    /// methods.
     fn described(method: &str) -> BTreeSet<String> {
         let (mut found, mut path) = (BTreeSet::new(), "");
         for line in include_str!("../../../openapi.yaml").lines() {
@@ -363,7 +372,8 @@ mod tests {
         found
     }
 
-    /// Reads that do not come from the table, or from a fixed number of copies that the function keeps.
+    /// Reads that do not use the table, or that read a fixed number of copies which the function
+    /// keeps.
     const ELSEWHERE: [&str; 4] =
         ["GET /v1/search/products", "GET /v1/search/orders", "GET /v1/settings", "GET /v1/settings/private"];
 

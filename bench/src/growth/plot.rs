@@ -1,4 +1,5 @@
-//! The figures as a picture: a small panel for each route, all with the same axes, so that what is not flat stands out.
+//! Draws the figures: a small panel for each route, all with the same axes, so that growth is easy
+//! to see.
 
 use std::fmt::Write as _;
 
@@ -6,19 +7,19 @@ use super::{Cost, Figures, Growth, Stage, grouped, millis};
 
 /// Panels in a row.
 const COLUMNS: usize = 5;
-/// Of a panel, in pixels, with its title.
+/// Size of a panel in pixels, with its title.
 const WIDTH: f64 = 250.0;
 const HEIGHT: f64 = 120.0;
-/// Of the field in it.
+/// The plot area in a panel: left, top, right and bottom.
 const FIELD: (f64, f64, f64, f64) = (34.0, 44.0, 240.0, 104.0);
-/// Above the panels.
+/// Height above the panels.
 const HEAD: f64 = 64.0;
-/// The vertical axis reaches from a quarter to four times of what the fewest items take.
+/// The vertical axis, from a quarter to four times the value with the fewest items.
 const TIMES: [(f64, &str); 5] = [(0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4")];
 const CAPACITY: &str = "#0072b2";
 const LATENCY: &str = "#d55e00";
 
-/// An SVG of all routes.
+/// Returns an SVG of all routes.
 pub(super) fn draw(growth: &[Growth]) -> String {
     let rows = growth.len().div_ceil(COLUMNS);
     let (width, height) = (WIDTH * float(COLUMNS), HEAD + HEIGHT * float(rows) + 12.0);
@@ -52,7 +53,7 @@ pub(super) fn draw(growth: &[Growth]) -> String {
     svg + "</svg>\n"
 }
 
-/// Where a number of items lies on the horizontal axis.
+/// The horizontal axis, by number of items.
 #[derive(Clone, Copy)]
 struct Scale {
     least: f64,
@@ -66,7 +67,7 @@ impl Scale {
     }
 }
 
-/// Where a multiple lies on the vertical axis; what is beyond it lies on its end.
+/// Returns the vertical position of a multiple. Values beyond the axis are at its end.
 fn y(times: f64) -> f64 {
     let share = (times.clamp(0.25, 4.0).log2() + 2.0) / 4.0;
     FIELD.3 - (FIELD.3 - FIELD.1) * share
@@ -141,7 +142,7 @@ fn said(Cost { requests, read_units, write_units }: Cost) -> String {
     units.fold(requests, |text, (units, kind)| format!("{text}, {units} {kind}"))
 }
 
-/// The latency with the fewest and with the most items.
+/// Returns the latency with the fewest and with the most items.
 fn took(figures: &[Figures]) -> String {
     match figures {
         [first, .., last] => format!("{} → {} ms", millis(first.median_us), millis(last.median_us)),
@@ -160,7 +161,7 @@ fn units(cost: Cost) -> f64 {
     cost.read_units + cost.write_units
 }
 
-/// 1000 as 10³.
+/// Formats 1000 as 10³.
 fn short(items: u64) -> String {
     let power = items.max(1).ilog10();
     let superscript = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];

@@ -1,6 +1,7 @@
-//! The reads that are no lists, and the main writes: what each is asked for, time after time.
+//! The main writes, the reads that are not lists, and the requests to each.
 //!
-//! A write is about another thing each time, as it would be in a shop; its things are as many as they are however large the table is.
+//! Each request of a write changes another record, as in a shop. The number of these records is the
+//! same for every size of the table.
 
 use http_api::Store;
 use http_api::sample::Call;
@@ -24,18 +25,18 @@ use crate::lists::{Function, catalog, community, served};
 
 type Open = fn(Store) -> Result<Box<dyn Function>, BenchError>;
 
-/// What is asked, and of whom.
+/// A route and its requests.
 pub(super) struct Route {
-    /// As in the template, with what of the query tells it from others.
+    /// The name in the template, with the query parameters that distinguish it from others.
     pub name: String,
     pub function: Open,
     /// The n-th request.
     pub call: Box<dyn Fn(u64) -> Result<Call, BenchError>>,
 }
 
-/// The first of the things that are written about: behind every entry of a list.
+/// The number of the first record that writes change. It is higher than that of every list entry.
 const FIRST: u64 = 9_000_000;
-/// An entry that every list has.
+/// The number of an entry that every list has.
 const ENTRY: u64 = 7;
 
 fn customers(store: Store) -> Result<Box<dyn Function>, BenchError> {
@@ -70,7 +71,7 @@ fn thing(n: u64) -> Result<(CustomerId, ProductId), BenchError> {
     Ok((customer_id(FIRST + n)?, product_id(FIRST + n)?))
 }
 
-/// What the routes are about, as far as the lists do not have it: for so many requests to each.
+/// Returns the routes' items that the lists do not have, for this many requests to each route.
 pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
     let club = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
     let team = TeamId::new("bishops").map_err(BenchError::wrong)?;
@@ -120,7 +121,7 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
     Ok(items)
 }
 
-/// An order as it is when it was placed.
+/// Returns the items of a newly placed order.
 fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
     let step = OrderStatusEvent {
         order_id: order.id.clone(),
@@ -146,7 +147,7 @@ fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
     Ok([item(order_line(&order.id)?, n)?, item(step, n)?, item(copy, n)?, item(order, n)?])
 }
 
-/// What is done once, before anything is measured.
+/// Returns the calls that come once, before the measurement.
 pub(super) fn before() -> Vec<(Open, Call)> {
     let customer = json!({
         "id": OWNER, "email": "star@example.com", "username": "star", "name": "Somebody", "place": {"country": "DE", "city": "Ulm"},
@@ -177,10 +178,10 @@ fn add(key: &str) -> Call {
         .json(&json!({"add": 1}))
 }
 
-/// Every route here.
+/// Returns all routes of this module.
 ///
 /// # Errors
-/// When an example breaks the key schema's rules.
+/// When an example violates the key schema's rules.
 pub(super) fn all() -> Result<Vec<Route>, BenchError> {
     let mut routes = reads()?;
     routes.extend(writes());
@@ -192,7 +193,7 @@ fn reads() -> Result<Vec<Route>, BenchError> {
     let (order, question) = (order_id(FIRST), question(ENTRY)?.id);
     let reviewer = numbered("customer", ENTRY);
     let of_owner = |route: &'static str| Call::new(route).path("id", OWNER).staff(STAFF);
-    // In a path every other byte than letters, digits and hyphens is written so.
+    // A category path escapes every byte except letters, digits and hyphens.
     let child = format!("GROCERY~{}", numbered("child", ENTRY).replace(' ', "_20"));
     Ok(vec![
         read(customers, of_owner("GET /v1/customers/{id}")),
@@ -232,18 +233,18 @@ fn reads() -> Result<Vec<Route>, BenchError> {
     ])
 }
 
-/// A read, the same each time.
+/// Returns a read. All its requests are equal.
 fn read(function: Open, call: Call) -> Route {
     Route { name: call.name(), function, call: Box::new(move |_| Ok(call.clone())) }
 }
 
-/// A write, and how its n-th request differs from the others.
+/// Returns a write. `fill` completes its n-th request.
 fn write(route: &'static str, function: Open, fill: impl Fn(Call, u64) -> Result<Call, BenchError> + 'static) -> Route {
     Route { name: route.to_owned(), function, call: Box::new(move |n| fill(Call::new(route), n)) }
 }
 
 fn writes() -> Vec<Route> {
-    // The same caller's keys are his on every route.
+    // A caller's idempotency keys apply to all routes, so each key names its operation.
     let once = |call: Call, what: &str, n: u64, body: &Value| {
         call.header("idempotency-key", &format!("{what}-{n:04}")).json(body)
     };

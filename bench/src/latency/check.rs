@@ -1,4 +1,4 @@
-//! What shows that a peer does what Bodega does: a comparison of times means nothing otherwise.
+//! Checks that a peer does the same as Bodega. Otherwise a comparison of times means nothing.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use super::routes::{LINES, PAGE, Server};
 use super::shop::{SCARCE, Shop};
 use crate::BenchError;
 
-/// Asks a peer and Bodega for the same: a product, an order and its repetition, an order of too much, the list. Each answer of the peer is Bodega's.
+/// Sends a peer and Bodega the same requests: a product, an order and its repetition, an order
+/// beyond the stock, and the list. Each response of the peer must equal Bodega's.
 ///
 /// # Errors
 /// [`BenchError::Wrong`] for the first difference.
@@ -27,7 +28,7 @@ pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
         Ok::<_, BenchError>(stocks)
     };
     let before = stocks().await?;
-    // Of each product another number of pieces.
+    // Each product has a different quantity.
     let lines = |first: u64| -> Vec<Value> {
         (0..LINES)
             .zip(first..)
@@ -67,7 +68,7 @@ pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     if items(&found).get(0).and_then(|first| first.get("id")) != order.get("id") {
         return Err(BenchError::Wrong(format!("{peer:?}: the newest order does not come first")));
     }
-    // What follows begins with counts that move no more.
+    // The measurement starts with stable counts.
     shop.drain().await.map(drop)
 }
 

@@ -1,4 +1,4 @@
-//! Clients in a closed loop.
+//! Clients in a closed loop: each sends its next request after the last response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,33 +11,33 @@ use super::routes::{LINES, Route, Server};
 use super::shop::Shop;
 use crate::BenchError;
 
-/// So many requests by so many clients.
+/// A number of requests by a number of clients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub route: Route,
     pub server: Server,
     pub clients: u16,
     pub requests: u64,
-    /// After this long no request is begun.
+    /// No request starts after this time.
     pub longest: Duration,
-    /// Decides what is asked for.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
-/// What they took.
+/// The durations of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Took {
-    /// Of each request, from its sending to the last byte of its answer.
+    /// The time of each request, from its sending to the last byte of its response.
     pub latencies: Vec<Duration>,
-    /// All together.
+    /// The time of the whole turn.
     pub elapsed: Duration,
 }
 
 impl Turn {
-    /// Sends them and waits for the last answer.
+    /// Sends the requests and waits for the last response.
     ///
     /// # Errors
-    /// [`BenchError::Wrong`] for the first answer that is not the expected one.
+    /// [`BenchError::Wrong`] for the first unexpected response.
     pub async fn run(self, shop: &Arc<Shop>) -> Result<Took, BenchError> {
         let begun = Arc::new(AtomicU64::new(0));
         let started = Instant::now();

@@ -1,4 +1,5 @@
-//! What the processes of a function have computed, and what memory they have: those that this process has started as the function's environments.
+//! CPU time and memory of a function's processes. This process started them as the function's
+//! environments.
 
 use std::fs;
 use std::path::Path;
@@ -6,23 +7,23 @@ use std::time::Duration;
 
 use crate::BenchError;
 
-/// A function computes less than [`LITTLE`] in this time when it has nothing to do.
+/// Interval of the readings. An idle function computes for less than [`LITTLE`] in this time.
 const GLANCE: Duration = Duration::from_millis(150);
 const LITTLE: Duration = Duration::from_millis(1);
-/// Glances until a function that still computes is given up.
+/// Readings before a function that is still busy fails the measurement.
 const GLANCES: usize = 400;
 
-/// What a function's processes have computed so far.
+/// The CPU time and memory of a function's processes so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
-    /// All threads together, to the nanosecond.
+    /// CPU time of all threads, with a resolution of nanoseconds.
     pub cpu: Duration,
-    /// What they have in memory, in bytes.
+    /// Memory in bytes.
     pub memory: u64,
     pub processes: usize,
 }
 
-/// Reads it off /proc.
+/// Reads the values from /proc.
 ///
 /// # Errors
 /// When there is no /proc, or no process of the function.
@@ -32,7 +33,7 @@ pub(crate) fn of(function: &str) -> Result<Spent, BenchError> {
     for entry in fs::read_dir("/proc")? {
         let folder = entry?.path();
         let is_process = folder.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
-        // A process that ends while it is looked at is none any more.
+        // Ignore a process that ends during the scan.
         if !is_process || parent(&folder) != Some(std::process::id()) {
             continue;
         }
@@ -49,10 +50,10 @@ pub(crate) fn of(function: &str) -> Result<Spent, BenchError> {
     Ok(spent)
 }
 
-/// Waits until all that a function has begun is done: processes that start, garbage that is collected.
+/// Waits until a function is idle. It may still start processes or collect garbage.
 ///
 /// # Errors
-/// As [`of`]; when it takes too long.
+/// Like [`of`], and when it takes too long.
 pub(crate) async fn at_rest(function: &str) -> Result<(), BenchError> {
     let mut before = of(function)?;
     for _ in 0..GLANCES {
@@ -68,12 +69,12 @@ pub(crate) async fn at_rest(function: &str) -> Result<(), BenchError> {
 
 fn parent(process: &Path) -> Option<u32> {
     let stat = fs::read_to_string(process.join("stat")).ok()?;
-    // The name before may contain anything but ends with the last parenthesis; the state follows.
+    // The name may contain any character and ends with the last parenthesis. The state follows it.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What a process has for itself. A process that has just ended has nothing.
+/// Returns the private memory of a process in bytes, or 0 if the process has just ended.
 fn memory(process: &Path) -> u64 {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let own = status.lines().filter_map(|line| line.strip_prefix("RssAnon:"));
@@ -85,7 +86,7 @@ fn memory(process: &Path) -> u64 {
 fn cpu(process: &Path) -> Result<Duration, BenchError> {
     let mut nanos = 0;
     for thread in fs::read_dir(process.join("task"))? {
-        // A thread may end between the two.
+        // The thread may have ended since the listing.
         let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
         nanos += text.split_whitespace().next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default();
     }

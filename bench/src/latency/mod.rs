@@ -1,9 +1,14 @@
-//! `bench latency`: what a client waits for an answer through the local gateway, and what CPU a function needs for it.
+//! `bench latency`: the wait for a response through the local gateway, and the function's CPU time.
 //!
-//! A local system of its own with a small shop, and clients in a closed loop: each sends its next request when it has the answer to the last. The routes that are also
-//! written the usual way in Node.js and Python ([`peers`]) are measured in turns, one right after the other in the same system: the same gateway, the same table, the
-//! same items. Before anything is measured the peers are shown to do the same ([`check`]), and in the end stock, index and quarantine must say that every order was taken
-//! once and whole. A run fails on the first answer that is not the expected one.
+//! It starts a local system with a small shop, and clients in a closed loop: each sends its next
+//! request after the last response.
+//!
+//! Some routes also exist in Node.js and Python, written in the usual way ([`peers`]). Their
+//! measurements alternate with Bodega's in the same system, with the same gateway, table and items.
+//! Before that, [`check`] shows that the peers do the same.
+//!
+//! In the end stock, index and quarantine must show that every order was taken once and completely.
+//! A run fails on the first unexpected response.
 
 mod check;
 mod clients;
@@ -28,35 +33,37 @@ use peers::{Peer, Stage};
 use report::{Measured, Report};
 use shop::Shop;
 
-/// In so many turns each row is measured, so that what else the machine does strikes all rows of a route alike.
+/// The number of turns in which each row is measured. Other load on the machine then affects all
+/// rows of a route alike.
 const TURNS: u32 = 4;
-/// Longest that a function is warmed up.
+/// The longest warm-up of a function.
 const WARMING: Duration = Duration::from_secs(2);
-/// Steps in which its processes become as many as they may be.
+/// Steps in which the number of processes grows to its maximum.
 const GROWING: usize = 16;
 
-/// How long, with how many clients, beside whom.
+/// The duration, the numbers of clients, and the peers.
 #[derive(Debug, clap::Args)]
 pub struct LatencyArgs {
-    /// So many requests of each route with each number of clients.
+    /// Requests to each route with each number of clients.
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     requests: u64,
-    /// But no longer than so many seconds.
+    /// Longest time for these requests, in seconds.
     #[arg(long, value_name = "S", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
-    /// Clients at once.
+    /// Numbers of concurrent clients.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 16, 64], value_parser = clap::value_parser!(u16).range(1..=256))]
     clients: Vec<u16>,
     /// Only the routes whose name contains this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Processes of a function at most; beyond them requests wait in the gateway.
+    /// Most processes of one function. Further requests wait in the gateway.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     environments: u16,
-    /// Folder of the functions' own programs, as they are deployed. Without it this program is each of them, unless BODEGA_BOOTSTRAPS names one.
+    /// Folder of the functions' own programs, as deployed. Without it this program runs every
+    /// function, unless BODEGA_BOOTSTRAPS names a folder.
     #[arg(long, value_name = "DIR")]
     functions: Option<PathBuf>,
-    /// Leave Node.js and Python out.
+    /// Leave out Node.js and Python.
     #[arg(long)]
     without_peers: bool,
     /// Write the figures to this file.
@@ -67,31 +74,32 @@ pub struct LatencyArgs {
     write: bool,
 }
 
-/// What is measured.
+/// The plan of a measurement.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// So many requests of each row.
+    /// Requests of each row.
     pub requests: u64,
-    /// But no longer than this.
+    /// Longest time of each row.
     pub time: Duration,
-    /// Requests before that to each process of a function.
+    /// Warm-up requests to each process of a function.
     pub warm: u64,
-    /// Clients at once, one number after the other. Processes only grow more, so the fewest come first.
+    /// Numbers of concurrent clients, in ascending order, because the number of processes only
+    /// grows.
     pub clients: Vec<u16>,
-    /// Processes of a function at most, as the system was started with.
+    /// Most processes of one function. The system was started with this limit.
     pub environments: u16,
     /// Only the routes whose name contains this text.
     pub only: String,
-    /// The shop: so many products.
+    /// Number of products in the shop.
     pub products: usize,
-    /// And customers.
+    /// Number of customers.
     pub customers: usize,
-    /// And orders of each.
+    /// Number of orders of each customer.
     pub orders: usize,
 }
 
 impl Plan {
-    /// Requests of a turn, and how long it takes at most.
+    /// Returns the requests of a turn, and its longest time.
     fn turn(&self, turn: u32) -> (u64, Duration) {
         let until = |turn: u32| self.requests * u64::from(turn) / u64::from(TURNS);
         (until(turn + 1) - until(turn), self.time / TURNS)
@@ -101,7 +109,7 @@ impl Plan {
 /// Measures, prints the table, and writes the figures to a file.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when an answer is not the expected one, or the shop not what was ordered.
+/// [`BenchError::Wrong`] for an unexpected response, or when the shop does not match the orders.
 pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     let mut clients = args.clients;
     clients.sort_unstable();
@@ -124,7 +132,7 @@ pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     if args.functions.is_some() {
         options.bootstraps = args.functions;
     }
-    // Ends with this value, after the system.
+    // The stage must outlive the system.
     let stage = Stage::set(&options, &peers)?;
     options.template = Some(stage.template());
     options.bootstraps = Some(stage.bootstraps());
@@ -143,10 +151,10 @@ pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Fills the shop of a running system, measures, and looks at what has become of the shop.
+/// Fills the shop of a running system, measures, and checks the shop afterwards.
 ///
 /// # Errors
-/// As [`run`].
+/// Like [`run`].
 pub async fn measure(system: &System, plan: &Plan, peers: &[Peer]) -> Result<Vec<Row>, BenchError> {
     let shop = Arc::new(Shop::fill(system, plan).await?);
     for peer in peers {
@@ -164,7 +172,7 @@ pub async fn measure(system: &System, plan: &Plan, peers: &[Peer]) -> Result<Vec
     Ok(rows)
 }
 
-/// One route with so many clients: a row for each who serves it.
+/// Measures one route with this many clients. Returns a row for each server.
 async fn in_turns(
     shop: &Arc<Shop>,
     plan: &Plan,
@@ -177,7 +185,7 @@ async fn in_turns(
         warm_up(shop, plan, route, *server, clients).await?;
     }
     for turn in 0..TURNS {
-        // Whoever came first is the last of the next turn.
+        // The first server of a turn is the last of the next.
         if turn > 0 {
             all.rotate_left(1);
         }
@@ -190,7 +198,7 @@ async fn in_turns(
             let after = cpu::of(function)?;
             measured.add(took, after.cpu.saturating_sub(before.cpu), after.processes);
             if route == Route::Place {
-                // What an order sets in motion is done before the next one is measured.
+                // Wait for the effects of the orders before the next measurement.
                 shop.drain().await?;
             }
         }
@@ -199,12 +207,13 @@ async fn in_turns(
     Ok(all.into_iter().map(Measured::into_row).collect())
 }
 
-/// As many processes as there will be, each of which has answered some requests; then silence.
+/// Starts all processes, sends some requests to each, and waits until the function is idle.
 async fn warm_up(shop: &Arc<Shop>, plan: &Plan, route: Route, server: Server, clients: u16) -> Result<(), BenchError> {
     let function = route.function(server);
     let wanted = clients.min(plan.environments);
     let turn = |clients, requests| Turn { route, server, clients, requests, longest: WARMING, seed: u64::from(TURNS) };
-    // No more at once than there are already: started all together, interpreters hinder each other.
+    // Start at most as many at once as there are already. Interpreters that start together slow
+    // each other down.
     for _ in 0..GROWING {
         let there = u16::try_from(cpu::of(function)?.processes).unwrap_or(u16::MAX);
         if there >= wanted {

@@ -1,7 +1,8 @@
-//! The functions to compare with, and how they come into the local system beside Bodega's own.
+//! Functions for comparison, and their place in the local system.
 //!
-//! A peer is a Lambda function as any other: a program that speaks the Runtime API, with routes and rights in a template. So the system is started from a copy of the
-//! template with the peers added, and finds all programs in one folder: the functions' own, and a script for each peer.
+//! A peer is a Lambda function like any other: a program that speaks the Runtime API, with routes
+//! and permissions in a template. The system therefore starts from a copy of the template with the
+//! peers added. One folder has all programs: the functions' own, and a script for each peer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,14 +17,14 @@ use template::Template;
 use super::routes::{Route, Server};
 use crate::BenchError;
 
-/// A function to compare with that can be run here.
+/// A function for comparison that this machine can run.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Which one.
+    /// Node.js or Python.
     pub server: Server,
     /// The interpreter and its library, with their versions.
     version: String,
-    /// What is executed.
+    /// The command that starts it.
     command: Vec<PathBuf>,
 }
 
@@ -33,7 +34,8 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Those that can be run here. Of each other one it is said on standard error what is missing.
+/// Returns the peers that this machine can run. Prints the reason for each missing one on standard
+/// error.
 #[must_use]
 pub fn available() -> Vec<Peer> {
     let mut peers = Vec::new();
@@ -66,7 +68,7 @@ fn python() -> Result<Peer, String> {
     Peer::new(Server::Python, &said.map_err(hint)?, folder.join("bootstrap.py"))
 }
 
-/// What a command printed; the last line of its complaint if it failed.
+/// Returns a command's output. If it failed, returns the first line with `Error` in its message.
 fn said(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
@@ -77,7 +79,7 @@ fn said(command: &mut Command) -> Result<String, String> {
 }
 
 impl Peer {
-    /// From two lines: the interpreter, and the versions.
+    /// Parses two lines: the interpreter, and the versions.
     fn new(server: Server, said: &str, program: PathBuf) -> Result<Self, String> {
         match said.lines().collect::<Vec<_>>()[..] {
             [interpreter, version] => {
@@ -89,16 +91,16 @@ impl Peer {
     }
 }
 
-/// A folder with the template and the programs that a system is started from. Gone when it is dropped.
+/// A folder with the template and the programs of a system. Dropping this removes it.
 pub struct Stage {
     folder: tempfile::TempDir,
 }
 
 impl Stage {
-    /// Puts the template, the functions that `options` name and the peers into a folder.
+    /// Puts the template, the functions in `options` and the peers into a folder.
     ///
     /// # Errors
-    /// When the template cannot be read, or the folder not be written.
+    /// When the template cannot be read, or when the folder cannot be written.
     pub fn set(options: &Options, peers: &[Peer]) -> Result<Self, BenchError> {
         let stage = Self { folder: tempfile::tempdir()? };
         let path = crate::template_file(options);
@@ -106,7 +108,7 @@ impl Stage {
         let text = fs::read_to_string(&path)?;
         fs::write(stage.template(), extended(&text, peers.iter().map(|peer| peer.server))?)?;
         fs::create_dir(stage.bootstraps())?;
-        // What two functions share is one program.
+        // Functions of one crate share one program.
         let crates: BTreeSet<&str> = template.functions.iter().map(template::Function::crate_name).collect();
         for name in crates {
             let program = stage.bootstraps().join(name);
@@ -125,13 +127,13 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The template with the peers.
+    /// Returns the path of the template with the peers.
     #[must_use]
     pub fn template(&self) -> PathBuf {
         self.folder.path().join("template.yaml")
     }
 
-    /// Where each function's program is.
+    /// Returns the folder of the functions' programs.
     #[must_use]
     pub fn bootstraps(&self) -> PathBuf {
         self.folder.path().join("bootstraps")
@@ -142,7 +144,8 @@ fn absent(folder: &Path, name: &str, error: &std::io::Error) -> BenchError {
     BenchError::Wrong(format!("{}: {error}", folder.join(name).display()))
 }
 
-/// A script that becomes the command, so that the function's process is the command's own.
+/// Writes a script that replaces itself with the command. The function's process is then the
+/// command's.
 fn script(path: &Path, command: &[impl AsRef<Path>], rest: &str) -> Result<(), BenchError> {
     let quoted = |part: &Path| format!("'{}'", part.display().to_string().replace('\'', r"'\''"));
     let parts: Vec<String> = command.iter().map(|part| quoted(part.as_ref())).collect();
@@ -151,7 +154,7 @@ fn script(path: &Path, command: &[impl AsRef<Path>], rest: &str) -> Result<(), B
     Ok(())
 }
 
-/// The folder of a peer's code.
+/// Returns the folder of a peer's code.
 const fn code(server: Server) -> &'static str {
     match server {
         Server::Bodega => "",
@@ -160,7 +163,7 @@ const fn code(server: Server) -> &'static str {
     }
 }
 
-/// The template with the peers among its resources.
+/// Returns the template with the peers among its resources.
 fn extended(template: &str, peers: impl Iterator<Item = Server>) -> Result<String, BenchError> {
     let (before, after) = template
         .split_once("\nResources:\n")
@@ -169,10 +172,10 @@ fn extended(template: &str, peers: impl Iterator<Item = Server>) -> Result<Strin
     Ok(format!("{before}\nResources:\n{added}{after}"))
 }
 
-/// With the rights that its three routes take, and no more.
+/// Returns the peer's resource, with only the permissions that its three routes need.
 fn resource(server: Server) -> String {
     let (id, code, prefix) = (Route::Product.function(server), code(server), server.prefix());
-    // Or every process tells how long its SDK will go with this Node.js.
+    // Otherwise every process prints how long its SDK supports this Node.js version.
     let quiet = if server == Server::Node { ", AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true'" } else { "" };
     format!(
         "  {id}:

@@ -9,7 +9,7 @@ use super::clients::Took;
 use super::routes::{Route, Server};
 use super::{Plan, TURNS};
 
-/// What the turns of one row came to.
+/// The sum of one row's turns.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub server: Server,
@@ -20,30 +20,30 @@ pub(super) struct Measured {
     processes: usize,
 }
 
-/// One route, answered by one, for so many clients.
+/// The figures of one route on one server with one number of clients.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// What was asked for.
+    /// The requested route.
     pub route: Route,
-    /// Who answered.
+    /// The server that responds.
     pub server: Server,
-    /// Clients at once.
+    /// Concurrent clients.
     pub clients: u16,
-    /// Requests that were answered as they should.
+    /// Requests with the expected response.
     pub requests: usize,
-    /// All clients together.
+    /// Requests a second, of all clients together.
     pub requests_per_second: f64,
-    /// Half of the requests took no longer, in milliseconds.
+    /// The median latency, in milliseconds.
     pub p50_ms: f64,
-    /// Nine of ten.
+    /// The 90th percentile.
     pub p90_ms: f64,
-    /// 99 of 100.
+    /// The 99th percentile.
     pub p99_ms: f64,
-    /// The slowest.
+    /// The slowest request.
     pub max_ms: f64,
-    /// What the function's processes computed for one, in microseconds.
+    /// CPU time of the function's processes for one request, in microseconds.
     pub cpu_us: f64,
-    /// How many they were.
+    /// The number of these processes.
     pub processes: usize,
 }
 
@@ -52,7 +52,7 @@ impl Measured {
         Self { server, route, clients, took: Took::default(), cpu: Duration::ZERO, processes: 0 }
     }
 
-    /// Another turn, the CPU time that it took, and by how many processes.
+    /// Adds a turn, its CPU time, and its number of processes.
     pub fn add(&mut self, took: Took, cpu: Duration, processes: usize) {
         self.took.latencies.extend(took.latencies);
         self.took.elapsed += took.elapsed;
@@ -81,7 +81,7 @@ impl Measured {
     }
 }
 
-/// The shortest duration that so many thousandths of all do not exceed; they are sorted.
+/// Returns the shortest duration that this many thousandths of the sorted durations do not exceed.
 fn quantile(sorted: &[Duration], thousandths: usize) -> Duration {
     let rank = (sorted.len() * thousandths).div_ceil(1_000);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
@@ -91,7 +91,7 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// The rows, and how they were measured.
+/// The rows, and the conditions of their measurement.
 pub(super) struct Report {
     pub rows: Vec<Row>,
     /// The peers by name and version.
@@ -131,7 +131,7 @@ impl Report {
         text
     }
 
-    /// How many times as long as Bodega the others take, and how many times its CPU.
+    /// Returns the peers' latency and CPU time as multiples of Bodega's.
     fn ratios(&self) -> String {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.server != Server::Bodega) {

@@ -1,4 +1,4 @@
-//! What is asked for, and by whom it is answered.
+//! The measured routes, and the servers that answer them.
 
 use fastrand::Rng;
 use reqwest::{RequestBuilder, StatusCode};
@@ -15,7 +15,7 @@ pub(crate) const PAGE: usize = 20;
 /// A measured route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Route {
-    /// A product with what lies beside it: one Query.
+    /// A product with the other items of its partition: one Query.
     Product,
     /// A customer and the newest orders: one Query.
     Overview,
@@ -23,11 +23,11 @@ pub enum Route {
     Place,
     /// A page of a customer's orders: one Query.
     Orders,
-    /// A page of products that have a word: one request to the search engine.
+    /// A page of products that contain a word: one request to the search engine.
     Search,
 }
 
-/// Who answers.
+/// The server that responds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Server {
     /// The functions of the template.
@@ -39,7 +39,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// What the paths of its routes begin with.
+    /// Returns the prefix of its paths.
     pub(crate) const fn prefix(self) -> &'static str {
         match self {
             Self::Bodega => "/v1",
@@ -50,10 +50,10 @@ impl Server {
 }
 
 impl Route {
-    /// All of them.
+    /// All routes.
     pub const ALL: [Self; 5] = [Self::Product, Self::Overview, Self::Place, Self::Orders, Self::Search];
 
-    /// As the template has it.
+    /// Returns the name in the template.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,13 +65,13 @@ impl Route {
         }
     }
 
-    /// Whether the peers have it too.
+    /// Returns whether the peers also have the route.
     #[must_use]
     pub const fn is_usual(self) -> bool {
         matches!(self, Self::Product | Self::Place | Self::Orders)
     }
 
-    /// The function that answers, by its name in the template.
+    /// Returns the name of its function in the template.
     pub(crate) const fn function(self, server: Server) -> &'static str {
         match (server, self) {
             (Server::Node, _) => "NodePeer",
@@ -83,7 +83,7 @@ impl Route {
         }
     }
 
-    /// What every answer must be.
+    /// Returns the expected status.
     pub(crate) const fn expected(self) -> StatusCode {
         match self {
             Self::Place => StatusCode::CREATED,
@@ -91,7 +91,7 @@ impl Route {
         }
     }
 
-    /// A client's next request. `number` is no other request's.
+    /// Returns a client's next request. `number` must be different for each request.
     pub(crate) fn request(
         self,
         shop: &Shop,

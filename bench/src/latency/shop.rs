@@ -1,4 +1,4 @@
-//! The shop that is asked: filled through its API, and in the end compared with what was done to it.
+//! The measured shop. It is filled through its API, and in the end compared with the requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,37 +10,37 @@ use super::Plan;
 use super::routes::{LINES, Server};
 use crate::BenchError;
 
-/// Each product has one of them in its name.
+/// Words of product names. Each product has one of them.
 pub(crate) const WORDS: [&str; 8] = ["ice", "milk", "bread", "apples", "coffee", "rice", "soap", "candles"];
-/// Pieces of each product: more than are ever ordered.
+/// Initial stock of each product, more than all orders take.
 const STOCK: u64 = 1_000_000_000;
-/// A product of which there is one piece, and which nobody orders but [`super::check`].
+/// A product with one piece. Only [`super::check`] orders it.
 pub(crate) const SCARCE: &str = "scarce";
-/// Longest that the consumer of the stream is waited for.
+/// The longest wait for the stream's consumer, in seconds.
 const DRAIN_SECONDS: u64 = 300;
 
-/// Who orders.
+/// A customer with a token.
 pub(crate) struct Customer {
     pub id: String,
     pub token: String,
 }
 
-/// The API of a running system, and what was done to it.
+/// The API of a running system, and counts of the changes.
 pub(crate) struct Shop {
     base: String,
     http: Client,
     staff: String,
     customers: Vec<Customer>,
     products: usize,
-    /// What the system had in its index and set aside before.
+    /// The counts of the index and the quarantine before.
     before: Drained,
     number: AtomicU64,
-    /// Orders, and their pieces.
+    /// The number of orders and of their pieces.
     placed: AtomicU64,
     pieces: AtomicU64,
 }
 
-/// What the consumer has done.
+/// The counts after the consumer's work.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Drained {
     orders: u64,
@@ -48,7 +48,8 @@ pub(crate) struct Drained {
 }
 
 impl Shop {
-    /// Products, customers, and orders of each, one after the other: so nothing needs a second process yet.
+    /// Creates products, customers and their orders one after the other. No function needs a second
+    /// process for that.
     pub async fn fill(system: &System, plan: &Plan) -> Result<Self, BenchError> {
         let customer = |n| {
             let id = format!("latency-{n:03}");
@@ -100,7 +101,7 @@ impl Shop {
         self.json(request, StatusCode::CREATED).await.map(drop)
     }
 
-    /// The answer to a request, which must have this status.
+    /// Returns the response's body. The response must have this status.
     pub async fn json(&self, request: RequestBuilder, expected: StatusCode) -> Result<Value, BenchError> {
         let answer = request.send().await.map_err(BenchError::wrong)?;
         let (status, url) = (answer.status(), answer.url().path().to_owned());
@@ -128,29 +129,29 @@ impl Shop {
         self.products
     }
 
-    /// The id of the n-th product, counted round.
+    /// Returns the id of the n-th product. It starts again after the last one.
     pub fn product(&self, n: usize) -> String {
         format!("product-{:04}", n % self.products)
     }
 
-    /// Whose orders the n-th client places and reads.
+    /// Returns the customer of the n-th client.
     #[expect(clippy::indexing_slicing, reason = "a remainder, and there is at least one")]
     pub fn customer(&self, client: usize) -> &Customer {
         &self.customers[client % self.customers.len()]
     }
 
-    /// A number that was not given before.
+    /// Returns a new number with each call.
     pub fn number(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts an order of so many pieces.
+    /// Counts an order with this many pieces.
     pub fn placed(&self, pieces: u64) {
         self.placed.fetch_add(1, Ordering::Relaxed);
         self.pieces.fetch_add(pieces, Ordering::Relaxed);
     }
 
-    /// Counts back the pieces of an order that was cancelled.
+    /// Subtracts the pieces of a cancelled order.
     pub fn returned(&self, pieces: u64) {
         self.pieces.fetch_sub(pieces, Ordering::Relaxed);
     }
@@ -159,14 +160,14 @@ impl Shop {
         self.http.put(format!("{}{}{path}", self.base, Server::Bodega.prefix())).json(body)
     }
 
-    /// Creates a product that has this word for its name.
+    /// Creates a product with this word as its name.
     pub async fn create_named(&self, word: &str) -> Result<(), BenchError> {
         let price = json!({"amount": 100, "currency": "USD"});
         let body = json!({"id": word, "name": word, "brand": "Private", "category_path": ["PROBES"], "price": price, "stock": 1});
         self.create(self.post(Server::Bodega, "/products", &body).bearer_auth(&self.staff)).await
     }
 
-    /// Whether a search for its name finds it.
+    /// Returns whether a search for this name finds the product.
     pub async fn finds(&self, word: &str) -> Result<bool, BenchError> {
         let found = self.get(Server::Bodega, &format!("/search/products?q={word}"));
         let found = self.json(found, StatusCode::OK).await?;
@@ -174,7 +175,7 @@ impl Shop {
         Ok(items.into_iter().flatten().any(|item| item.get("id").and_then(Value::as_str) == Some(word)))
     }
 
-    /// Waits until everything written has passed the consumer and its subscribers.
+    /// Waits until the consumer and its subscribers have processed every write.
     pub async fn drain(&self) -> Result<Drained, BenchError> {
         let request = self.http.post(format!("{}/_local/drain?timeout_s={DRAIN_SECONDS}", self.base));
         let answer = self.json(request, StatusCode::OK).await?;
@@ -182,7 +183,8 @@ impl Shop {
         Ok(Drained { orders: number("/index/orders"), quarantined: number("/quarantined") })
     }
 
-    /// Every order that was placed, by whomever, has taken its pieces once, and is in the index; and nothing was set aside.
+    /// Checks that every order took its pieces once and is in the index, and that no record is in
+    /// quarantine. The orders of peers count too.
     pub async fn settled(&self) -> Result<(), BenchError> {
         let after = self.drain().await?;
         let mut taken = 0;

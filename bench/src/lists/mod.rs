@@ -1,8 +1,12 @@
-//! Every list, from the first page to the last: what a page costs must not depend on how long the list is, nor on how far the reader is.
+//! Reads every list from the first page to the last. The cost of a page must not depend on the
+//! list's length or on the page's position.
 //!
-//! The items are made by the key schema and loaded straight into an embedded table of the list's own; the pages are read through the function's routes, as API
-//! Gateway would hand them over. A run fails when an item is missing or given out twice, or when full pages take different numbers of requests, but for the seldom
-//! one whose shard has more than its share (`table/src/merge.rs`).
+//! The key schema makes the items. They are loaded directly into an embedded table for each list.
+//! The pages are read through the function's routes, with requests as API Gateway passes them on.
+//!
+//! A run fails when an item is missing or appears twice, or when full pages take different numbers
+//! of requests. Rare pages may take more, if one shard has more than its share
+//! (`shared/table/src/merge.rs`).
 
 mod people;
 mod shop;
@@ -26,12 +30,12 @@ use serde_json::Value;
 use crate::loaded::LoadedTable;
 use crate::{BenchError, performance};
 
-/// The longest page that a client may ask for.
+/// The largest page that a client may request.
 const PAGE: usize = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct ListsArgs {
-    /// So many items in each list.
+    /// Items in each list.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(200..=1_000_000))]
     items: u64,
     /// Only the lists whose route contains this text.
@@ -45,28 +49,28 @@ pub(crate) struct ListsArgs {
     write: bool,
 }
 
-/// A list of the API, and how to make it long.
+/// A list of the API, and its entries.
 pub(crate) struct List {
     /// The request for its first page.
     pub call: Call,
-    /// Which function serves it.
+    /// Makes the function that serves it.
     pub function: fn(Store) -> Result<Box<dyn Function>, BenchError>,
-    /// What the list needs beside its own items.
+    /// The items that the list needs in addition to its entries.
     pub around: Vec<Item>,
-    /// The item that stands for its n-th entry.
+    /// Makes the item of the n-th entry.
     pub item: Box<dyn Fn(u64) -> Result<Item, BenchError>>,
 }
 
-/// A function that is asked without a Lambda around it.
+/// A function without Lambda around it.
 pub(crate) trait Function {
-    /// What it answers.
+    /// Sends a request and returns the response.
     fn send(&self, call: Call) -> BoxFuture<'_, Answered>;
 
-    /// Through what it reaches the table.
+    /// Returns the state with the table.
     fn store(&self) -> &Store;
 }
 
-/// Routes over their state.
+/// Routes with their state.
 struct Served<S> {
     routes: Routes<S>,
     app: S,
@@ -83,13 +87,13 @@ impl<S: Sync> Function for Served<S> {
     }
 }
 
-/// A function whose state is the table alone.
+/// Returns a function with only the table as its state.
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
 pub(crate) fn served(routes: Routes<Store>, store: Store) -> Result<Box<dyn Function>, BenchError> {
     Ok(Box::new(Served { routes, app: store, store: |store| store }))
 }
 
-/// The catalogue, whose bucket nobody asks.
+/// Returns the catalog. No request uses its bucket.
 pub(crate) fn catalog(store: Store) -> Result<Box<dyn Function>, BenchError> {
     let credentials = Credentials::new("bench", "bench", None, None, "bench");
     let credentials = SharedCredentialsProvider::new(credentials);
@@ -97,36 +101,37 @@ pub(crate) fn catalog(store: Store) -> Result<Box<dyn Function>, BenchError> {
     Ok(Box::new(Served { routes: catalog::routes(), app: catalog::App { store, media }, store: |app| &app.store }))
 }
 
-/// Community, which is given no token to look at.
+/// Returns the function of the community. No request has a token for it to verify.
 pub(crate) fn community(store: Store) -> Result<Box<dyn Function>, BenchError> {
     let issuer = Issuer::new("urn:bench", "bench", Some("http://127.0.0.1:1")).map_err(BenchError::wrong)?;
     let app = community::App { store, issuer };
     Ok(Box::new(Served { routes: community::routes(), app, store: |app| &app.store }))
 }
 
-/// What one list took.
+/// The figures of one list.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Figures {
     /// The route, with its query.
     pub list: String,
-    /// Entries.
+    /// The number of entries.
     pub items: u64,
-    /// Full pages that another one follows.
+    /// The number of full pages that are not the last.
     pub pages: usize,
-    /// Requests to the table for each of them but few.
+    /// Requests to the table for each of these pages, except a few.
     pub requests: u32,
-    /// Of those few all further requests together: a shard was asked again.
+    /// The additional requests of those few pages in total. They read a shard again.
     pub further: u32,
-    /// Read units: of the first page and the most of any. Where the shards of a list run out, its last pages cost less.
+    /// Read units of the first page, and the highest of any. At the end of a list some shards are
+    /// exhausted, so the last pages cost less.
     pub units: (f64, f64),
-    /// Bytes of the answer's body: the fewest and the most of a full page.
+    /// Bytes of a full page's body: the lowest and the highest number.
     pub bytes: (usize, usize),
 }
 
-/// All lists that a table serves.
+/// Returns all lists that a table serves.
 ///
 /// # Errors
-/// When an example breaks the key schema's rules.
+/// When an example violates the key schema's rules.
 pub(crate) fn all() -> Result<Vec<List>, BenchError> {
     let mut lists = shop::lists()?;
     lists.extend(people::lists()?);
@@ -154,17 +159,18 @@ pub(crate) async fn run(args: ListsArgs) -> Result<(), BenchError> {
 }
 
 impl List {
-    /// The route, with its query.
+    /// Returns the route, with its query.
     #[must_use]
     pub fn name(&self) -> String {
         self.call.name()
     }
 }
 
-/// Reads a list of so many items to its end.
+/// Reads a list with this many items to its end.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when the list is not what was loaded, or a page took other requests than the one before it.
+/// [`BenchError::Wrong`] when the list differs from the loaded items, or when full pages take
+/// different numbers of requests.
 pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchError> {
     let name = list.name();
     let loaded = LoadedTable::create().await?;
@@ -185,10 +191,10 @@ pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchErr
         let costs = meter();
         let page = answer.body.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         found += page.len();
-        // No two entries of a list are alike.
+        // All entries of a list are different.
         seen.extend(page.iter().map(Value::to_string));
         let next = answer.body.get("next_cursor").and_then(Value::as_str);
-        // The last one also finds out that nothing follows.
+        // The last page also detects that no entry follows.
         if page.len() == PAGE && next.is_some() {
             full.push(Page {
                 requests: costs.iter().map(|cost| cost.requests).sum(),
@@ -208,7 +214,7 @@ pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchErr
     Figures::of(name, items, &full)
 }
 
-/// What a full page took.
+/// The cost of a full page.
 struct Page {
     requests: u32,
     units: f64,
@@ -235,7 +241,7 @@ impl Figures {
         })
     }
 
-    /// A row of a Markdown table.
+    /// Returns a row of a Markdown table.
     fn row(&self) -> String {
         let Self { list, items, pages, requests, further, units: (first, most), bytes: (least, largest) } = self;
         format!(
@@ -258,7 +264,8 @@ mod tests {
 
     use super::*;
 
-    /// The operations of openapi.yaml that take a limit, but for those that the search index answers. Each stands where its indentation says.
+    /// Returns the operations of openapi.yaml with a limit, except those of the search index. The
+    /// indentation marks paths and methods.
     fn described() -> BTreeSet<String> {
         let (mut lists, mut path, mut method) = (BTreeSet::new(), "", "");
         for line in include_str!("../../../openapi.yaml").lines() {
@@ -284,7 +291,8 @@ mod tests {
         for figures in measured.try_collect::<Vec<Figures>>().await.unwrap() {
             let Figures { list, pages, requests, further, units: (first, most), bytes: (least, largest), .. } = figures;
             assert!(pages >= 9, "{list}: {pages} pages");
-            // Each shard's part of a page may begin in the middle of a unit, and shards may be asked again.
+            // Each shard's part of a page may begin within a read unit, and shards may be read
+            // again.
             let begun = (f64::from(requests) / 2.0).max(1.0);
             let again = if further > 0 { first / 2.0 } else { 0.0 };
             assert!(most <= first + begun + again, "{list}: {first} read units for the first page, {most} for another");

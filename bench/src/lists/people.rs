@@ -29,7 +29,7 @@ pub(super) fn lists() -> Result<Vec<List>, BenchError> {
     Ok(lists)
 }
 
-/// A list of the customer whose lists these are, with nothing around it.
+/// Returns a list of the owner that needs no other items.
 fn of_customer(
     route: &'static str,
     function: fn(Store) -> Result<Box<dyn Function>, BenchError>,

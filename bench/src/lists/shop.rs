@@ -41,7 +41,8 @@ fn catalog() -> Result<Vec<List>, BenchError> {
             item: Box::new(|n| item(Review { customer_id: customer_id(n)?, ..review(n)? }, n)),
         })
     };
-    // The list begins with the month that it is. At what moment of its second one writes is chance, which the shards live on.
+    // The list begins with the current month. Random milliseconds spread the reviews over the
+    // shards, because a shard is a hash of the sort key with the time.
     let now = Instant::now();
     let month = now.as_millis() - now.as_millis().rem_euclid(DAY_MILLIS) - DAY_MILLIS * day_of_month(now)?;
     let moment = |n: u64| n * SECOND_MILLIS + fastrand::Rng::with_seed(n).u64(..SECOND_MILLIS);
@@ -81,7 +82,7 @@ fn catalog() -> Result<Vec<List>, BenchError> {
     ])
 }
 
-/// How many whole days of the month are over.
+/// Returns the number of whole days of the month that have passed.
 fn day_of_month(at: Instant) -> Result<i64, BenchError> {
     let day = at.day();
     let day = day.rsplit('-').next().unwrap_or_default();
@@ -181,7 +182,7 @@ fn sale(n: u64) -> Result<Sale, BenchError> {
 }
 
 fn insights() -> Result<Vec<List>, BenchError> {
-    // Points are kept for 30 days, and a page is read day by day: all of them lie in one.
+    // Points are kept for 30 days, and a page is read day by day. All points are in one day.
     let midnight = (Instant::now().as_millis() / DAY_MILLIS - 10) * DAY_MILLIS;
     let instant = |millis: i64| Instant::from_millis(millis).unwrap_or(Instant::EPOCH);
     let (from, to) = (instant(midnight), instant(midnight + DAY_MILLIS - 1));

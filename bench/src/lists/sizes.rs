@@ -1,4 +1,4 @@
-//! The largest content that bodies may bring into the lists: no page of it exceeds what Lambda takes.
+//! Tests the largest entries that request bodies can make: no page of them exceeds Lambda's limit.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{Function, List, PAGE, all};
 use crate::loaded::LoadedTable;
 
-/// Attributes that hold a client's text, and the most bytes that any body gives them.
+/// Attributes with a client's text, and the most bytes that a body can give them.
 const TEXTS: [(&str, usize); 9] = [
     ("brand", 128),
     ("description", 2000),
@@ -28,7 +28,7 @@ const TEXTS: [(&str, usize); 9] = [
     ("title", 200),
 ];
 
-/// A quote takes the most bytes: `\\\"` in a response.
+/// Returns a text of quotes. A quote takes the most bytes: `\\\"` in a response.
 fn quotes(bytes: usize) -> AttributeValue {
     AttributeValue::S("\"".repeat(bytes))
 }
@@ -37,11 +37,11 @@ fn numbered(n: usize) -> String {
     format!("{n:02}{}", "\"".repeat(126))
 }
 
-/// The item with the longest texts, all of them quotes.
+/// Returns the item with the longest texts, all of them quotes.
 fn largest(mut item: Item) -> Item {
     let entity = entity_name(&item).unwrap().to_owned();
     for (name, bytes) in TEXTS {
-        // The name of a metric is a part of the key.
+        // The name of a metric is part of its key.
         if entity != "MetricPoint" && matches!(item.get(name), Some(AttributeValue::S(_))) {
             item.inner_mut().insert(name.to_owned(), quotes(bytes));
         }
@@ -60,23 +60,23 @@ fn largest(mut item: Item) -> Item {
     item
 }
 
-/// A body's bytes inside the JSON string that is Lambda's response.
+/// Returns the bytes of a body inside the JSON string of Lambda's response.
 fn wire(body: &Value) -> usize {
     serde_json::to_string(&body.to_string()).unwrap().len()
 }
 
-/// A list with so many of the largest entries.
+/// Returns the function over a list with this many of the largest entries.
 async fn filled(list: &List, items: u64) -> Box<dyn Function> {
     let loaded = LoadedTable::create().await.unwrap();
     loaded.load(list.around.iter().cloned().map(Ok)).await.unwrap();
     loaded.load((0..items).map(|n| (list.item)(n).map(largest))).await.unwrap();
     let function = (list.function)(loaded.store().unwrap()).unwrap();
-    // The table lives as long as the program.
+    // The table lives until the program ends.
     std::mem::forget(loaded);
     function
 }
 
-/// All entries of a list, and the bytes of each page, when pages end at so many bytes.
+/// Returns all entries of a list and the bytes of each page, with this limit of bytes a page.
 async fn pages(list: &List, function: &dyn Function, bytes: usize) -> (Vec<String>, Vec<usize>) {
     let (mut entries, mut sizes, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
     loop {
@@ -95,7 +95,7 @@ async fn pages(list: &List, function: &dyn Function, bytes: usize) -> (Vec<Strin
     }
 }
 
-/// `openapi.yaml` says which lists there are ([`super::tests`] compares them).
+/// [`super::tests`] checks that these are all lists of `openapi.yaml`.
 #[tokio::test]
 async fn no_page_of_the_largest_entries_exceeds_a_response_and_none_is_lost_where_it_ends_early() {
     const ENTRIES: usize = 120;
@@ -110,7 +110,7 @@ async fn no_page_of_the_largest_entries_exceeds_a_response_and_none_is_lost_wher
         let (found, sizes) = pages(&list, &*function, MAX_PAGE_BYTES).await;
         assert!(found == whole, "{name}: an entry is lost, or comes twice, or out of order");
         assert!(sizes.iter().all(|bytes| *bytes <= MAX_PAGE_BYTES), "{name}: {sizes:?}");
-        // Also what is small ends where it would be too large.
+        // A small limit also ends pages before they exceed it.
         let most = 4_000 + whole.iter().map(|entry| 2 * entry.len()).max().unwrap_or_default();
         let (found, sizes) = pages(&list, &*function, most).await;
         assert!(found == whole, "{name}: an entry is lost, or comes twice, or out of order, on small pages");

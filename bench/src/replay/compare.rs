@@ -1,4 +1,4 @@
-//! A shop compared with what its table says.
+//! Compares a shop with its table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,21 +27,21 @@ use super::recorder::Recorded;
 use super::shop::Shop;
 use crate::BenchError;
 
-/// How long a change may be on its way.
+/// The longest delay of a change.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Objects on a page of a bucket's list.
 const PAGE: u16 = 1000;
-/// So many differences of a kind are named.
+/// The number of differences of one kind that the output names.
 const NAMED: usize = 5;
 
-/// What was compared, and in what it differs.
+/// The result of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Documents in the index.
     pub documents: u64,
-    /// Events that the bus took, each once.
+    /// Different events that the bus received.
     pub events: usize,
-    /// Events that it took, as often as it took them.
+    /// Events that the bus received, with repetitions.
     pub published: usize,
     /// Entries in the audit.
     pub expirations: usize,
@@ -49,12 +49,12 @@ pub struct Compared {
     pub derived: usize,
     /// Copies on products and in further categories.
     pub copies: usize,
-    /// What differs.
+    /// The differences.
     pub differences: Vec<String>,
 }
 
 impl Compared {
-    /// Whether nothing differs.
+    /// Returns whether there are no differences.
     #[must_use]
     pub const fn is_equal(&self) -> bool {
         self.differences.is_empty()
@@ -106,11 +106,11 @@ async fn index(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// What the consumer must have made of the table's history: a function of its records.
+/// The effects that the table's history must have in the consumer. They only depend on its records.
 #[derive(Default)]
 struct History {
     events: BTreeSet<String>,
-    /// The same by item, in the order in which they happened.
+    /// The same events by item, in the order of their changes.
     by_item: BTreeMap<Key, Vec<String>>,
     /// The sequence numbers of audited removals, and the days on which they happened.
     removals: BTreeSet<String>,
@@ -126,7 +126,7 @@ impl History {
             for record in &Batch::decode(&event).map_err(BenchError::wrong)?.records {
                 for event in rules.events(record).map_err(BenchError::wrong)? {
                     let id = event.id.to_string();
-                    // Two functions may get the same record.
+                    // Two functions may receive the same record.
                     if history.events.insert(id.clone()) {
                         history.by_item.entry(record.key.clone()).or_default().push(id);
                     }
@@ -148,16 +148,17 @@ impl History {
     }
 }
 
-/// The events that the history gives, against those that the bus took; one id, one content; those of one item in their order.
+/// Compares the events of the history with those on the bus. Events with one id must have the same
+/// content, and the events of one item must arrive in order.
 async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
-    // When each was taken first: counted, not timed.
+    // The position of each event's first arrival. Only the order counts, not the time.
     let mut place: BTreeMap<String, usize> = BTreeMap::new();
     let mut other = Vec::new();
     for mut event in shop.list("events").await? {
         compared.published += 1;
         if let Some(event) = event.as_object_mut() {
-            // How it was put, which is another each time.
+            // The envelope is different for each delivery.
             event.remove("envelope");
         }
         let id = event.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -177,13 +178,14 @@ async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<
     Ok(())
 }
 
-/// The removals that the history tells of, against the entries of the audit, and these against the objects in the archive.
+/// Compares the removals in the history with the audit, and the audit with the objects in the
+/// archive.
 async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let table = shop.table();
     let mut entries = Vec::new();
     for day in &history.days {
         let mut after = None;
-        // Ends with the day: every page begins behind the one before.
+        // The loop ends with the day, because every page starts after the one before.
         loop {
             let list = expiration::of_day(day).map_err(BenchError::wrong)?.after(after);
             let page = table.query(&list).await.map_err(BenchError::wrong)?;
@@ -202,7 +204,7 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
     compared.differs("expirations too many in the audit", (surplus > 0).then(|| surplus.to_string()));
     let archive = shop.archive()?;
     let mut without = Vec::new();
-    // Of what was nobody's there is none.
+    // Items that belonged to no customer have no archive object.
     for name in entries.iter().filter_map(|entry| entry.archive.as_ref()) {
         if archive.get(name).await.map_err(BenchError::wrong)?.is_none() {
             without.push(name.clone());
@@ -211,7 +213,7 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
     compared.differs("expirations without an object", without);
     let named: BTreeSet<&str> = entries.iter().filter_map(|entry| entry.archive.as_deref()).collect();
     let (mut surplus, mut after) = (Vec::new(), None::<String>);
-    // Ends with the bucket: every page begins behind the one before.
+    // The loop ends with the bucket, because every page starts after the one before.
     loop {
         let page = archive.list("expired/", after.as_deref(), PAGE).await.map_err(BenchError::wrong)?;
         surplus.extend(page.items.into_iter().map(|object| object.name).filter(|name| !named.contains(name.as_str())));
@@ -224,19 +226,19 @@ async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Resul
     Ok(())
 }
 
-/// What the table holds of orders, and of what is derived from them.
+/// The table's orders, and the items that are derived from them.
 #[derive(Default)]
 struct Books {
     orders: BTreeMap<String, Stored<Order>>,
     lines: Vec<OrderLine>,
-    /// By order and line.
+    /// Sales rows by order and line.
     rows: BTreeMap<(String, u64), Sale>,
     places: BTreeMap<String, SalePlace>,
     products: BTreeMap<String, (u64, u64)>,
     totals: BTreeMap<Total, (i64, i64)>,
 }
 
-/// A shop, a day, a currency.
+/// The key of a total: country, city, store, day and currency.
 type Total = (String, String, String, String, String);
 
 impl Books {
@@ -276,7 +278,7 @@ impl Books {
         }
         compared.derived = self.rows.len() + self.products.len() + self.totals.len();
         compared.differs("rows of sales", unlike(&rows, &self.rows));
-        // A counter that went back to nothing is as good as none.
+        // A counter that has returned to zero equals a missing one.
         let counted = self.products.iter().filter(|(_, counts)| **counts != (0, 0));
         let counted = counted.map(|(id, counts)| (id.clone(), *counts)).collect();
         compared.differs("counters of products", unlike(&products, &counted));
@@ -302,7 +304,7 @@ impl Books {
     }
 }
 
-/// The keys under which two maps differ.
+/// Returns the keys with different values in the two maps.
 fn unlike<K: Ord + fmt::Debug, V: PartialEq>(one: &BTreeMap<K, V>, other: &BTreeMap<K, V>) -> BTreeSet<String> {
     let keys = one.keys().chain(other.keys());
     keys.filter(|key| one.get(key) != other.get(key)).map(|key| format!("{key:?}")).collect()

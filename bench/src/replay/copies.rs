@@ -1,4 +1,4 @@
-//! What lies in the table a second time, against what it was copied from.
+//! Compares the copies in the table with their sources.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use key_schema::product::{Product, ReviewStats, Stock};
 
 use super::compare::Compared;
 
-/// Products with their copies, and the sources of these.
+/// Products with their copies, and the sources of the copies.
 #[derive(Default)]
 pub(super) struct Copies {
     products: BTreeMap<String, Stored<Product>>,
@@ -53,7 +53,7 @@ impl Copies {
     }
 }
 
-/// Whether the entry says what the product says.
+/// Returns whether the membership has the same values as the product.
 fn shows(member: &Membership, product: &Product) -> bool {
     let Membership { id: _, path: _, source_rev: _, retired, category_path, name, brand, package_size, price } = member;
     (retired, category_path, name, brand, package_size, price)

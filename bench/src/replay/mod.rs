@@ -1,8 +1,10 @@
-//! A shop's history, taken by the consumer once as it happens and twice more in random order, and what came of it compared with the table.
+//! Replays a shop's history. The consumer takes it once as it happens and twice more in random
+//! order. Then the results are compared with the table.
 //!
-//! The functions are those of a running local system, in processes of their own, so what is shown holds for what is deployed. The parts stand
-//! alone, for tests that bring a history of their own: [`record`] reads the stream's records, [`replay`] gives them to the functions again,
-//! [`compare`] says in what the shop differs from what its table says.
+//! The functions are those of a running local system, in separate processes, so the result also
+//! applies to deployed ones. Tests with another history can use each part alone: [`record`] reads
+//! the stream's records, [`replay`] gives them to the functions again, and [`compare`] returns the
+//! differences between the shop and its table.
 
 mod compare;
 mod copies;
@@ -24,14 +26,15 @@ pub use shop::Shop;
 
 use crate::BenchError;
 
-/// Functions that take the stream.
+/// Functions that consume the stream.
 pub const FUNCTIONS: [&str; 2] = ["StreamSearch", "StreamEvents"];
-/// One invocation, with the waiting for a process.
+/// Time limit of one invocation, with the wait for a process.
 const INVOCATION: Duration = Duration::from_secs(300);
-/// How often a batch is given to a function until it takes all of it.
+/// Attempts until a function has taken all of a batch.
 const ATTEMPTS: usize = 5;
 
-/// Gives the records of each function to it again: in batches of `size`, the batches in an order that `seed` decides.
+/// Gives the records of each function to it again, in batches of `size`. `seed` decides the order
+/// of the batches. Returns the number of records.
 ///
 /// # Errors
 /// [`BenchError::Wrong`] when a function does not take a batch.

@@ -1,6 +1,7 @@
-//! Everything that the functions get of a table's stream.
+//! Records everything that the functions receive from a table's stream.
 //!
-//! The stream has to be there still, all of it: the system is started with [`Options::keeps_stream`](local::Options::keeps_stream).
+//! The stream must still be complete. Start the system with
+//! [`Options::keeps_stream`](local::Options::keeps_stream).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +18,7 @@ use super::FUNCTIONS;
 use super::shop::Shop;
 use crate::BenchError;
 
-/// The records that each function got.
+/// The records that each function received.
 #[derive(Debug, Default)]
 pub struct Recorded(BTreeMap<&'static str, Vec<String>>);
 
@@ -59,18 +60,18 @@ pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result
 }
 
 impl Recorded {
-    /// The records of each function, in the order of the stream.
+    /// Returns the records of each function, in the order of the stream.
     pub fn by_function(&self) -> impl Iterator<Item = (&'static str, &[String])> {
         self.0.iter().map(|(function, records)| (*function, records.as_slice()))
     }
 
-    /// How many records there are, those of several functions as often.
+    /// Returns the number of records. A record of several functions counts for each.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -100,7 +101,8 @@ impl Kept {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for record in event.records {
             let Place { dynamodb: Sequenced { sequence_number } } = serde_json::from_str(record.get())?;
-            // As text in the order of numbers; and once, though the poller may deliver twice.
+            // Padding makes the texts sort like the numbers. The poller may deliver a record twice,
+            // and the map keeps one.
             kept.insert(format!("{sequence_number:0>40}"), record.get().to_owned());
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `bench replay`: a whole history, imported into a local system of its own.
+//! `bench replay`: imports a whole history into a separate local system and replays it.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::shop::Shop;
 use super::{compare, record, replay};
 use crate::BenchError;
 
-/// The files of the history, and how it is replayed.
+/// The files of the history, and the options of the replay.
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
     /// Products: CSV, plain or gzip.
@@ -26,7 +26,7 @@ pub struct ReplayArgs {
     /// Only the first N baskets.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Decides the order of the batches.
+    /// Seed of the order of the batches.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Records in a batch.
@@ -34,7 +34,7 @@ pub struct ReplayArgs {
     batch: usize,
 }
 
-/// Imports the history, replays it twice, and compares after each.
+/// Imports the history, replays it twice, and compares after each step.
 ///
 /// # Errors
 /// [`BenchError::Wrong`] when the shop differs from its table.
@@ -61,7 +61,8 @@ async fn measure(system: &System, template: &Template, args: ReplayArgs) -> Resu
         data: None,
     };
     let started = Instant::now();
-    // What was refused and why is in its summary; that nothing was lost on the way is what is compared here.
+    // The importer's summary has the refusals and their reasons. The comparison below detects
+    // losses.
     let _ = import::run(files, system.url(), system.token("import", &["staff".to_owned()])).await;
     shop.drain().await?;
     let recorded = record(system, template, &shop).await?;

@@ -14,7 +14,7 @@ use table::Table;
 
 use crate::BenchError;
 
-/// The backends.
+/// The backends of a running system.
 pub struct Shop {
     environment: BTreeMap<String, String>,
     base: String,
@@ -23,10 +23,10 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Those of a running system.
+    /// Returns the backends of a running system.
     ///
     /// # Errors
-    /// [`BenchError::Wrong`] when it does not say.
+    /// [`BenchError::Wrong`] when the system does not return its environment.
     pub async fn of(system: &System) -> Result<Self, BenchError> {
         let (base, http) = (system.url(), reqwest::Client::new());
         let answer = http.get(format!("{base}/_local/environment")).send().await.map_err(BenchError::wrong)?;
@@ -63,7 +63,7 @@ impl Shop {
         Client::from_conf(config)
     }
 
-    /// The items of its table.
+    /// Returns the items of the table.
     #[must_use]
     pub fn items(&self) -> Items {
         Items::new(self.client(), self.table_name().to_owned())
@@ -73,7 +73,7 @@ impl Shop {
         Table::new(self.client(), self.table_name().to_owned())
     }
 
-    /// The archive of expired items.
+    /// Returns the archive of expired items.
     pub(crate) fn archive(&self) -> Result<ObjectStore, BenchError> {
         let key = self.access_key();
         let credentials = SharedCredentialsProvider::new(Credentials::new(key, key, None, None, "bench"));
@@ -87,10 +87,10 @@ impl Shop {
         Ok(SearchClient::new(&config))
     }
 
-    /// Everything on the pages of a list below `/_local`.
+    /// Returns all items of a list below `/_local`, from all its pages.
     pub(crate) async fn list(&self, name: &str) -> Result<Vec<Value>, BenchError> {
         let (mut items, mut cursor) = (Vec::new(), None::<String>);
-        // Ends with the list: every page begins behind the one before.
+        // The loop ends with the list, because every page starts after the one before.
         loop {
             let mut call = self.http.get(format!("{}/_local/{name}", self.base));
             if let Some(cursor) = &cursor {
@@ -108,7 +108,7 @@ impl Shop {
         }
     }
 
-    /// Waits until everything that was written has passed the functions.
+    /// Waits until the functions have processed every write.
     ///
     /// # Errors
     /// [`BenchError::Wrong`] when that takes longer than an hour.

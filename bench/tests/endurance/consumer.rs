@@ -1,4 +1,5 @@
-//! `bench stream` with few records: every variant takes them all, and calls as seldom as it should.
+//! Runs `bench stream` with few records: every variant takes all of them with as few calls as
+//! expected.
 
 use std::process::Command;
 
@@ -16,10 +17,11 @@ fn every_variant_takes_all_records_in_as_few_calls_as_its_batches_allow() {
     let rows = measured["figures"].as_array().unwrap();
     let calls = |row: usize, port: &str| rows[row]["calls"][port].as_u64().unwrap();
     assert_eq!(rows.len(), 5);
-    // A batch is one call, but for what the engine is asked once more; alone, each record is one.
+    // A batch takes one search call. The last variant takes one for each record.
     assert_eq!([0, 1, 3, 4].map(|row| calls(row, "search")), [6, 1, 6, 600]);
     for whole in [2, 3] {
-        // Sixty sessions expired, each with an object; of the orders each new one is an event, and each that was paid, and each stock that ran low.
+        // Sixty sessions expired, each with an archive object. Each new order, each paid order and
+        // each stock that ran low is an event.
         assert_eq!(calls(whole, "objects"), 60);
         assert!((6..=6 * 10).contains(&calls(whole, "bus")), "{}", calls(whole, "bus"));
         assert!(calls(whole, "table") > 600);

@@ -1,6 +1,8 @@
-//! 1,000 baskets, among them large ones, imported while the function that places them dies at every point of its way: the totals are the data's.
+//! Imports 1,000 baskets, some of them large, while the function that places them crashes at every
+//! point. The totals must equal the data's.
 //!
-//! The real two weeks: `cargo run --release -p bench -- import --products … --households … --baskets …`.
+//! To import the real two weeks: `cargo run --release -p bench -- import --products … --households
+//! … --baskets …`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,8 @@ use serde_json::{Value, json};
 use crate::support::{start_embedded, stop};
 
 const BASKETS: usize = 1_000;
-/// As in the data, one of thirty has more lines than a transaction takes; the largest has 161.
+/// As in the data, one basket in thirty has more lines than a transaction takes. The largest has
+/// 161.
 const LARGE: usize = 33;
 const LARGEST: usize = 161;
 const PRODUCTS: usize = 300;

@@ -1,5 +1,5 @@
-//! Whole systems under load, faults and kills. One program, because each links all of Bodega, and most
-//! of the time these tests wait.
+//! Tests of whole systems under load, faults and crashes. They share one program, because each
+//! program links all of Bodega, and these tests mostly wait.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod consumer;

@@ -1,6 +1,8 @@
-//! A history of 1,000 baskets, imported, and then taken by the consumer twice more, its batches in random order.
+//! Imports a history of 1,000 baskets. The consumer then takes it twice more, with its batches in
+//! random order.
 //!
-//! The real two weeks: `cargo run --release -p bench -- replay --products … --households … --baskets …`.
+//! To replay the real two weeks: `cargo run --release -p bench -- replay --products … --households
+//! … --baskets …`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,9 +20,9 @@ const HOUSEHOLDS: u32 = 50;
 const STORES: u32 = 6;
 /// Records in a batch.
 const BATCH: usize = 100;
-/// Sessions that expire meanwhile.
+/// Sessions that expire after the import.
 const SESSIONS: usize = 20;
-/// Orders that are cancelled: what they counted for is taken back.
+/// Cancelled orders. Their sales are subtracted again.
 const CANCELLED: usize = 30;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,7 +40,7 @@ async fn a_thousand_baskets_replayed_twice_in_random_order_leave_everything_equa
         stock: 1_000_000,
         data: None,
     };
-    // Its exit code has no `PartialEq`; what it has taken is counted below.
+    // The exit code has no `PartialEq`. The assertions below count the imported records.
     let _ = run(files, system.url(), system.token("import", &["staff".to_owned()])).await;
     std::fs::remove_dir_all(&folder).unwrap();
     cancel(&clients).await;
@@ -59,7 +61,7 @@ async fn a_thousand_baskets_replayed_twice_in_random_order_leave_everything_equa
     for seed in [1, 2] {
         replay(&system, &recorded, BATCH, seed).await.unwrap();
         shop.drain().await.unwrap();
-        // Nothing is published again either: what was published is marked.
+        // Published events are marked, so they are not published again either.
         assert_eq!(compare(&shop, &recorded).await.unwrap(), once, "seed {seed}");
     }
     stop(system).await;

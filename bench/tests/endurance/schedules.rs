@@ -1,10 +1,11 @@
-//! Long random schedules through the whole system: clients at work, faults in every backend, crashes
-//! of functions at their named points.
+//! Long random schedules through the whole system: clients at work, faults in every backend,
+//! crashes of functions at their named points.
 //!
-//! The table and its stream say what must be equal in the end ([`bench::replay::compare`]). The
-//! clients' responses do not: a call that failed may have happened. A schedule prints its seed before
-//! it starts. `BODEGA_SEED=<seed> cargo test -p bench --test endurance schedules` runs the same
-//! requests again, and `BODEGA_STEPS` makes the schedule longer. The timing differs in each run.
+//! At the end the shop must equal the table and its stream ([`bench::replay::compare`]). The
+//! clients' responses do not decide, because a failed call may have taken effect. A schedule prints
+//! its seed before it starts. `BODEGA_SEED=<seed> cargo test -p bench --test endurance schedules`
+//! runs the same requests again, and `BODEGA_STEPS` makes the schedule longer. The timing differs
+//! in each run.
 
 use std::io::Write as _;
 
@@ -16,13 +17,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Clients, start_embedded, stop, template};
 
-/// Schedules that every run of the tests takes, beside one that nobody has seen before. A seed that once found something stays here.
+/// The seeds of every test run, in addition to a fresh one. A seed that once found a defect stays
+/// here.
 const SEEDS: [u64; 2] = [1, 20_170_101];
 const STEPS: usize = 300;
-/// Calls under way at once.
+/// Concurrent calls.
 const CLIENTS: usize = 4;
 
-/// What can go wrong: target, kind, how often at most.
+/// Faults: target, kind, highest number of strikes.
 const FAULTS: &[(&str, &str, u32)] = &[
     ("table", "throttle", 30),
     ("table", "error", 20),
@@ -49,7 +51,7 @@ const FAULTS: &[(&str, &str, u32)] = &[
     ("function:Orders", "crash", 2),
 ];
 
-/// Where functions crash: function, point.
+/// Crash points: function and point.
 const CRASHES: &[(&str, &str)] = &[
     ("StreamSearch", "stream.search.written"),
     ("StreamEvents", "stream.bus.published"),
@@ -69,7 +71,8 @@ fn case_40_after_long_random_schedules_with_faults_everywhere_everything_equals_
     let seeds = number("BODEGA_SEED").map_or_else(|| [&SEEDS[..], &[fastrand::u64(..)]].concat(), |seed| vec![seed]);
     let steps = number("BODEGA_STEPS").map_or(STEPS, |steps| usize::try_from(steps).unwrap());
     for seed in seeds {
-        // Not by `println!`, which a test keeps to itself until it has ended: a schedule that hangs must be known too.
+        // A test holds back the output of `println!` until it ends. This line must also appear if a
+        // schedule hangs.
         writeln!(std::io::stderr(), "a schedule of {steps} steps: BODEGA_SEED={seed}").unwrap();
         run(seed, steps);
     }
@@ -85,7 +88,7 @@ async fn run(seed: u64, steps: usize) {
     futures::stream::iter(schedule)
         .for_each_concurrent(CLIENTS, |(seed, dice)| step(&clients, &system, Rng::with_seed(seed), dice))
         .await;
-    // The trouble ends, and what it has left must be made good.
+    // The faults end here, and the system must repair their effects.
     clients.local("DELETE", "/_local/faults", None).await;
     clients.local("POST", "/_local/ttl-sweep", None).await;
     let shop = Shop::of(&system).await.unwrap();
@@ -100,7 +103,8 @@ async fn run(seed: u64, steps: usize) {
     stop(system).await;
 }
 
-/// Each order has its confirmation, and one only: no schedule here crashes between a message and the note that it was sent.
+/// Checks that each order has exactly one confirmation. No schedule here crashes between sending a
+/// message and recording that it was sent.
 async fn messages(clients: &Clients, seed: u64) {
     let placed = clients.all("/_local/events").await.into_iter().filter(|event| event["type"] == "OrderPlaced");
     let mut placed: Vec<String> = placed.map(|event| event["id"].as_str().unwrap().to_owned()).collect();
@@ -143,7 +147,7 @@ fn product(n: usize, stock: u64) -> Value {
     })
 }
 
-/// One call of a client, or one more trouble.
+/// Makes one client call, or sets one more fault.
 async fn step(clients: &Clients, system: &System, mut rng: Rng, dice: u8) {
     let key = [("idempotency-key", format!("{:x}", rng.u64(..)))];
     let (p, c) = (rng.usize(0..PRODUCTS), rng.usize(0..CUSTOMERS));

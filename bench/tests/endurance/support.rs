@@ -1,4 +1,4 @@
-//! A system of a test's own, and clients of it.
+//! A separate system for a test, and its clients.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::path::{Path, PathBuf};
@@ -12,12 +12,13 @@ use local::{Log, Options, System};
 use serde_json::{Value, json};
 use template::Template;
 
-/// Starts a system on the embedded table, whose stream is kept, and on the search engine that the environment names.
+/// Starts a system on the embedded table, with its stream kept, and on the environment's search
+/// engine.
 pub async fn start() -> System {
     start_with(options()).await
 }
 
-/// Starts a system on the embedded table and search engine, which can be made to fail.
+/// Starts a system on the embedded table and search engine. Both support faults.
 pub async fn start_embedded() -> System {
     start_with(Options { search_endpoint: None, ..options() }).await
 }
@@ -34,7 +35,7 @@ fn options() -> Options {
         log: Log::Off,
         environments: 3,
         keeps_stream: true,
-        // Only the embedded table removes what has expired when it is told to.
+        // Only the embedded table removes expired items on request.
         table_endpoint: None,
         streams_endpoint: None,
         ..Options::from_environment(program)
@@ -53,24 +54,24 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Clients of the API, and of what lies behind it.
+/// Clients of the API and of the `/_local` routes.
 pub struct Clients {
     base: String,
     http: reqwest::Client,
     staff: String,
     tokens: Box<dyn Fn(&str) -> String + Send + Sync>,
-    /// Orders that were placed.
+    /// The ids of placed orders.
     pub orders: Mutex<Vec<String>>,
-    /// Calls of the API.
+    /// The number of API calls.
     pub calls: AtomicU64,
 }
 
-/// What a call was answered. A call that got no answer has the status 0.
+/// A response. A call without a response has the status 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     pub status: u16,
     pub body: Value,
-    /// The body as it came.
+    /// The body's bytes.
     pub raw: Vec<u8>,
     pub etag: Option<String>,
     pub location: Option<String>,
@@ -89,7 +90,7 @@ impl Clients {
         Self::of(system, (0..16).map(|n| format!("c{n}")))
     }
 
-    /// Staff and these customers.
+    /// Makes clients for staff and for these customers.
     pub fn of(system: &System, customers: impl Iterator<Item = String>) -> Self {
         let tokens: std::collections::BTreeMap<String, String> =
             customers.map(|id| (id.clone(), system.token(&id, &[]))).collect();
@@ -119,14 +120,14 @@ impl Clients {
         self.call(Some(&token), method, path, headers, body).await
     }
 
-    /// A call behind the API, which must succeed.
+    /// Calls a `/_local` route, which must succeed.
     pub async fn local(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
         let answer = self.call(None, method, path, &[], body).await;
         assert!((200..300).contains(&answer.status), "{method} {path}: {answer:?}");
         answer.body
     }
 
-    /// Everything on the pages of a list behind the API.
+    /// Returns all items of a `/_local` list, from all its pages.
     pub async fn all(&self, path: &str) -> Vec<Value> {
         let (mut items, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -164,14 +165,14 @@ impl Clients {
         let status = answer.status().as_u16();
         let header = |name| Some(String::from_utf8_lossy(answer.headers().get(name)?.as_bytes()).into_owned());
         let (etag, location) = (header("etag"), header("location"));
-        // Of an answer that broke off nobody knows what it was.
+        // A response that broke off has no known content.
         let Ok(raw) = answer.bytes().await else { return Answer::default() };
         let body = serde_json::from_slice(&raw).unwrap_or_default();
         Answer { status, body, raw: raw.to_vec(), etag, location }
     }
 }
 
-/// Puts a session into the table that has just ended.
+/// Puts a session into the table that expired a minute ago.
 pub async fn ended_session(system: &System, id: &str) {
     let now = Instant::now();
     let session = Session {
@@ -180,11 +181,11 @@ pub async fn ended_session(system: &System, id: &str) {
         expires_at: now.plus_seconds(-60),
         device: "Laptop".into(),
     };
-    // Not before the customer was: what began earlier is not archived.
+    // The session starts after the customer's creation, because the archive skips earlier ones.
     let session = Stored { meta: Meta::new(format!("born-{id}").parse().unwrap(), now), data: session };
     let item = serde_json::to_value(session.to_item().unwrap()).unwrap();
     let credential = format!("{}/20260101/us-east-1/dynamodb/aws4_request", system.access_key());
-    // While the table throttles it is not written, which is as good.
+    // The write fails while the table throttles. That is acceptable.
     let _ = reqwest::Client::new()
         .post(system.table_url())
         .header("content-type", "application/x-amz-json-1.0")

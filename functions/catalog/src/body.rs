@@ -1,4 +1,4 @@
-//! What clients write about a product.
+//! Readers of the request bodies that describe a product.
 
 use http_api::read::{MAX_AMOUNT, array, integer, money, parsed, text};
 use http_api::{Change as Field, Invalid, Object};
@@ -9,7 +9,8 @@ use key_schema::item::EncodeError;
 use key_schema::money::Money;
 use key_schema::product::{CategoryPath, CategoryPlace, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product};
 
-/// Limits in bytes of UTF-8. They keep a page of a hundred products far below what one Query reads.
+/// Limits in bytes of UTF-8. They keep a page of a hundred products far below the 1 MB that one
+/// Query reads.
 const MAX_NAME: usize = 200;
 const MAX_BRAND: usize = 128;
 const MAX_PACKAGE_SIZE: usize = 64;
@@ -24,14 +25,14 @@ pub struct Draft {
     category_path: CategoryPath,
     price: Money,
     summary: Option<String>,
-    /// Pieces in stock at first.
+    /// The initial stock, in pieces.
     pub stock: u64,
     /// Whether `price` is for a new product only. A product that exists keeps its price.
     pub keeps_price: bool,
 }
 
 impl Draft {
-    /// The product under an id.
+    /// Builds the product with an id.
     pub fn into_product(self, id: ProductId) -> Product {
         let Self { name, brand, package_size, category_path, price, summary, stock: _, keeps_price: _ } = self;
         let copied = Copied::default();
@@ -39,7 +40,7 @@ impl Draft {
     }
 }
 
-/// A new product, whose id may be left to us.
+/// Reads a new product. Without an id in the body, the caller generates one.
 ///
 /// # Errors
 /// [`Invalid`] with an entry for each field.
@@ -78,22 +79,23 @@ fn draft<I>(mut body: Object<'_>, id: Option<I>, price_if_new: Option<Option<Mon
     Ok((id, Draft { name, brand, package_size, category_path, price, summary, stock, keeps_price }))
 }
 
-/// What a client changes of a product.
+/// The changes that a client makes to a product.
 #[derive(Debug)]
 pub struct Edit {
     name: Option<String>,
     brand: Option<String>,
     package_size: Field<String>,
-    /// Where it shall stand.
+    /// The new category of the product.
     pub category_path: Option<CategoryPath>,
     price: Option<Money>,
     summary: Field<String>,
 }
 
-/// A partial change of a product (JSON Merge Patch, RFC 7396): `null` clears what may be absent.
+/// Reads a partial change of a product (JSON Merge Patch, RFC 7396): `null` clears an optional
+/// field.
 ///
 /// # Errors
-/// [`Invalid`] with an entry for each field, or when nothing is to be changed.
+/// [`Invalid`] with an entry for each field, or when the body changes no field.
 pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
     let name = body.replaced("name", text(1..=MAX_NAME));
     let brand = body.replaced("brand", text(1..=MAX_BRAND));
@@ -108,7 +110,8 @@ pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
 }
 
 impl Edit {
-    /// The change to the stored product; with the category moves its place in the list.
+    /// Builds the change to the stored product. A new category also changes the product's key in
+    /// the category list.
     ///
     /// # Errors
     /// [`EncodeError`].
@@ -145,7 +148,7 @@ impl Edit {
     }
 }
 
-/// The change that makes a stored product what `wanted` says.
+/// Builds the change that makes a stored product equal to `wanted`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -159,7 +162,7 @@ pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, Encod
         .enter(&CategoryPlace { category_path: &wanted.category_path, id: &wanted.id })
 }
 
-/// Where a category shall be moved.
+/// Reads the new path of a category.
 ///
 /// # Errors
 /// [`Invalid`].

@@ -1,4 +1,4 @@
-//! The category tree: what is said about a category, what lies below it and above it, and its products.
+//! The category tree: descriptions of categories, their children and ancestors, and their products.
 
 use std::time::Duration;
 
@@ -17,18 +17,19 @@ use crate::{memberships, tree};
 /// Limits in bytes of UTF-8.
 const MAX_TITLE: usize = 200;
 const MAX_DESCRIPTION: usize = 2000;
-/// How long a shared cache may keep what is said about categories.
+/// The time that a shared cache may keep category data.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// GET categories/{path}.
+/// GET categories/{path}: returns a category.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let found = find(store, &path).await?.ok_or_else(no_such_category)?;
     Ok(described(&path, found.about.as_ref()).public(MAX_AGE))
 }
 
-/// PUT categories/{path}. With `If-None-Match: *` the category must not exist, and is created with those above it. With If-Match it is
-/// described anew: what the body leaves out is not said any more.
+/// PUT categories/{path}: creates or describes a category. `If-None-Match: *` creates it, with its
+/// missing ancestors, and requires that it does not exist. If-Match replaces the description, so
+/// fields that the body omits are cleared.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let path = path(request)?;
@@ -45,8 +46,9 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// GET categories/{path}/products: those that stand in the category or below it, and those that are in it as a further one, by category and id.
-/// A page may hold fewer than its limit: each product is listed once ([`memberships::once`]).
+/// GET categories/{path}/products: lists the products of the category and its subtree by category
+/// and id, including memberships. A page may hold fewer items than its limit, because each product
+/// is listed once ([`memberships::once`]).
 pub async fn products(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -62,7 +64,7 @@ pub async fn products(store: &Store, request: &Request<'_>) -> Result<Response, 
     page.answer(&items, |kept| listed.end(kept))
 }
 
-/// GET categories/{path}/children, by name.
+/// GET categories/{path}/children: lists the children by name.
 pub async fn children(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -77,10 +79,12 @@ pub async fn children(store: &Store, request: &Request<'_>) -> Result<Response, 
     Ok(page.answer(&items, |kept| found.end(kept))?.public(MAX_AGE))
 }
 
-/// GET categories/{path}/ancestors, from the top; all of them at once, for there are at most seven.
+/// GET categories/{path}/ancestors: returns all ancestors from the top at once. There are at most
+/// seven.
 pub async fn ancestors(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
-    // There is never a second page, but a bad limit or a foreign cursor is refused here as in every list.
+    // There is never a second page, but a bad limit or a foreign cursor is refused as in every
+    // list.
     request.page(&store.cursors, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
     let mut lineage = store.table.batch_get(&category::ancestors(&path)?).await?;
     if lineage.pop().flatten().is_none() {
@@ -90,7 +94,8 @@ pub async fn ancestors(store: &Store, request: &Request<'_>) -> Result<Response,
     Ok(Response::all(&items).public(MAX_AGE))
 }
 
-/// Creates a category. Whether it exists is decided by the table, not by a look before; a description that nobody gives is not written.
+/// Creates a category. The table's condition decides whether it exists, not an earlier read. An
+/// empty description is not written.
 async fn create(store: &Store, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
     let path = about.path.clone();
     if let Some(parent) = path.parent() {
@@ -111,14 +116,15 @@ async fn create(store: &Store, about: CategoryAbout, at: Instant) -> Result<Resp
     }
 }
 
-/// Says the first thing about a category that is at version 1: it exists, and that is all. So this is its second version.
+/// Writes the first description of a category. A category without one is at version 1, so this
+/// description has version 2.
 async fn describe(store: &Store, about: CategoryAbout, at: Instant) -> Result<Response, Problem> {
     let mut about = Stored::new(about, store.born(at)?, at);
     about.meta.version = 2;
     match store.table.transact(&category::describe(&about)?).await {
         Ok(()) => Ok(described(&about.path, Some(&about))),
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Node) => {
-            // It is not there, or it is, and moving.
+            // The node does not exist, or it exists and is moving.
             let found = refusals.iter().any(|refusal| refusal.label == Part::Node && refusal.item.is_some());
             Err(if found { moving() } else { no_such_category() })
         }
@@ -127,7 +133,7 @@ async fn describe(store: &Store, about: CategoryAbout, at: Instant) -> Result<Re
     }
 }
 
-/// Replaces what is said about a category.
+/// Replaces the description of a category.
 async fn redescribe(store: &Store, about: CategoryAbout, version: u64, at: Instant) -> Result<Response, Problem> {
     let update = category::redescribe(&about.path, &about.title, &about.description, version, at)?;
     match store.table.update(&update).await {
@@ -146,9 +152,9 @@ async fn redescribe(store: &Store, about: CategoryAbout, version: u64, at: Insta
 
 /// A category that exists.
 struct Found {
-    /// Whether it has its successor already.
+    /// Whether its copy at the new path exists already.
     moving: bool,
-    /// What is said about it, if anything is.
+    /// Its description, if there is one.
     about: Option<Stored<CategoryAbout>>,
 }
 
@@ -163,7 +169,8 @@ async fn find(store: &Store, path: &CategoryPath) -> Result<Option<Found>, Probl
     Ok(Some(Found { moving: node.moving, about }))
 }
 
-/// Tells an empty category from none. Asked only of an empty page, so that a full one costs nothing more.
+/// Distinguishes an empty category from a missing one. Only an empty page needs this read, so a
+/// full page costs no more.
 async fn must_exist(store: &Store, path: &CategoryPath) -> Result<(), Problem> {
     let known = store.table.batch_get(&category::known([path])?).await?;
     if known.iter().flatten().next().is_some() { Ok(()) } else { Err(no_such_category()) }
@@ -177,12 +184,12 @@ fn path(request: &Request<'_>) -> Result<CategoryPath, Problem> {
     request.path_by("path", CategoryPath::from_segment)
 }
 
-/// 409 for a category that has its successor already.
+/// Returns 409 for a category whose copy at the new path exists already.
 fn moving() -> Problem {
     Problem::new(Code::CategoryMoving, "This category is being moved: describe it at its new place.")
 }
 
-/// 404 for a category that does not exist.
+/// Returns 404 for a category that does not exist.
 pub fn no_such_category() -> Problem {
     Problem::not_found("category")
 }

@@ -1,4 +1,5 @@
-//! A product's long description, which only its own page reads. What is too large for an item is uploaded ([`crate::uploads`]) and referenced.
+//! A product's long description, which only its own page reads. A text that is too large for an
+//! item is uploaded to the bucket ([`crate::uploads`]), and the item references it.
 
 use std::time::Duration;
 
@@ -17,18 +18,20 @@ use crate::products::no_such_product;
 use crate::uploads::{self, Kept};
 use crate::view::{ContentView, content_location};
 
-/// The longest description in an item, in bytes of UTF-8: a quarter of what an item may hold.
+/// The longest description in an item, in bytes of UTF-8: a quarter of DynamoDB's item limit (400
+/// KB).
 const MAX_TEXT: usize = 100 * 1024;
-/// How long a shared cache may keep a description: an editor's change is seen everywhere after as long.
+/// The time that a shared cache may keep a description. An editor's change is visible everywhere
+/// after this time.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// What a client wants to be said of a product.
+/// The content that a client wants to store.
 enum Wanted {
     Text(String),
     Upload(MediaId),
 }
 
-/// GET products/{id}/content. A retired product says nothing.
+/// GET products/{id}/content: returns the content. A retired product has none and responds 404.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let mut found = app.store.table.batch_get(&product::content(&id)?).await?.into_iter();
@@ -42,7 +45,8 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     }
 }
 
-/// PUT products/{id}/content: creates it with `If-None-Match: *`, replaces it with If-Match.
+/// PUT products/{id}/content: creates the content with `If-None-Match: *`, replaces it with
+/// If-Match.
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
@@ -53,7 +57,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     write(app, id, Wanted::Text(text), precondition).await
 }
 
-/// PUT products/{id}/content/uploads/{upload}: the same with a text that was uploaded for the product.
+/// PUT products/{id}/content/uploads/{upload}: like `put`, with a text that the client uploaded for
+/// the product.
 pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, upload) = (request.path("id")?, request.path("upload")?);
@@ -91,7 +96,8 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
                 Err(refusals) => (refusals, Some(version)),
             },
         };
-        // What lies against it besides notes is the client's matter; a note is the janitor's, or that of another who puts the same upload into use.
+        // The client gets every other refusal. If only the note is refused, the janitor or another
+        // request with the same upload has changed it. Then this request tries again.
         if refusals.iter().any(|refusal| refusal.label != Part::Object) {
             return Err(refused(&id, &refusals, version));
         }
@@ -101,8 +107,8 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
     }
 }
 
-/// Replaces the content at a version. That it references an object is seen when it is refused for that; so a text that replaces a text, which is what
-/// nearly all do, costs no read.
+/// Replaces the content at a version. Only a refusal reveals that the old content references an
+/// object, which then needs a note. So replacing a text by a text, the usual case, costs no read.
 async fn replace(
     app: &App,
     content: &ProductContent,
@@ -125,18 +131,18 @@ async fn replace(
     }
 }
 
-/// The content that a refusal found.
+/// Returns the stored content that a refusal carries.
 fn found(refusals: &[Refusal<Part>]) -> Option<Stored<ProductContent>> {
     let refusal = refusals.iter().find(|refusal| refusal.label == Part::Content)?;
     Stored::from_item(refusal.item.as_deref()?.clone()).ok()
 }
 
-/// What a refused write means: the product is missing, or the content is not as it should be.
+/// Explains a refused write: the product is missing, or the content is not in the expected state.
 fn refused(id: &ProductId, refusals: &[Refusal<Part>], version: Option<u64>) -> Problem {
     let content = refusals.iter().find(|refusal| refusal.label == Part::Content);
     match (content, version) {
         _ if refusals.iter().any(|refusal| refusal.label == Part::Product) => no_such_product(),
-        // Only a replacement can be refused for want of something to replace.
+        // Only a replacement is refused because there is no content.
         (Some(refusal), _) if refusal.item.is_none() => no_content(),
         (_, Some(_)) => Problem::version_mismatch(),
         (_, None) => already_exists(id),

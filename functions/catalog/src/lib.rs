@@ -1,7 +1,8 @@
-//! The catalogue: products with their content and stock, the category tree, reviews, and the import of many products.
+//! The catalogue: products with content and stock, the category tree, reviews, and the product
+//! import.
 //!
-//! Anybody may read it; staff write it, but for reviews, which belong to the customers who write them. What changes at another pace lies on
-//! another item, so each area is a module of its own: products, content, pictures, stock, categories, memberships, reviews, import.
+//! Everybody may read the catalogue. Staff write it, except for reviews, which customers write.
+//! Data that changes at a different rate is on a separate item, and each area has a module.
 
 mod body;
 mod categories;
@@ -22,7 +23,7 @@ use http_api::{Error, Measured, PatternCost, Routes, Store, StoreError};
 use key_schema::media::MediaKind;
 use media::{Media, SetupError};
 
-/// What the function builds once.
+/// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
     /// The table.
@@ -37,18 +38,18 @@ impl Measured for App {
     }
 }
 
-/// Why the function cannot start.
+/// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
-    /// There is no way to the table, or no key for cursors.
+    /// The table cannot be reached, or there is no key for cursors.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no bucket.
+    /// The bucket cannot be set up.
     #[error(transparent)]
     Media(#[from] SetupError),
 }
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
@@ -96,7 +97,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("catalog");
     let store = Store::from_env().await.map_err(StartError::from)?;

@@ -1,7 +1,8 @@
-//! Memberships: a product in further categories. A relation, so it needs no If-Match, and each request can be repeated.
+//! Memberships: a product in further categories. A membership is a relation, so a write needs no
+//! If-Match, and a client can repeat each request.
 //!
-//! What a client wants is decided from the product and the list of its categories, both read strongly, and written on the condition that both still
-//! are what was read. Who loses a race reads again.
+//! A change is computed from the product and the list of its categories, both read strongly. The
+//! write is conditional on both being unchanged. The loser of a race reads again.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,8 @@ use crate::products::no_such_product;
 use crate::tree;
 use crate::view::{MembershipView, membership_location};
 
-/// PUT products/{id}/categories/{path}. Adds the categories that are missing.
+/// PUT products/{id}/categories/{path}: adds the product to a category, and creates the categories
+/// that are missing.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;
@@ -36,7 +38,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
             let most = format!("A product is in at most {MAX_MEMBERSHIPS} further categories.");
             return Err(Problem::new(Code::TooManyCategories, most));
         }
-        // Not before it is known that the product may come in.
+        // The categories are created only after the checks, so that a refused request creates none.
         if !grown {
             tree::grow(store, &path, at).await?;
             grown = true;
@@ -53,7 +55,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// DELETE products/{id}/categories/{path}: what is not there is removed already. The product stays where it stands.
+/// DELETE products/{id}/categories/{path}: removes the product from a further category. A
+/// membership that does not exist counts as removed. The product stays in its own category.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;
@@ -75,14 +78,16 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// The page of a category's list with each product once. Below one category a product may stand, and be in several further ones: it is
-/// listed where it stands, or else in the first of the others.
+/// Reduces a page of a category's list to one entry per product. A subtree may contain a product's
+/// own category and several further ones. The list then shows the entry of the own category, or
+/// else that of the first further one.
 ///
-/// Whether it stands below the category, an entry says itself. Which is the first, it does not: so the categories of products that are listed
-/// for a further one alone are read, in one request, and only for pages that have such.
+/// An entry itself shows whether the own category is in the subtree, but not which further category
+/// is the first. So one request reads the categories of products that are listed only for a further
+/// one. Pages without such products skip that request.
 ///
 /// # Errors
-/// When the table fails.
+/// Fails when the table fails.
 pub async fn once(store: &Store, category: &CategoryPath, page: Page<Listed>) -> Result<Page<Listed>, Problem> {
     let stands_below = |listed: &Listed| listed.category_path.names().starts_with(category.names());
     let page = page.filter_map(|listed| (listed.further.is_none() || !stands_below(&listed)).then_some(listed));
@@ -100,12 +105,13 @@ pub async fn once(store: &Store, category: &CategoryPath, page: Page<Listed>) ->
         lists.iter().flatten().map(|list| (list.product_id.clone(), first(list))).collect();
     Ok(page.filter_map(|listed| {
         let first = firsts.get(&listed.id).cloned().flatten();
-        // What the lists do not know yet, or any more, is shown as the index has it.
+        // The index and the lists may differ for a moment. An entry without a category in its
+        // product's list stays on the page.
         (listed.further.is_none() || first.is_none() || first == listed.further).then_some(listed)
     }))
 }
 
-/// A product and its further categories, as they were read.
+/// A product and its further categories at the time of the read.
 struct Read {
     product: Option<Stored<Product>>,
     further: Option<Stored<ProductCategories>>,

@@ -1,7 +1,8 @@
-//! Moving a category to another place, with all below it.
+//! Moves a category with its whole subtree to another path.
 //!
-//! The request does as much of the work as it has time for. The rest is done by whoever repeats it, or by the janitor, and so is the end, for which nobody
-//! needs to wait: a move settles for longer than another request may take that has seen the old tree.
+//! The request does as much of the work as its time budget allows. A repeated request or the
+//! janitor does the rest, including the end of the move. No client needs to wait for that end,
+//! because a move settles for longer than any request that has read the old tree may take.
 
 use std::time::Duration;
 
@@ -19,14 +20,17 @@ use crate::categories::no_such_category;
 use crate::view::{MoveView, category_location};
 use crate::{body, tree};
 
-/// For how long a request works before it answers. The function has 29 seconds, of which one step may need several to be over.
+/// The time that a request works before it responds. The function's limit is 29 seconds, and the
+/// last step may need several of them.
 const BUDGET: Duration = Duration::from_secs(10);
-/// Work that was seen to go on within so many seconds is left to whoever is at it.
+/// A move that was updated within this many seconds has an active worker, and the request leaves it
+/// alone.
 const AT_WORK_SECONDS: i64 = 5;
-/// Categories that are looked at, at most, to see whether they all have room at a deeper or longer place.
+/// The most categories that a request checks for room at the new path.
 const MAX_SEEN: usize = 1000;
 
-/// POST categories/{path}/move. Sent again it goes on, and says how far it is: 202, or 200 when it is over.
+/// POST categories/{path}/move: starts a move, or continues it when the request is repeated. The
+/// response shows the progress: 202 while the move runs, 200 when it is done.
 pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let from = request.path_by("path", CategoryPath::from_segment)?;
@@ -47,7 +51,8 @@ pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Pro
             None => Err(no_such_category()),
         };
     }
-    // Above the category everything exists, whatever an old read says.
+    // Every ancestor of an existing category exists, even when the eventually consistent read
+    // misses it.
     if known.get(1).is_some_and(Option::is_some) || from.is_within(&to) {
         return Err(taken(&to));
     }
@@ -67,7 +72,7 @@ pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Pro
             work(&mover, until).await
         }
         Err(TransactError::Refused(refusals)) => {
-            // The same request may have been sent twice at once.
+            // The client may have sent the same request twice at once.
             let now = mover.current().await.map_err(failed)?;
             if let Some(moving) = now.filter(|now| is(now, &wanted.from, &wanted.to)) {
                 return Ok(told(&moving));
@@ -82,7 +87,7 @@ pub async fn start(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     }
 }
 
-/// Goes on with a move, unless somebody is at it.
+/// Continues a move, unless another worker is active.
 async fn go_on(mover: &Mover<'_>, moving: &Stored<CategoryMove>, until: time::Instant) -> Result<Response, Problem> {
     if moving.meta.updated_at.plus_seconds(AT_WORK_SECONDS) > Instant::now() {
         return Ok(told(moving));
@@ -90,7 +95,8 @@ async fn go_on(mover: &Mover<'_>, moving: &Stored<CategoryMove>, until: time::In
     work(mover, until).await
 }
 
-/// What was begun is not lost when this fails: it is answered how far it is.
+/// Works on a move and returns its progress. A failure loses nothing: the response shows how far
+/// the move is, and the janitor continues it.
 async fn work(mover: &Mover<'_>, until: time::Instant) -> Result<Response, Problem> {
     let moving = match mover.go_on(until).await {
         Ok(moving) => moving,
@@ -102,7 +108,8 @@ async fn work(mover: &Mover<'_>, until: time::Instant) -> Result<Response, Probl
     moving.as_ref().map(told).ok_or_else(|| Problem::internal("the move of a category is gone"))
 }
 
-/// Whether all that lies below has room at the new place. Where paths get neither deeper nor longer it has.
+/// Checks that the whole subtree fits under the new path. It fits without a check when paths get
+/// neither deeper nor longer.
 async fn fits(store: &Store, from: &CategoryPath, to: &CategoryPath, until: time::Instant) -> Result<(), Problem> {
     if to.names().len() <= from.names().len() && to.key_text().len() <= from.key_text().len() {
         return Ok(());

@@ -1,6 +1,8 @@
-//! Pictures: put into use after they were uploaded ([`crate::uploads`]). A relation, so it needs no If-Match, and each request can be repeated.
+//! Pictures: put into use after a client has uploaded them ([`crate::uploads`]). A picture is a
+//! relation, so a write needs no If-Match, and a client can repeat each request.
 //!
-//! A change is computed from the list that was read strongly, and written on the condition that it still is what was read. Who loses a race reads again.
+//! A change is computed from the list, read strongly, and written on the condition that the list is
+//! unchanged. The loser of a race reads again.
 
 use std::time::Duration;
 
@@ -23,10 +25,12 @@ use crate::view::{PictureView, picture_location};
 
 /// The longest description of a picture, in bytes of UTF-8.
 const MAX_ALT: usize = 300;
-/// How long a shared cache may keep the list: a change is seen everywhere after as long, and the URLs are good for much longer.
+/// The time that a shared cache may keep the list. A change is visible everywhere after this time.
+/// The URLs in the list are valid for much longer.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// GET products/{id}/pictures: with a URL for each, computed without asking the bucket.
+/// GET products/{id}/pictures: lists the pictures with a URL for each. Computing a URL takes no
+/// request to the bucket.
 pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let read = read_by(app, picture::list(&id)?).await?;
@@ -41,7 +45,8 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     Ok(Response::all(&items).public(MAX_AGE))
 }
 
-/// PUT products/{id}/pictures/{picture}: adds a picture that was uploaded for the product, or says something else of one that it has.
+/// PUT products/{id}/pictures/{picture}: adds a picture that was uploaded for the product, or
+/// changes the description of one in its list.
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, id) = names(request)?;
@@ -79,7 +84,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                 match app.store.table.transact(&picture::add(&picture, &note, read.known.as_ref(), at)?).await {
                     Ok(()) => return shown(app, &product, &picture, true).await,
                     Err(TransactError::Refused(refusals)) => {
-                        // Without its note the object may be gone: it is copied again, unless somebody else has added it.
+                        // Without its note the object may have been deleted. Then the next attempt
+                        // copies it again, unless another request has added it.
                         let is_noted = refusals.iter().all(|refusal| refusal.label != Part::Object);
                         kept = is_noted.then_some(Kept { object: picture.object, note });
                     }
@@ -93,7 +99,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     }
 }
 
-/// DELETE products/{id}/pictures/{picture}, of a retired product, too. What is not there is removed already.
+/// DELETE products/{id}/pictures/{picture}: removes a picture, also from a retired product. A
+/// picture that is not in the list counts as removed.
 pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, id) = names(request)?;
@@ -119,19 +126,19 @@ pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Proble
     }
 }
 
-/// A product and its pictures, as they were read.
+/// A product and its pictures at the time of the read.
 pub struct Read {
     product: Option<Stored<Product>>,
     known: Option<Stored<ProductPictures>>,
 }
 
 impl Read {
-    /// Whether the product is in the catalogue.
+    /// Returns whether the product is in the catalogue.
     pub fn is_sold(&self) -> bool {
         self.product.as_ref().is_some_and(|product| !product.retired)
     }
 
-    /// Refuses one more picture than a product may have.
+    /// Checks that the product has room for one more picture.
     pub fn room(&self) -> Result<(), Problem> {
         if self.pictures().len() < MAX_PICTURES {
             return Ok(());
@@ -144,7 +151,7 @@ impl Read {
     }
 }
 
-/// Reads a product and its pictures strongly.
+/// Reads a product and its pictures with strong consistency.
 pub async fn read(app: &App, product: &ProductId) -> Result<Read, Problem> {
     read_by(app, picture::prepare(product)?).await
 }

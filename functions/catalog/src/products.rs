@@ -12,8 +12,9 @@ use table::{TransactError, WriteError};
 use crate::view::{Beside, ProductView, Sold, Statistics, product_location};
 use crate::{body, tree};
 
-/// POST products. Product, stock and the categories that are missing, in one transaction. An id whose product was retired is free to be used again;
-/// that product's `version` and `rev` go on, and so do its reviews.
+/// POST products: creates product, stock and the missing categories in one transaction. The id of a
+/// retired product may be used again. That product's `version` and `rev` continue, and its reviews
+/// stay.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, draft) = body::new_product(request.object()?)?;
@@ -46,7 +47,7 @@ async fn revive(
     let revival = product::revive(retired, &new, stock, nodes)?;
     match store.table.transact(&revival).await {
         Ok(()) => {}
-        // Somebody else revived it meanwhile.
+        // Another request has revived the product meanwhile.
         Err(TransactError::Refused(_)) => return Err(already_exists(&new.id)),
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
@@ -55,7 +56,8 @@ async fn revive(
     Ok(created(&new, &beside))
 }
 
-/// GET products/{id}: summary, stock, categories, what was sold and what the reviews add up to, in one Query.
+/// GET products/{id}: returns summary, stock, categories, sales and review statistics, read in one
+/// Query.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let (product, beside) = load(store, &id).await?;
@@ -63,17 +65,20 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     Ok(current(&product, &beside))
 }
 
-/// PATCH products/{id}. A change of category moves the product in the lists, and adds the categories that are missing.
+/// PATCH products/{id}: changes a product. A new category moves the product in the lists, and
+/// creates the categories that are missing.
 pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let version = request.if_match()?;
     let edit = body::edit(request.object()?)?;
     let at = Instant::now();
-    // Read first, so that a change that was made is not answered with the failure of a read. The change itself touches neither.
+    // The read comes before the write, so that a failed read cannot hide a successful change. The
+    // change touches nothing in `beside`.
     let (product, beside) = load(store, &id).await?;
     if let Some(path) = &edit.category_path {
-        // No category comes of a change that will be refused. What was read may be a little old: then the refusal is explained below.
+        // A change that will be refused must create no category. This read is eventually
+        // consistent, so a refusal is still possible below, and `explain` covers it.
         if product.is_none_or(|product| product.retired || product.meta.version > version) {
             return Err(explain(store, &id).await?);
         }
@@ -87,7 +92,8 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// DELETE products/{id}: the product leaves lists, search and shop; its item stays, so that its `rev` never restarts.
+/// DELETE products/{id}: takes the product out of lists, search and shop. Its item stays, so that
+/// its `rev` never restarts.
 pub async fn retire(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
@@ -99,12 +105,12 @@ pub async fn retire(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// 404 for a product that is not in the catalogue.
+/// Returns 404 for a product that is not in the catalogue.
 pub fn no_such_product() -> Problem {
     Problem::not_found("product")
 }
 
-/// A product, retired or not, with what lies beside it.
+/// Reads a product, retired or not, with the data that its page shows beside it.
 async fn load(store: &Store, id: &ProductId) -> Result<(Option<Stored<Product>>, Beside), Problem> {
     let (mut found, mut beside) = (None, Beside::default());
     for item in store.table.query(&product::page(id)?).await?.items {
@@ -120,7 +126,7 @@ async fn load(store: &Store, id: &ProductId) -> Result<(Option<Stored<Product>>,
     Ok((found, beside))
 }
 
-/// Why a change of a product was refused, by what is stored now.
+/// Explains a refused change by the stored product.
 async fn explain(store: &Store, id: &ProductId) -> Result<Problem, Problem> {
     Ok(match store.table.get(&product::edit(id)?).await? {
         Some(product) if !product.retired => Problem::version_mismatch(),

@@ -8,7 +8,7 @@ use table::{Page as Found, WriteError};
 
 use crate::view::ReviewView;
 
-/// GET reviews/recent, newest first.
+/// GET reviews/recent: lists the reviews of all products, newest first.
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let page = request.page(&store.cursors, recent::RECENT.id, &[])?;
     let found = read(store, page.limit(), page.after()).await?;
@@ -16,7 +16,8 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// Notes that a month has reviews, before the first of them is written. Nearly always it is noted already, which is cheaper to see than to try.
+/// Notes that a month has reviews, before its first review is written. The note nearly always
+/// exists, and a read is cheaper than an attempt to write it.
 pub async fn note_month(store: &Store, at: Instant) -> Result<(), Problem> {
     let month = Month::of(at);
     if store.table.get(&recent::month(&month)?).await?.is_some() {
@@ -24,15 +25,19 @@ pub async fn note_month(store: &Store, at: Instant) -> Result<(), Problem> {
     }
     let now = Instant::now();
     match store.table.write(&recent::add_month(&Stored::new(ReviewMonth { month }, store.born(now)?, now))?).await {
-        // Somebody else was first.
+        // Another request was first.
         Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
-/// Reads a month after the other until the page is full: first the one in which the page before ended, or this one, then earlier ones that have
-/// reviews, [`MONTHS_OF_A_PAGE`] at most, however far they lie apart. So most pages are one request a shard. None is more than one and twelve times two a
-/// shard, which would take twelve months whose reviews all lie in the same few shards.
+/// Reads months one after another until the page is full. The first is the month in which the page
+/// before ended, or the current one. Then come at most 11 earlier months that have reviews
+/// ([`MONTHS_OF_A_PAGE`] in total), however far apart they are.
+///
+/// Most pages take one request per shard. The upper bound is one request for the list of months,
+/// and two per shard for each of twelve months. It is reached only when the reviews of each month
+/// are all in the same few shards.
 async fn read(store: &Store, limit: usize, after: Option<String>) -> Result<Found<Stored<RecentReview>>, Problem> {
     let first = after.as_deref().map_or_else(|| Month::of(Instant::now()), Month::of_sort_key);
     let mut found = store.table.query(&recent::of_month(&first)?.limit(limit).after(after)).await?;
@@ -51,7 +56,7 @@ async fn read(store: &Store, limit: usize, after: Option<String>) -> Result<Foun
         }
         last = month;
     }
-    // The last month that was read has nothing left.
+    // The last month that was read has no more reviews.
     let more = months.peek().is_some() || earlier.next.is_some();
     found.next = more.then(|| last.as_str().to_owned());
     Ok(found)

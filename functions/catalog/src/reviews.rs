@@ -1,6 +1,7 @@
-//! Reviews: one a customer and product, counted in the transaction that writes them.
+//! Reviews: one per customer and product, counted in the transaction that writes them.
 //!
-//! A review is its author's: it can be read, changed and removed also after its product was retired. Only the product's list goes with it.
+//! A review belongs to its author, who can read, change and remove it even after the product was
+//! retired. Only the product's list of reviews disappears with the product.
 
 use std::str::FromStr;
 
@@ -17,18 +18,20 @@ use crate::products::no_such_product;
 use crate::recent;
 use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
 
-/// Limits in bytes of UTF-8. A page of a hundred reviews stays within the 1 MB that one Query reads.
+/// Limits in bytes of UTF-8. A page of a hundred reviews stays within the 1 MB that one Query
+/// reads.
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 
-/// GET products/{id}/reviews/{customer}.
+/// GET products/{id}/reviews/{customer}: returns a review.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
     let review = store.table.get(&review::get(&product, &customer)?).await?.ok_or_else(no_such_review)?;
     Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
 }
 
-/// PUT products/{id}/reviews/{customer}: writes it with `If-None-Match: *`, changes it with If-Match.
+/// PUT products/{id}/reviews/{customer}: creates the review with `If-None-Match: *`, changes it
+/// with If-Match.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (product_id, customer_id) = names(request)?;
     request.owner(&customer_id)?;
@@ -45,7 +48,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// DELETE products/{id}/reviews/{customer}.
+/// DELETE products/{id}/reviews/{customer}: removes a review.
 pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
     request.owner(&customer)?;
@@ -56,7 +59,8 @@ pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// GET products/{id}/reviews, newest or best first, with what they add up to.
+/// GET products/{id}/reviews: lists a product's reviews, newest or best first, with their
+/// statistics.
 pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let (pattern, query) = match request.query_as("sort")?.unwrap_or(Sort::Newest) {
@@ -71,7 +75,7 @@ pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response
     page.answer_with(&items, |kept| found.end(kept), &StatisticsView::from(statistics))
 }
 
-/// GET customers/{id}/reviews, newest first.
+/// GET customers/{id}/reviews: lists a customer's reviews, newest first.
 pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -83,7 +87,7 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// In which order a product's reviews are listed.
+/// The order in which a product's reviews are listed.
 #[derive(Debug, Clone, Copy)]
 enum Sort {
     Newest,
@@ -123,7 +127,8 @@ async fn create(store: &Store, review: Review) -> Result<Response, Problem> {
 async fn change(store: &Store, wanted: Review, version: u64) -> Result<Response, Problem> {
     let mut review = at_version(store, &wanted.product_id, &wanted.customer_id, version).await?;
     let at = Instant::now();
-    // One that a former release has written enters the list of all reviews with its first change.
+    // A review that an older release wrote has no entry in the list of all reviews. Its first
+    // change adds the entry.
     recent::note_month(store, review.meta.created_at).await?;
     let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
     store.table.transact(&change).await.map_err(overtaken)?;
@@ -133,7 +138,11 @@ async fn change(store: &Store, wanted: Review, version: u64) -> Result<Response,
     Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
 }
 
-/// The review that is about to be changed, read strongly: the statistics move by the difference to it.
+/// Reads strongly the review that the request changes, because the statistics change by the
+/// difference.
+///
+/// # Errors
+/// 404 without a review, 412 when it is at another version.
 async fn at_version(
     store: &Store,
     product: &ProductId,
@@ -144,7 +153,7 @@ async fn at_version(
     if review.meta.version == version { Ok(review) } else { Err(Problem::version_mismatch()) }
 }
 
-/// The review was changed or removed after it was read.
+/// Explains a refusal: another request changed or removed the review after this one read it.
 fn overtaken(error: TransactError<Part>) -> Problem {
     match error {
         TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.item.is_none()) => no_such_review(),
@@ -153,7 +162,10 @@ fn overtaken(error: TransactError<Part>) -> Problem {
     }
 }
 
-/// What a product's reviews add up to, if it is in the catalogue.
+/// Returns the review statistics of a product in the catalogue.
+///
+/// # Errors
+/// 404 when the product is missing or retired.
 async fn statistics(store: &Store, product: &ProductId) -> Result<Statistics, Problem> {
     let mut found = store.table.batch_get(&review::stats(product)?).await?.into_iter();
     match (found.next().flatten(), found.next().flatten()) {

@@ -1,11 +1,13 @@
-//! Stock: set outright, or adjusted exactly once.
+//! Stock: staff set it outright, or adjust it exactly once per idempotency key.
 //!
-//! # Why an adjustment's answer is exact
-//! A transaction gives nothing back, so the stock after an adjustment cannot be read out of the write that made it, and a read afterwards
-//! would show what others did in between. Instead the stock is read strongly, the new one is computed, and the transaction writes that very
-//! number on the condition that the stock still is what was read. Whoever loses the race reads again. The answer is part of the same
-//! transaction, in the record of the idempotency key, so the effect exists exactly when the answer does, and a repetition gets its bytes.
-//! How a repetition is recognised, [`Once`] says.
+//! # Why the response to an adjustment is exact
+//! A transaction returns no values, and a later read would include other callers' changes. Instead
+//! the function reads the stock strongly, computes the new number, and writes that number on the
+//! condition that the stock is unchanged. The loser of a race reads again.
+//!
+//! The response is part of the same transaction, in the record of the idempotency key. So the
+//! effect exists exactly when the stored response does, and a repeated request gets the same bytes.
+//! [`Once`] describes how the function recognises a repeated request.
 
 use http_api::read::{integer, text};
 use http_api::{Code, Once, Problem, Request, Response, Store};
@@ -22,7 +24,7 @@ const MAX_ADJUSTMENT: i64 = MAX_STOCK.cast_signed();
 /// The longest reason, in bytes of UTF-8.
 const MAX_REASON: usize = 200;
 
-/// PUT products/{id}/stock.
+/// PUT products/{id}/stock: sets the stock.
 pub async fn set(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
@@ -36,7 +38,7 @@ pub async fn set(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// POST products/{id}/stock/adjustments, once for each Idempotency-Key.
+/// POST products/{id}/stock/adjustments: adjusts the stock once per Idempotency-Key.
 pub async fn adjust(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let id: ProductId = request.path("id")?;
@@ -62,14 +64,14 @@ pub async fn adjust(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         {
             return Ok(first);
         }
-        // Somebody else moved the stock after it was read.
+        // Another request changed the stock after this one read it.
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
         }
     }
 }
 
-/// The stock as it is, and what it will be; or what stands against it.
+/// Returns the current stock and the adjusted number, or the problem that prevents the adjustment.
 async fn plan(store: &Store, id: &ProductId, by: i64) -> Result<Result<(Stored<Stock>, u64), Problem>, Problem> {
     let stock = store.table.get(&product::stock(id)?).await?.filter(|stock| stock.sellable);
     Ok(match stock {

@@ -1,4 +1,5 @@
-//! Keeping the category tree complete: a product's category and all above it exist before the product does.
+//! Keeps the category tree complete: a product's category and all its ancestors exist before the
+//! product does.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +11,11 @@ use key_schema::product::CategoryPath;
 use key_schema::request::BatchWriteAction;
 use table::TableError;
 
-/// The category of a path and those above it, as far as they are missing: to be written with what stands below them.
+/// Returns the missing nodes of a path: the category and its ancestors. The caller writes them
+/// together with the item that needs them.
 ///
 /// # Errors
-/// When the table fails.
+/// Fails when the table fails.
 pub async fn missing(store: &Store, path: &CategoryPath, at: Instant) -> Result<Vec<Stored<CategoryNode>>, Problem> {
     let lineage: Vec<CategoryPath> = path.lineage().collect();
     let known = store.table.batch_get(&category::known(&lineage)?).await?;
@@ -21,22 +23,24 @@ pub async fn missing(store: &Store, path: &CategoryPath, at: Instant) -> Result<
     missing.map(|(path, _)| new_node(store, path, at)).collect()
 }
 
-/// Adds the category of a path and those above it, as far as they are missing.
+/// Adds the missing nodes of a path: the category and its ancestors.
 ///
 /// # Errors
-/// 503 `throttled` when the table does not take them; nothing else was written then that anybody could miss.
+/// 503 `throttled` when the table does not accept all of them. Some may exist then, and a retry
+/// adds the rest.
 pub async fn grow(store: &Store, path: &CategoryPath, at: Instant) -> Result<(), Problem> {
     let left = grow_all(store, [path], at).await?;
     if left.is_empty() { Ok(()) } else { Err(TableError::Unprocessed(left.len()).into()) }
 }
 
-/// Adds the categories of many paths and those above them, as far as they are missing. Gives back those that the table did not take,
-/// retries included: what stands below them must wait.
+/// Adds the missing categories of many paths, with their ancestors. Returns the categories that the
+/// table did not accept, even after retries. Items below those must wait.
 ///
-/// The look before is eventually consistent. What it misses is written once more, which changes nothing that anybody sees.
+/// The read before the write is eventually consistent. A node that it misses is written again,
+/// which has no visible effect.
 ///
 /// # Errors
-/// When the table fails as a whole.
+/// Fails when the table fails as a whole.
 pub async fn grow_all<'a>(
     store: &Store,
     paths: impl IntoIterator<Item = &'a CategoryPath>,
@@ -56,7 +60,7 @@ pub async fn grow_all<'a>(
     left.into_iter().filter_map(path_of).collect()
 }
 
-/// A category's node, as good as any other of the same path.
+/// Builds a category's node. All nodes of one path are interchangeable.
 ///
 /// # Errors
 /// 500 `internal` when the system has no randomness to give.

@@ -1,7 +1,9 @@
-//! Uploads: what is too large for a request goes to the bucket by a URL that is good for it alone, and is put into use afterwards.
+//! Uploads: a client sends large data to the bucket by a URL that is valid for that one object. A
+//! second request then puts the upload into use.
 //!
-//! Permitting an upload writes nothing: the URL says all that was agreed, and what was uploaded says the rest. Why nothing that is in use is ever
-//! deleted, and nothing else stays, [`key_schema::media`] says.
+//! Permitting an upload writes nothing. The URL contains the agreed terms, and the uploaded object
+//! shows the rest. [`key_schema::media`] explains why the janitor never deletes an object in use
+//! and deletes every other one.
 
 use std::time::{Duration, SystemTime};
 
@@ -20,15 +22,15 @@ use crate::pictures;
 use crate::products::no_such_product;
 use crate::view::{UploadView, picture_location, upload_location};
 
-/// The largest picture: 10 MB.
+/// The largest picture: 10 MiB.
 const MAX_PICTURE: u64 = 10 << 20;
-/// The largest text: 5 MB.
+/// The largest text: 5 MiB.
 const MAX_CONTENT: u64 = 5 << 20;
-/// What browsers show, and do not run.
+/// Media types that browsers display but do not execute.
 const PICTURES: &[&str] = &["image/avif", "image/jpeg", "image/png", "image/webp"];
 const TEXTS: &[&str] = &["text/markdown", "text/plain"];
 
-/// What is taken of a kind: media types, and bytes at most.
+/// Returns the accepted media types of a kind, and the most bytes.
 const fn taken(kind: MediaKind) -> (&'static [&'static str], u64) {
     match kind {
         MediaKind::Picture => (PICTURES, MAX_PICTURE),
@@ -36,7 +38,8 @@ const fn taken(kind: MediaKind) -> (&'static [&'static str], u64) {
     }
 }
 
-/// POST products/{id}/pictures and products/{id}/content/uploads: what the client must send, where, and until when.
+/// POST products/{id}/pictures and products/{id}/content/uploads: returns the request that the
+/// client must send to upload, and its expiry.
 pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
@@ -66,13 +69,14 @@ pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result
     Ok(Response::created(location, &view))
 }
 
-/// An upload that was copied to where it stays, and the note that it is not referenced yet.
+/// An upload that was copied to its permanent name, and the note that no item references it yet.
 pub struct Kept {
     pub object: MediaObject,
     pub note: Stored<UnsettledObject>,
 }
 
-/// Notes an upload and copies it to where it stays. Whoever calls this references it then; what is not is the janitor's.
+/// Notes an upload and copies it to its permanent name. The caller then references it. The janitor
+/// deletes an object that stays unreferenced.
 pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) -> Result<Kept, Problem> {
     let pending = kind.pending(product, &id);
     let (types, most) = taken(kind);
@@ -85,7 +89,7 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
         let note = noted(app, UnsettledObject::new(kind, product.clone(), id.clone(), at), at)?;
         match app.store.table.write(&notes::note(&note)?).await {
             Ok(()) => break note,
-            // The janitor is about to delete what was left of it earlier.
+            // The janitor is about to delete a leftover of an earlier attempt.
             Err(WriteError::Refused(_)) if backoff.wait().await => {}
             Err(WriteError::Refused(_)) => return Err(TableError::Contended.into()),
             Err(WriteError::Table(error)) => return Err(error.into()),
@@ -98,12 +102,12 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
     Ok(Kept { object, note })
 }
 
-/// A note of an object as an item.
+/// Wraps the note of an object as an item.
 pub fn noted(app: &App, note: UnsettledObject, at: Instant) -> Result<Stored<UnsettledObject>, Problem> {
     Ok(Stored::new(note, app.store.born(at)?, at))
 }
 
-/// By what an object that is in use is read, and until when.
+/// Returns the URL by which a client reads an object in use, and the URL's expiry.
 pub async fn reading(
     app: &App,
     kind: MediaKind,
@@ -115,7 +119,7 @@ pub async fn reading(
     Ok((url, instant(expires_at)))
 }
 
-/// The base64 of 32 bytes.
+/// Reads the base64 of 32 bytes.
 fn sha256(value: Value<'_>) -> Result<String, Invalid> {
     let sum = text(44..=44)(value)?;
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';

@@ -1,4 +1,4 @@
-//! The JSON that clients see.
+//! The JSON bodies of responses.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use key_schema::review::{self, Review};
 use media::Upload;
 use serde::Serialize;
 
-/// A product with what lies beside it.
+/// A product with the data that is stored beside it.
 #[derive(Debug, Serialize)]
 pub struct ProductView<'a> {
     id: &'a ProductId,
@@ -38,7 +38,7 @@ pub struct ProductView<'a> {
 }
 
 impl<'a> ProductView<'a> {
-    /// The view of a product. Its categories are the one in which it stands and then the further ones.
+    /// Builds the view of a product. The list of categories begins with the product's own category.
     pub fn new(product: &'a Stored<Product>, beside: &'a Beside) -> Self {
         let own = &product.category_path;
         let further = beside.categories.iter().filter(|further| *further != own);
@@ -62,32 +62,32 @@ impl<'a> ProductView<'a> {
     }
 }
 
-/// What lies beside a product.
+/// The data that a product's page shows and other items store.
 #[derive(Debug, Default)]
 pub struct Beside {
     /// Pieces in stock.
     pub stock: u64,
-    /// What was sold of it.
+    /// Its sales.
     pub sold: Sold,
-    /// What its reviews add up to.
+    /// Its review statistics.
     pub statistics: Statistics,
-    /// The further categories that it is in.
+    /// Its further categories.
     pub categories: Vec<CategoryPath>,
 }
 
 impl Beside {
-    /// What lies beside a new product.
+    /// Returns the data beside a new product.
     pub fn new(stock: u64) -> Self {
         Self { stock, ..Self::default() }
     }
 }
 
-/// What was sold of a product, all in all; cancelled and returned orders are not counted.
+/// The total sales of a product, without cancelled and returned orders.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Sold {
     /// Pieces.
     quantity: u64,
-    /// In so many orders.
+    /// Orders.
     orders: u64,
 }
 
@@ -97,7 +97,7 @@ impl From<&ProductSales> for Sold {
     }
 }
 
-/// A product in a further category.
+/// A product's membership in a further category.
 #[derive(Debug, Serialize)]
 pub struct MembershipView<'a> {
     /// The product.
@@ -106,19 +106,20 @@ pub struct MembershipView<'a> {
     pub category_path: &'a CategoryPath,
 }
 
-/// What the reviews of a product add up to.
+/// The review statistics of a product.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// How many reviews.
+    /// The number of reviews.
     pub count: u64,
     /// The sum of their ratings.
     pub sum: u64,
 }
 
 impl Statistics {
-    /// The average rating with two decimals, halves rounded up; none without reviews.
+    /// Returns the average rating with two decimals, halves rounded up, or `None` without reviews.
     ///
-    /// It is computed in whole hundredths; only the finished number becomes a float, the nearest to its two decimals, which JSON then shows.
+    /// The calculation uses whole hundredths. Only the result becomes a float: the one nearest to
+    /// its two decimals, which JSON then shows.
     pub fn average(self) -> Option<f64> {
         let hundredths = self.sum.checked_mul(200)?.checked_add(self.count)?.checked_div(self.count.checked_mul(2)?)?;
         Some(f64::from(u32::try_from(hundredths).ok()?) / 100.0)
@@ -131,7 +132,7 @@ impl From<&ReviewStats> for Statistics {
     }
 }
 
-/// What stands beside the reviews of a product.
+/// The review statistics of a product as JSON.
 #[derive(Debug, Serialize)]
 pub struct StatisticsView {
     average: Option<f64>,
@@ -144,7 +145,7 @@ impl From<Statistics> for StatisticsView {
     }
 }
 
-/// A product in the list of a category.
+/// A product in a category's list.
 #[derive(Debug, Serialize)]
 pub struct ListedView<'a> {
     id: &'a ProductId,
@@ -170,14 +171,14 @@ impl<'a> From<&'a product::Listed> for ListedView<'a> {
     }
 }
 
-/// How many pieces are in stock.
+/// The stock of a product.
 #[derive(Debug, Serialize)]
 pub struct StockView {
     /// Pieces.
     pub stock: u64,
 }
 
-/// A product's long description: a text, or a file that has it.
+/// A product's long description: a text, or a file that contains it.
 #[derive(Debug, Serialize)]
 pub struct ContentView<'a> {
     product_id: &'a ProductId,
@@ -189,7 +190,8 @@ pub struct ContentView<'a> {
 }
 
 impl<'a> ContentView<'a> {
-    /// The view of a content at a version; `by` what its file is read.
+    /// Builds the view of a content at a version. `by` is the URL of its file, with the URL's
+    /// expiry.
     pub fn new(content: &'a ProductContent, by: Option<(String, Instant)>, version: u64, updated_at: Instant) -> Self {
         let file = content.file.as_ref().zip(by).map(|(file, by)| ObjectView::new(file, by));
         let text = file.is_none().then_some(content.text.as_str());
@@ -197,7 +199,7 @@ impl<'a> ContentView<'a> {
     }
 }
 
-/// What was uploaded, with what it is read by.
+/// An uploaded object, with the URL by which a client reads it.
 #[derive(Debug, Serialize)]
 pub struct ObjectView<'a> {
     id: &'a MediaId,
@@ -223,14 +225,14 @@ pub struct PictureView<'a> {
 }
 
 impl<'a> PictureView<'a> {
-    /// The view of a picture; `by` what it is read.
+    /// Builds the view of a picture. `by` is its URL, with the URL's expiry.
     pub fn new(picture: &'a Picture, by: (String, Instant)) -> Self {
         let object = ObjectView::new(&picture.object, by);
         Self { object, alt: picture.alt.as_deref(), added_at: picture.added_at }
     }
 }
 
-/// What may be uploaded, and how.
+/// A permission to upload one object.
 #[derive(Debug, Serialize)]
 pub struct UploadView<'a> {
     id: &'a MediaId,
@@ -239,7 +241,7 @@ pub struct UploadView<'a> {
     upload: PermitView<'a>,
 }
 
-/// A request that uploads.
+/// The request by which the client uploads.
 #[derive(Debug, Serialize)]
 struct PermitView<'a> {
     method: &'static str,
@@ -249,7 +251,7 @@ struct PermitView<'a> {
 }
 
 impl<'a> UploadView<'a> {
-    /// The view of a permission.
+    /// Builds the view of a permission.
     pub fn new(object: &'a MediaObject, upload: &'a Upload, expires_at: Instant) -> Self {
         let headers = upload.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let upload = PermitView { method: "PUT", url: &upload.url, headers, expires_at };
@@ -257,7 +259,7 @@ impl<'a> UploadView<'a> {
     }
 }
 
-/// A category. Its `id` is what stands for it in a URL.
+/// A category. Its `id` represents it in a URL.
 #[derive(Debug, Serialize)]
 pub struct CategoryView<'a> {
     #[serde(flatten)]
@@ -268,7 +270,7 @@ pub struct CategoryView<'a> {
 }
 
 impl<'a> CategoryView<'a> {
-    /// The view of a category with what is said about it, if anything is.
+    /// Builds the view of a category with its description, if there is one.
     pub fn new(path: &'a CategoryPath, about: Option<&'a Stored<CategoryAbout>>) -> Self {
         Self {
             node: NodeView::from(path),
@@ -279,7 +281,8 @@ impl<'a> CategoryView<'a> {
     }
 }
 
-/// A category's version: 1 when it is created, described or not, one more with each description after that.
+/// Returns a category's version. It is 1 at creation, with or without a description, and each later
+/// description adds 1.
 pub fn category_version(about: Option<&Stored<CategoryAbout>>) -> u64 {
     about.map_or(1, |about| about.meta.version)
 }
@@ -304,7 +307,7 @@ impl<'a> From<&'a Stored<CategoryNode>> for NodeView<'a> {
     }
 }
 
-/// How far the move of a category is.
+/// The progress of a category move.
 #[derive(Debug, Serialize)]
 pub struct MoveView<'a> {
     from: NodeView<'a>,
@@ -395,37 +398,37 @@ impl<'a> From<&'a Stored<RecentReview>> for ReviewView<'a> {
     }
 }
 
-/// Where a product is.
+/// Returns the URL path of a product.
 pub fn product_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str()])
 }
 
-/// Where a product's content is.
+/// Returns the URL path of a product's content.
 pub fn content_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str(), "content"])
 }
 
-/// Where a picture is, once it was uploaded and added.
+/// Returns the URL path of a picture, which exists once the picture was uploaded and added.
 pub fn picture_location(product: &ProductId, picture: &MediaId) -> String {
     url::location(&["products", product.as_str(), "pictures", picture.as_str()])
 }
 
-/// Where a text goes that was uploaded, to become a product's content.
+/// Returns the URL path that makes an uploaded text the content of a product.
 pub fn upload_location(product: &ProductId, upload: &MediaId) -> String {
     url::location(&["products", product.as_str(), "content", "uploads", upload.as_str()])
 }
 
-/// Where a product's place in a further category is.
+/// Returns the URL path of a product's membership in a further category.
 pub fn membership_location(product: &ProductId, category: &CategoryPath) -> String {
     url::location(&["products", product.as_str(), "categories", &category.to_segment()])
 }
 
-/// Where a category is.
+/// Returns the URL path of a category.
 pub fn category_location(path: &CategoryPath) -> String {
     url::location(&["categories", &path.to_segment()])
 }
 
-/// Where a review is.
+/// Returns the URL path of a review.
 pub fn review_location(product: &ProductId, customer: &CustomerId) -> String {
     url::location(&["products", product.as_str(), "reviews", customer.as_str()])
 }

@@ -1,4 +1,4 @@
-//! The graph of customers, from one node: typed edges, each kind from where it is kept.
+//! Lists the edges of a node in the graph of customers. Each kind of edge has a separate source.
 
 use http_api::{Code, Page, Problem, Request, Response, Store};
 use key_schema::graph::{self, EdgeKind};
@@ -10,7 +10,8 @@ use table::Page as Found;
 
 use crate::view::EdgeView;
 
-/// GET graph/{node}/edges?kind=: one request, whatever the kind. A node that nobody has has no edges.
+/// GET graph/{node}/edges?kind=: lists the edges of a kind, in one request for any kind. An unknown
+/// node has no edges.
 pub async fn of_node(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let node: CustomerId = request.path("node")?;

@@ -1,4 +1,4 @@
-//! Who follows whom. The owner decides, any customer may look.
+//! Follows. Only the owner may change them, and every customer may read them.
 
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Store};
@@ -11,7 +11,8 @@ use table::{Refusal, TransactError, WriteError};
 use crate::no_customer;
 use crate::view::FollowView;
 
-/// PUT customers/{id}/following/{other}: 201 for a new edge, 200 with the same body for one that was there.
+/// PUT customers/{id}/following/{other}: adds an edge. The response is 201 for a new edge, and 200
+/// with the same body for an existing one.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     if customer == other {
@@ -30,7 +31,11 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// The edge that was there already; 404 when the follower is not, whom staff named, or who was erased.
+/// Returns the existing edge of a refused write.
+///
+/// # Errors
+/// 404 when the follower does not exist, because staff named an unknown customer or the caller was
+/// erased.
 fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Follow>, Problem> {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     match (of(Part::Customer), of(Part::Edge).and_then(|refusal| refusal.item.clone())) {
@@ -40,7 +45,7 @@ fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Follow>, Problem> {
     }
 }
 
-/// GET customers/{id}/following/{other}: does A follow B.
+/// GET customers/{id}/following/{other}: returns the edge, if the customer follows the other.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let (customer, other) = edge(request)?;
@@ -48,7 +53,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     Ok(Response::ok(&FollowView::from(&edge.ok_or_else(|| Problem::not_found("follower"))?)))
 }
 
-/// DELETE customers/{id}/following/{other}: what is not there is removed already.
+/// DELETE customers/{id}/following/{other}: removes an edge. A missing edge counts as removed.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     match store.table.write(&follow::remove(&customer, &other)?).await {
@@ -58,7 +63,7 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// GET customers/{id}/following, by id.
+/// GET customers/{id}/following: lists the followed customers by id.
 pub async fn following(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
@@ -70,7 +75,7 @@ pub async fn following(store: &Store, request: &Request<'_>) -> Result<Response,
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// GET customers/{id}/followers, newest first.
+/// GET customers/{id}/followers: lists the followers, newest first.
 pub async fn followers(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
@@ -83,7 +88,7 @@ pub async fn followers(store: &Store, request: &Request<'_>) -> Result<Response,
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// The edge of the path, which the caller may make and unmake.
+/// Returns the edge of the path, which the caller may add and remove.
 fn own_edge(request: &Request<'_>) -> Result<(CustomerId, CustomerId), Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;

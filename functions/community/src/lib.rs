@@ -1,6 +1,7 @@
-//! Community: who follows whom, who likes what, and the graph that comes of it.
+//! Community: follows, likes, and the graph of customers that contains them.
 //!
-//! Follows and likes are relations: there is one or there is none, so they need no If-Match, and every request can be repeated.
+//! A follow or a like either exists or does not. So a write needs no If-Match, and a client can
+//! repeat each request.
 
 mod edges;
 mod following;
@@ -10,12 +11,12 @@ mod view;
 
 use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Store};
 
-/// What the function builds once.
+/// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
     /// The table.
     pub store: Store,
-    /// Who signs the tokens that come to a route which needs none.
+    /// The issuer of the tokens that callers send to the route without an authorizer.
     pub issuer: Issuer,
 }
 
@@ -25,7 +26,7 @@ impl Measured for App {
     }
 }
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
@@ -49,7 +50,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("community");
     let app = App { store: Store::from_env().await?, issuer: Issuer::from_env()? };

@@ -1,4 +1,4 @@
-//! Likes: the owner's from one end, a count and a list for staff from the other.
+//! Likes: the list of a customer, and for each product a count and a list for staff.
 
 use futures::future::try_join;
 use http_api::url::location;
@@ -12,7 +12,8 @@ use table::{Refusal, TransactError};
 use crate::view::{LikeView, LikesView};
 use crate::{App, no_customer};
 
-/// PUT customers/{id}/likes/{product}: 201 for a new like, 200 with the same body for one that was there.
+/// PUT customers/{id}/likes/{product}: adds a like. The response is 201 for a new like, and 200
+/// with the same body for an existing one.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let found = store.table.get(&like::prepare(&product)?).await?;
@@ -29,7 +30,11 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// The like that was there already; 404 when the customer is not, whom staff named, or who was erased.
+/// Returns the existing like of a refused write.
+///
+/// # Errors
+/// 404 when the customer does not exist, because staff named an unknown customer or the caller was
+/// erased.
 fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Like>, Problem> {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     match (of(Part::Customer), of(Part::Like).and_then(|refusal| refusal.item.clone())) {
@@ -39,14 +44,15 @@ fn already(refusals: &[Refusal<Part>]) -> Result<Stored<Like>, Problem> {
     }
 }
 
-/// GET customers/{id}/likes/{product}.
+/// GET customers/{id}/likes/{product}: returns a like.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let like = store.table.get(&like::get(&customer, &product)?).await?;
     Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
 }
 
-/// DELETE customers/{id}/likes/{product}: what is not there is removed already, and what was retired can be liked no more, too.
+/// DELETE customers/{id}/likes/{product}: removes a like, also that of a retired product. A missing
+/// like counts as removed.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     match store.table.transact(&like::remove(&customer, &product, Instant::now())?).await {
@@ -55,7 +61,8 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// GET customers/{id}/likes, by id of the product. Ids alone: what a product is called and costs now, the catalogue says.
+/// GET customers/{id}/likes: lists the likes by product id. The list has only ids, because name and
+/// price are in the catalogue.
 pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = own(request)?;
     let parameters = [("customer", customer.as_str())];
@@ -66,11 +73,12 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// GET products/{id}/likes: how many like a product, and whether the caller does.
+/// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
 ///
-/// The route needs no token, so the gateway looks at none: who sends one is found out here. One request gives the count with the product. A caller
-/// costs a second one, at the same time: the caller's own like lies in another partition, and a batch of the count's items one by one would be
-/// dearer than both.
+/// The route needs no token, so the gateway verifies none, and the function does. One Query reads
+/// the counters together with the product. For a signed-in caller a second request runs
+/// concurrently, because the caller's like is in another partition. One batch of the like and all
+/// counters would cost more than both requests.
 pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let caller = issuer.caller(request).await?;
@@ -89,7 +97,7 @@ pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> R
     Ok(Response::ok(&LikesView { count, liked_by_me }))
 }
 
-/// GET products/{id}/likers, newest first.
+/// GET products/{id}/likers: lists the likes of a product, newest first.
 pub async fn likers(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
@@ -101,7 +109,7 @@ pub async fn likers(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// The customer of the path, for whom the caller may act.
+/// Returns the customer of the path, for whom the caller may act.
 fn own(request: &Request<'_>) -> Result<CustomerId, Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;

@@ -1,15 +1,16 @@
-//! Customers by where they live.
+//! Lists customers by place of residence.
 
 use http_api::{Problem, Request, Response, Store};
 use key_schema::residence::{self, LivingIn};
 
 use crate::view::ResidentView;
 
-/// GET places/{path}/customers, by city and id: those of a country, or of a city of it.
+/// GET places/{path}/customers: lists the customers of a country, or of one of its cities, by city
+/// and id.
 pub async fn customers(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let place: LivingIn = request.path("path")?;
-    // A place has one address.
+    // Each place has exactly one valid segment, so the cursor is bound to the place.
     let segment = place.to_segment();
     let parameters = [("place", segment.as_str())];
     let page = request.page(&store.cursors, residence::OF_PLACE.id, &parameters)?;

@@ -1,4 +1,4 @@
-//! What clients see of relations, edges and places.
+//! The JSON bodies of relations, edges and places.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use key_schema::review;
 use key_schema::sales::Bought;
 use serde::Serialize;
 
-/// Who follows whom, since when.
+/// A follow, with the time of its start.
 #[derive(Serialize)]
 pub struct FollowView<'a> {
     customer_id: &'a CustomerId,
@@ -35,7 +35,7 @@ impl<'a> FollowView<'a> {
     }
 }
 
-/// Who likes what, since when.
+/// A like, with the time of its start.
 #[derive(Serialize)]
 pub struct LikeView<'a> {
     customer_id: &'a CustomerId,
@@ -56,20 +56,20 @@ impl<'a> LikeView<'a> {
     }
 }
 
-/// How many like a product.
+/// The number of a product's likes, and whether the caller likes it.
 #[derive(Serialize)]
 pub struct LikesView {
     pub count: u64,
     pub liked_by_me: bool,
 }
 
-/// An edge from a customer. What only some kinds have is left out by the others.
+/// An edge from a customer. Fields that only some kinds have are absent from the others.
 #[derive(Serialize)]
 pub struct EdgeView<'a> {
     kind: &'static str,
-    /// The id of what it leads to; a place as one segment of a URL.
+    /// The id of the target. A place is one segment of a URL.
     target: Cow<'a, str>,
-    /// Since when, or when it was; nobody keeps since when somebody lives somewhere.
+    /// The start of the relation, or the time of the event. A residence has none.
     at: Option<Instant>,
     #[serde(skip_serializing_if = "Option::is_none")]
     order_id: Option<&'a OrderId>,
@@ -108,7 +108,7 @@ impl<'a> EdgeView<'a> {
     }
 }
 
-/// Who lives where.
+/// A customer with the place of residence.
 #[derive(Serialize)]
 pub struct ResidentView<'a> {
     id: &'a CustomerId,

@@ -1,6 +1,7 @@
-//! Addresses: entries of a map on the profile, set and removed one by one.
+//! Addresses: entries of a map on the profile, set and removed individually.
 //!
-//! A change touches its own entry alone, so it needs no If-Match: two clients who set two addresses at once both win.
+//! A change touches only its own entry, so it needs no If-Match. Two clients that set two addresses
+//! at once both succeed.
 
 use http_api::read::text;
 use http_api::{Code, Problem, Request, Response, Store};
@@ -12,7 +13,7 @@ use table::WriteError;
 use crate::owner;
 use crate::profile::{no_customer, place_name, respond};
 
-/// PUT /v1/customers/{id}/addresses/{name}: answers the customer.
+/// PUT /v1/customers/{id}/addresses/{name}: sets an address and returns the customer.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;
@@ -27,12 +28,12 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// DELETE /v1/customers/{id}/addresses/{name}: can be repeated.
+/// DELETE /v1/customers/{id}/addresses/{name}: removes an address. A client can repeat the request.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;
     match store.table.update(&customer::remove_address(owner.customer(), &name, Instant::now())?).await {
-        // An address that is not there is as good as removed: a repetition finds it so.
+        // An address that does not exist counts as removed, so a repeated request succeeds.
         Ok(_) | Err(WriteError::Refused(Some(_))) => Ok(Response::no_content()),
         Err(WriteError::Refused(None)) => Err(no_customer()),
         Err(WriteError::Table(error)) => Err(error.into()),

@@ -1,5 +1,5 @@
-//! The cart. Its lines need no If-Match: each is set whole, and setting or removing it again changes nothing more. A cart that has lapsed
-//! is empty, whether or not DynamoDB has removed it.
+//! The cart. Its lines need no If-Match: a request sets a whole line, and repeating it changes
+//! nothing more. An expired cart is empty, even if DynamoDB has not removed it yet.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,19 @@ use crate::owner;
 use crate::profile::no_customer;
 use crate::view::{CartLineView, CartView};
 
-/// How often a line is tried to be set. A second time when there was no cart; a third when somebody began or discarded it in between,
-/// which nobody does often enough for a fourth.
+/// The most attempts to set a line. An attempt updates the cart, or creates one if there is none.
+/// It fails only when another request creates a cart in between, which is rare enough for three
+/// attempts.
 const ATTEMPTS: usize = 3;
 
-/// GET /v1/customers/{id}/cart
+/// GET /v1/customers/{id}/cart: returns the cart.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let cart = current(store, owner.customer()).await?;
     Ok(Response::ok(&CartView::from(cart.as_ref())))
 }
 
-/// GET /v1/customers/{id}/cart/items/{product}
+/// GET /v1/customers/{id}/cart/items/{product}: returns a line of the cart.
 pub async fn read_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
@@ -38,7 +39,7 @@ pub async fn read_line(store: &Store, request: &Request<'_>) -> Result<Response,
     Ok(Response::ok(&CartLineView::from(line)))
 }
 
-/// PUT /v1/customers/{id}/cart/items/{product}: answers the line.
+/// PUT /v1/customers/{id}/cart/items/{product}: sets a line and returns it.
 pub async fn put_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
@@ -52,7 +53,8 @@ pub async fn put_line(store: &Store, request: &Request<'_>) -> Result<Response, 
     Ok(Response::ok(&CartLineView::from((&product, &line))))
 }
 
-/// DELETE /v1/customers/{id}/cart/items/{product}: what is not there is removed already.
+/// DELETE /v1/customers/{id}/cart/items/{product}: removes a line. A line that does not exist
+/// counts as removed.
 pub async fn remove_line(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
@@ -62,14 +64,14 @@ pub async fn remove_line(store: &Store, request: &Request<'_>) -> Result<Respons
     }
 }
 
-/// The customer's cart, unless it has lapsed.
+/// Returns the customer's cart, unless it has expired.
 async fn current(store: &Store, customer: &CustomerId) -> Result<Option<Cart>, Problem> {
     let now = Instant::now();
     let cart = store.table.get(&cart::get(customer)?).await?;
     Ok(cart.map(|cart| cart.data).filter(|cart| !cart.is_expired(now)))
 }
 
-/// A line belongs to a customer who exists and names a product of the catalogue.
+/// Checks that the customer exists and that the catalogue has the product.
 async fn check(store: &Store, customer: &CustomerId, product: &ProductId) -> Result<(), Problem> {
     let found = store.table.batch_get(&cart::prepare(customer, product)?).await?;
     let has = |wanted: fn(&AnyEntity) -> bool| found.iter().flatten().any(wanted);
@@ -101,7 +103,7 @@ async fn set_line(
             }
             Err(WriteError::Table(error)) => return Err(error.into()),
         }
-        // No cart, or a lapsed one: the line begins another.
+        // Without a cart, or with an expired one, the line starts a new cart.
         let lines = BTreeMap::from([(product.clone(), line.clone())]);
         let begun = Cart { customer_id: customer.clone(), expires_at: now.plus_seconds(LIFETIME_SECONDS), lines };
         match store.table.write(&cart::create(&Stored::new(begun, store.born(now)?, now), now)?).await {

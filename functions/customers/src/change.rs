@@ -1,8 +1,11 @@
-//! Changing a profile.
+//! Changes a profile.
 //!
-//! The profile is read first, strongly. A new email address or user name moves its claim in the same transaction, a new tier states its
-//! whole index key, and a part of `place` is merged with the other part: each depends on what is stored. The write is conditional on the
-//! version that was read, so two changes at once cannot mix. What changes nothing is not written.
+//! The function reads the profile strongly first, because three changes depend on the stored one. A
+//! new email address or user name moves its claim in the same transaction. A new tier writes its
+//! whole index key. A part of `place` is merged with the other part.
+//!
+//! The write is conditional on the version that was read, so two concurrent changes cannot mix. A
+//! request that changes nothing writes nothing.
 
 use http_api::body::Invalid;
 use http_api::json::Value;
@@ -19,7 +22,7 @@ use table::{TransactError, WriteError};
 use crate::owner;
 use crate::profile::{name, no_customer, overtaken, place_name, refused, respond};
 
-/// PATCH /v1/customers/{id}: a JSON Merge Patch (RFC 7396).
+/// PATCH /v1/customers/{id}: changes a profile by a JSON Merge Patch (RFC 7396).
 pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
@@ -49,7 +52,8 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         TransactError::Refused(refusals) => refused(&refusals),
         TransactError::Table(error) => error.into(),
     })?;
-    // A transaction gives nothing back, but its condition was the version: nothing else that clients see can have changed.
+    // A transaction returns no item. Its condition was the version, so no other field that clients
+    // see can have changed.
     let mut meta = before.meta;
     meta.version += 1;
     meta.rev += 1;
@@ -57,13 +61,14 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     Ok(respond(&Stored { meta, data: after }))
 }
 
-/// What differs, except for the names, which [`customer::rename`] adds.
+/// Builds the update with all differences except the names, which [`customer::rename`] adds.
 fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Result<Update<Customer>, Problem> {
     let mut update = Update::<Customer>::visible(now);
     if after.name != before.name {
         update = update.name(&after.name)?;
     }
-    // Also where it stays as it is: the profile of an earlier release is in no list of its place yet.
+    // An unchanged place is written, too: an older release did not add the profile to the list of
+    // its place.
     if after.place != before.place || after.place.is_some() {
         update = residence::settle(update, &before.id, after.place.as_ref())?;
     }
@@ -73,7 +78,7 @@ fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Res
     Ok(update)
 }
 
-/// A partial change as the client gave it.
+/// A partial change from the request body.
 struct Patch {
     email: Option<Email>,
     username: Option<Username>,
@@ -126,7 +131,7 @@ impl PlacePatch {
         Ok(Self { country, city })
     }
 
-    /// RFC 7396 merges objects member by member. What is missing on both sides makes no place.
+    /// Merges the patch member by member (RFC 7396). A place needs both members in the result.
     fn apply(self, before: Option<&Place>) -> Result<Place, Problem> {
         let country = self.country.or_else(|| before.map(|place| place.country.clone()));
         let city = self.city.or_else(|| before.map(|place| place.city.clone()));

@@ -1,4 +1,5 @@
-//! What an erased customer owned and edited: the customer's own documents go as a whole, out of the others the customer is taken.
+//! Removes an erased customer from documents. The customer's personal documents are deleted.
+//! Documents of organizations and of other customers lose the customer as owner or editor.
 
 use http_api::{Problem, Store};
 use key_schema::document::{self, CustomerDocument, Document, Tie};
@@ -9,18 +10,20 @@ use table::{TransactError, WriteError};
 
 use crate::erase::{Budget, remove};
 
-/// Documents that are looked at together.
+/// The documents per page.
 const PAGE: usize = 25;
-/// Versions of one that are removed together. Each may have brought fifty texts.
+/// The versions of one document that are removed together. Each may have added fifty texts.
 const VERSIONS: usize = 25;
 
-/// Removes a customer from every document, and the customer's own documents with their history. Done twice it does no harm.
+/// Removes a customer from every document, and deletes personal documents with their history. A
+/// repetition does no harm.
 ///
 /// # Errors
-/// 503 `throttled` when there is more than one request removes.
+/// 503 `throttled` when there are more documents than one request removes.
 pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
-        // Always from the beginning, strongly: what is settled is not there any more, and what was in somebody's way comes again.
+        // Every read is strong and starts at the first page. Settled ties no longer exist, and a
+        // tie that met a conflict is read again.
         let ties = store.table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
         if ties.is_empty() {
             return Ok(());
@@ -35,7 +38,7 @@ pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Resu
     }
 }
 
-/// Settles what the customer is to one document, unless somebody else changes it at the same moment.
+/// Ends the customer's tie to one document, unless another request changes it at the same moment.
 async fn settle(store: &Store, tie: &Stored<CustomerDocument>, budget: Budget) -> Result<(), Problem> {
     let customer = &tie.customer_id;
     let head = store.table.get(&document::edit(&tie.document_id)?).await?;
@@ -51,7 +54,8 @@ async fn settle(store: &Store, tie: &Stored<CustomerDocument>, budget: Budget) -
     }
 }
 
-/// Deletes a document in the way in which its owner would, or goes on with that (function `documents`): hidden first, the head last.
+/// Deletes a document as its owner would, or continues a deletion (function `documents`): it is
+/// hidden first, and the head is removed last.
 async fn delete(store: &Store, head: Stored<Document>, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     let head = if head.deleting {
         head
@@ -65,7 +69,7 @@ async fn delete(store: &Store, head: Stored<Document>, customer: &CustomerId, bu
     };
     loop {
         let page = store.table.query(&document::history(&head.id)?.limit(VERSIONS)).await?;
-        // The texts go first: the versions are what names them.
+        // The texts are removed first, because only the versions name them.
         remove(store, &document::sweep_texts(&head, &page.items)?).await?;
         remove(store, &document::sweep_versions(&page.items)?).await?;
         if page.next.is_none() {
@@ -79,7 +83,8 @@ async fn delete(store: &Store, head: Stored<Document>, customer: &CustomerId, bu
     Ok(())
 }
 
-/// What was refused was changed by somebody at the same moment: the next look shows what it is now.
+/// Ignores a refusal: another request changed the item at the same moment, and the next read shows
+/// the new state.
 fn done<L>(result: Result<(), TransactError<L>>) -> Result<(), Problem> {
     match result {
         Ok(()) | Err(TransactError::Refused(_)) => Ok(()),

@@ -1,4 +1,4 @@
-//! The edges of the community that go with an erased customer: whom they followed, who followed them, what they liked.
+//! Removes the community edges of an erased customer: follows in both directions, and likes.
 
 use http_api::{Problem, Store};
 use key_schema::entity::AnyEntity;
@@ -9,20 +9,22 @@ use table::TransactError;
 
 use crate::erase::{Budget, remove};
 
-/// Edges that are removed with one page of a list.
+/// The edges per page.
 const PAGE: usize = 100;
 
-/// Removes every edge from and to a customer, and takes the likes out of the counts of their products. Done twice it does no harm.
+/// Removes every edge from and to a customer, and subtracts the likes from their products'
+/// counters. A repetition does no harm.
 ///
 /// # Errors
-/// 503 `throttled` when there are more than one request removes.
+/// 503 `throttled` when the customer has more edges than one request removes.
 pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     own(store, customer, budget).await?;
     followers(store, customer, budget).await
 }
 
-/// The edges in the customer's own partition. What was removed is not read again, so every page is the first, strongly read: who follows or likes
-/// at the same time is found by the next one.
+/// Removes the edges in the customer's own partition. Every read is strong and starts at the first
+/// page, because removed edges are not read again. So the next read finds edges that are added
+/// meanwhile.
 async fn own(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
         let page = store.table.query(&graph::own(customer)?.limit(PAGE)).await?.items;
@@ -40,7 +42,8 @@ async fn own(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(),
         remove(store, &follow::erase(followed.into_iter().map(|other| (customer, other)))?).await?;
         for products in liked.chunks(like::ERASED_AT_ONCE) {
             match store.table.transact(&like::erase(customer, products.iter().copied(), Instant::now())?).await {
-                // Refused because the customer took one of them back at the same moment: the next page shows which are left.
+                // The customer took back one of these likes at the same moment. The next page shows
+                // the remaining likes.
                 Ok(()) | Err(TransactError::Refused(_)) => {}
                 Err(TransactError::Table(error)) => return Err(error.into()),
             }
@@ -49,7 +52,8 @@ async fn own(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(),
     }
 }
 
-/// The edges that lead to the customer. Their index follows by a moment, so what was removed may be read again; the list is gone through once.
+/// Removes the edges to the customer. Their index is eventually consistent and may still show
+/// removed edges, so the loop reads each page once.
 async fn followers(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     let mut after = None;
     loop {

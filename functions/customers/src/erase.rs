@@ -1,4 +1,4 @@
-//! Erasing a customer.
+//! Erases a customer.
 
 use std::time::{Duration, Instant as Clock};
 
@@ -13,25 +13,32 @@ use table::{TransactError, WriteError};
 use crate::profile::{no_customer, refused};
 use crate::{documents, edges, memberships, owner};
 
-/// Sessions that are ended with one page of the list.
+/// The sessions per page.
 const PAGE: usize = 100;
-/// Pages of sessions that one request ends. Who has more than 5,000 is asked to try again, which goes on with what is left.
+/// The most pages of sessions per request. With more than 5,000 sessions the response is 503, and
+/// the next request ends the rest.
 const MAX_PAGES: usize = 50;
-/// Questions that are erased with one page of the list.
+/// The questions per page.
 const QUESTIONS: usize = 25;
-/// Pages of questions that one request erases: each question takes a look for its answers, and the function's time is short. Who has asked more than 500 is
-/// asked to try again, too.
+/// The most pages of questions per request. Each question takes a read of its answers, and the
+/// function's time is short. With more than 500 questions the response is 503, too.
 const MAX_QUESTION_PAGES: usize = 20;
 
-/// How long one request goes on with edges, memberships and documents. Who has more of them is asked to try again, too.
+/// The time that one request spends on edges, memberships and documents. If it is not enough, the
+/// response is 503, too.
 const BUDGET: Duration = Duration::from_secs(5);
 
-/// DELETE /v1/customers/{id}
+/// DELETE /v1/customers/{id}: erases a customer.
 ///
-/// The profile goes last: while there is one, a request that broke off can be repeated, and each step done twice does no harm. Profile and claims go
-/// together, so that both names are free as soon as the profile is gone. What was written between a step and the profile goes after the profile, without
-/// which nothing of it can be written but sessions, which end by themselves; a request that broke off there is repeated, too, though the answer is 404 then. What the archive has of the customer
-/// goes after that, whether or not anybody repeats anything ([`key_schema::erasure`]). Orders stay, because the books need them, and so do reviews.
+/// The profile is deleted last, so that an interrupted request can be repeated. Repeating a step
+/// does no harm. One transaction deletes profile and claims, so both names are free at once.
+///
+/// After the profile, the request erases the belongings once more, for writes that came in between.
+/// Without a profile only sessions and carts can still be written, and both expire. A request that
+/// breaks off here can be repeated as well, although its response is 404 then.
+///
+/// The janitor then removes the customer's archive, even if no request is repeated
+/// ([`key_schema::erasure`]). Orders stay because the books need them, and so do reviews.
 pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
@@ -54,7 +61,7 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     Ok(Response::no_content())
 }
 
-/// The time that one request has for what may be without bound.
+/// The time budget of one request for lists of unbounded length.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     until: Clock,
@@ -65,16 +72,17 @@ impl Budget {
         Self { until: Clock::now() + BUDGET }
     }
 
-    /// Asked before anything more is begun, but not before the first: each request gets on.
+    /// Checks that time is left. Callers check before each further step, but not before the first,
+    /// so that every request makes progress.
     ///
     /// # Errors
-    /// 503 `throttled` when it is used up.
+    /// 503 `throttled` when the budget is used up.
     pub fn is_left(self) -> Result<(), Problem> {
         if Clock::now() < self.until { Ok(()) } else { Err(Problem::throttled("more than one request erases")) }
     }
 }
 
-/// What the customer, or somebody who deals with the customer, may add to as long as there is a profile.
+/// Erases the items that the customer or others may add while the profile exists.
 async fn belongings(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     end_sessions(store, customer).await?;
     store.table.write(&cart::discard(customer)?).await.map_err(|error| match error {
@@ -87,11 +95,12 @@ async fn belongings(store: &Store, customer: &CustomerId, budget: Budget) -> Res
     documents::erase(store, customer, budget).await
 }
 
-/// Ends all sessions, also those that have expired and are not removed yet: what the time to live removes is archived.
+/// Ends all sessions, also expired ones that DynamoDB has not removed yet: the time to live would
+/// archive them.
 async fn end_sessions(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
     let mut after = None;
     for _ in 0..MAX_PAGES {
-        // Page by page: the index may still show what has ended.
+        // The loop reads each page once, because the index may still show ended sessions.
         let page = store.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
         remove(store, &session::end_all(page.items.iter().map(|session| &session.id))?).await?;
         after = page.next;
@@ -102,14 +111,16 @@ async fn end_sessions(store: &Store, customer: &CustomerId) -> Result<(), Proble
     Err(Problem::throttled("more sessions than one request ends"))
 }
 
-/// Erases the questions with their answers, a copy after all that it leads to (see [`question`]).
+/// Erases the questions with their answers. The customer's copy of a question is removed after all
+/// that it leads to (see [`question`]).
 async fn erase_questions(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
     for _ in 0..MAX_QUESTION_PAGES {
-        // Always from the beginning: what was erased is not there any more.
+        // The loop always reads the first page, because erased questions are not read again.
         let page = store.table.query(&question::erasable(customer)?.limit(QUESTIONS)).await?;
         let copies = || page.items.iter().map(|copy| &copy.data);
         remove(store, &question::erase(copies().map(|copy| &copy.id))?).await?;
-        // Whatever the copy counts: another answer may have come before the question went.
+        // This ignores the count in the copy, because another answer may have come before the
+        // question was erased.
         for copy in copies() {
             let answers = store.table.query(&question::answers(&copy.id)?).await?;
             remove(store, &question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;
@@ -125,7 +136,7 @@ async fn erase_questions(store: &Store, customer: &CustomerId) -> Result<(), Pro
 /// Removes items, if there are any.
 ///
 /// # Errors
-/// 503 `throttled` when some are left.
+/// 503 `throttled` when the table did not remove all of them.
 pub async fn remove(store: &Store, items: &BatchWrite) -> Result<(), Problem> {
     if items.writes().is_empty() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! The function `customers`: profiles with their unique names, addresses, sessions and carts.
 //!
-//! What belongs to a customer is for that customer and for staff; anybody else gets 404, as if it did not exist. Lists over all
-//! customers are for staff.
+//! Only the customer and staff may access a customer's data. Any other caller gets 404, as if the
+//! data did not exist. Only staff may list all customers.
 
 mod addresses;
 mod cart;
@@ -17,7 +17,7 @@ mod view;
 
 use http_api::{Owner, Problem, Request, Routes, Store};
 
-/// The routes, by the keys that template.yaml gives them.
+/// Returns the routes, by the keys in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
@@ -44,17 +44,18 @@ pub fn routes() -> Routes<Store> {
 /// Runs the function.
 ///
 /// # Errors
-/// When the environment lacks a setting ([`http_api::StoreError`]), or the Lambda Runtime API fails.
+/// Fails when the environment lacks a setting ([`http_api::StoreError`]), or when the Lambda
+/// Runtime API fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("customers");
     let store = Store::from_env().await?;
     http_api::run(routes(), store).await
 }
 
-/// The customer of a path `/v1/customers/{id}…`, for whom the caller may act.
+/// Returns the customer of a path `/v1/customers/{id}…`, for whom the caller may act.
 ///
 /// # Errors
-/// 401 without a token, 422 for an id that cannot be one, 404 for somebody else's.
+/// 401 without a token, 422 for a malformed id, 404 for another customer's.
 fn owner(request: &Request<'_>) -> Result<Owner, Problem> {
     let caller = request.caller();
     caller.signed_in()?;

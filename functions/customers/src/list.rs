@@ -1,11 +1,11 @@
-//! Finding customers, for staff.
+//! Finds customers, for staff.
 
 use http_api::view::CustomerView;
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::customer::{self, Tier};
 use key_schema::text::Email;
 
-/// GET /v1/customers?email= or ?tier=
+/// GET /v1/customers?email= or ?tier=: lists the matching customers.
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     match (request.query_as::<Email>("email")?, request.query_as::<Tier>("tier")?) {
@@ -15,9 +15,10 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     }
 }
 
-/// A page of none or one.
+/// Returns a page with at most one customer.
 async fn by_email(store: &Store, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
-    // There is never a second page, but a bad limit or a foreign cursor is refused here as in every list.
+    // There is never a second page, but a bad limit or a foreign cursor is refused as in every
+    // list.
     request.page(&store.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
     let found = match store.table.get(&customer::by_email(email.as_str())?).await? {
         Some(claim) => store.table.get(&customer::get(&claim.customer_id)?).await?,
@@ -27,13 +28,15 @@ async fn by_email(store: &Store, request: &Request<'_>, email: &Email) -> Result
     Ok(Response::all(&items))
 }
 
-/// Oldest customers first. The index has the ids, the profiles are read by key.
+/// Returns a page of customers, the oldest first. The index holds the ids, and the profiles are
+/// read by key.
 async fn by_tier(store: &Store, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
     let parameters = [("tier", tier.as_str())];
     let page = request.page(&store.cursors, customer::BY_TIER.id, &parameters)?;
     let listed = store.table.query(&customer::by_tier(tier)?.limit(page.limit()).after(page.after())).await?;
     let found = store.table.batch_get(&customer::hydrate(listed.items.iter().map(|listed| &listed.id))?).await?;
-    // The index follows the profiles by a moment: who was erased or moved to another tier meanwhile is left out.
+    // The index is eventually consistent. The page omits customers who were erased or moved to
+    // another tier meanwhile.
     let mut found = found.into_iter();
     let members = listed.filter_map(|_| found.next().flatten().filter(|customer| customer.tier == tier));
     let items: Vec<_> = members.items.iter().map(CustomerView::from).collect();

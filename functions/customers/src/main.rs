@@ -1,4 +1,4 @@
-//! The function `customers`, as Lambda starts it.
+//! The program of the function `customers`, which Lambda starts.
 
 /// Answers requests until the environment ends.
 #[tokio::main(flavor = "current_thread")]

@@ -1,7 +1,7 @@
-//! What an erased customer was a member of.
+//! Ends the memberships of an erased customer.
 //!
-//! The index that has the memberships follows by a moment. One that it does not show yet stays behind, and allows nothing: whoever changes an organization
-//! needs a profile, too.
+//! The index of memberships is eventually consistent. A membership that it does not show yet stays,
+//! but it grants nothing: a change of an organization requires the caller's profile, too.
 
 use http_api::{Problem, Store};
 use key_schema::id::{CustomerId, OrganizationId};
@@ -10,17 +10,18 @@ use table::{Backoff, TableError, TransactError};
 
 use crate::erase::Budget;
 
-/// Memberships that are looked at together.
+/// The memberships per page.
 const PAGE: usize = 25;
 
-/// Ends every membership of a customer, also that of the last admin of an organization. Done twice it does no harm.
+/// Ends every membership of a customer, even that of an organization's last admin. A repetition
+/// does no harm.
 ///
 /// # Errors
-/// 503 `throttled` when there are more than one request ends.
+/// 503 `throttled` when the customer has more memberships than one request ends.
 pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     let mut after = None;
     loop {
-        // What was ended may be read again, so the list is gone through once.
+        // The index may still show ended memberships, so the loop reads each page once.
         let page = store.table.query(&organization::of_customer(customer)?.limit(PAGE).after(after)).await?;
         for (number, membership) in page.items.iter().enumerate() {
             if number > 0 {
@@ -36,7 +37,8 @@ pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Resu
     }
 }
 
-/// Ends a membership as it is now: its organization counts by its role and team.
+/// Ends a membership. It reads the current item first, because the organization's counters depend
+/// on role and team.
 async fn end(store: &Store, organization: &OrganizationId, customer: &CustomerId) -> Result<(), Problem> {
     let mut backoff = Backoff::new();
     loop {
@@ -45,7 +47,7 @@ async fn end(store: &Store, organization: &OrganizationId, customer: &CustomerId
         };
         match store.table.transact(&organization::erase_member(&member)?).await {
             Ok(()) => return Ok(()),
-            // Somebody changed it after it was read.
+            // Another request changed the membership after this one read it.
             Err(TransactError::Refused(_)) => {}
             Err(TransactError::Table(error)) => return Err(error.into()),
         }

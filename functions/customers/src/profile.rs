@@ -1,4 +1,4 @@
-//! The profile: creating and reading it, alone and with the newest orders.
+//! The profile: creating and reading it, with or without the newest orders.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use table::{Refusal, TransactError};
 use crate::owner;
 use crate::view::OverviewView;
 
-/// POST /v1/customers
+/// POST /v1/customers: creates a customer.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
@@ -47,14 +47,15 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// GET /v1/customers/{id}
+/// GET /v1/customers/{id}: returns a customer.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let found = store.table.get(&customer::get(owner.customer())?).await?;
     Ok(respond(&found.ok_or_else(no_customer)?))
 }
 
-/// GET /v1/customers/{id}/overview: profile and newest orders lie next to each other, so they are one Query.
+/// GET /v1/customers/{id}/overview: returns the profile and the newest orders. They are adjacent in
+/// the partition, so one Query reads both.
 pub async fn overview(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let found = store.table.query(&customer::overview(owner.customer())?).await?;
@@ -66,27 +67,28 @@ pub async fn overview(store: &Store, request: &Request<'_>) -> Result<Response, 
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerOrder(order) if order.is_expired(now) => {}
             AnyEntity::CustomerOrder(order) => orders.push(Summary::from(order.data)),
-            // The range holds nothing else; what a later version puts there is not this route's.
+            // The range holds no other entity. This route ignores those that a later release adds.
             _ => {}
         }
     }
-    // The orders of an erased customer stay.
+    // The orders of an erased customer stay, so orders without a profile are possible.
     let profile = profile.ok_or_else(no_customer)?;
     Ok(Response::ok(&OverviewView { customer: CustomerView::from(&profile), orders: &orders }))
 }
 
-/// 200 with a customer and the ETag.
+/// Returns 200 with a customer and the ETag.
 pub fn respond(customer: &Stored<Customer>) -> Response {
     Response::ok(&CustomerView::from(customer)).etag(customer.meta.version)
 }
 
-/// 404 for a customer who is not there.
+/// Returns 404 for a customer who does not exist.
 pub fn no_customer() -> Problem {
     Problem::not_found("customer")
 }
 
-/// Why a change or an erasure did not happen. The version comes first: who lost to another change of this customer has not lost a name
-/// to somebody else. A claim that is not this customer's any more tells of another change, too.
+/// Explains a refused change or erasure. The version comes first: a request that lost to another
+/// change of this customer has not lost a name to another customer. A claim that no longer belongs
+/// to this customer also shows another change.
 pub fn refused(refusals: &[Refusal<Part>]) -> Problem {
     let profile = refusals.iter().find(|refusal| refusal.label == Part::Profile);
     match profile {
@@ -96,12 +98,12 @@ pub fn refused(refusals: &[Refusal<Part>]) -> Problem {
     }
 }
 
-/// Another change of a customer came first, or the erasure.
+/// Returns the problem of a request that came after another change of the customer, or the erasure.
 pub fn overtaken(exists: bool) -> Problem {
     if exists { Problem::version_mismatch() } else { no_customer() }
 }
 
-/// Which name is somebody else's; the email address where both are.
+/// Reports the name that another customer has: the email address when both are taken.
 fn name_taken(refusals: &[Refusal<Part>]) -> Problem {
     if is_refused(refusals, Part::Email) {
         Problem::new(Code::EmailTaken, "Another customer has this email address.").error("/email", "is taken")
@@ -114,12 +116,12 @@ fn is_refused(refusals: &[Refusal<Part>], part: Part) -> bool {
     refusals.iter().any(|refusal| refusal.label == part)
 }
 
-/// How a customer is addressed.
+/// Reads the name by which a customer is addressed.
 pub fn name(value: Value<'_>) -> Result<String, Invalid> {
     text(1..=200)(value)
 }
 
-/// A country or a city.
+/// Reads a country or a city.
 pub fn place_name(value: Value<'_>) -> Result<String, Invalid> {
     text(1..=128)(value)
 }

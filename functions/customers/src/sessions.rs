@@ -1,4 +1,5 @@
-//! Sessions: a customer's signed-in devices. A session that has expired is gone for everybody, whether or not DynamoDB has removed it.
+//! Sessions: a customer's signed-in devices. An expired session does not exist for any caller, even
+//! if DynamoDB has not removed it yet.
 
 use http_api::body::Invalid;
 use http_api::json::Value;
@@ -14,12 +15,12 @@ use table::WriteError;
 use crate::owner;
 use crate::view::SessionView;
 
-/// The longest time that a session may have before it: 30 days.
+/// The longest lifetime of a session: 30 days.
 const MAX_TTL_SECONDS: i64 = 2_592_000;
-/// The time that a session has before it when the client does not say: a day.
+/// The lifetime of a session when the request gives none: one day.
 const DEFAULT_TTL_SECONDS: i64 = 86_400;
 
-/// POST /v1/customers/{id}/sessions
+/// POST /v1/customers/{id}/sessions: starts a session.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let mut body = request.object()?;
@@ -35,7 +36,8 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     };
     let session = Stored::new(session, store.born(now)?, now);
     match store.table.write(&session::create(&session)?).await {
-        // The id is new, so what is in the way can only be this very session, from an attempt whose answer was lost.
+        // The id is new, so an existing item can only be this session, from an attempt whose
+        // response was lost.
         Ok(()) | Err(WriteError::Refused(_)) => {}
         Err(WriteError::Table(error)) => return Err(error.into()),
     }
@@ -43,7 +45,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     Ok(Response::created(location, &SessionView::from(&session)).etag(session.meta.version))
 }
 
-/// GET /v1/customers/{id}/sessions: the one that ends first is first.
+/// GET /v1/customers/{id}/sessions: lists the sessions by expiry, the earliest first.
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let parameters = [("customer", owner.customer().as_str())];
@@ -54,7 +56,7 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// PUT /v1/sessions/{id}: counts its time from now on, and may rename the device.
+/// PUT /v1/sessions/{id}: restarts the session's lifetime from now, and may rename the device.
 pub async fn prolong(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let mut body = request.object()?;
@@ -65,7 +67,7 @@ pub async fn prolong(store: &Store, request: &Request<'_>) -> Result<Response, P
     let session = mine(store, request, now).await?;
     let expires_at = match ttl {
         Some(ttl) => now.plus_seconds(ttl),
-        // Who did not ask for less shall not lose what is left.
+        // A request without a lifetime must not shorten the remaining one.
         None => now.plus_seconds(DEFAULT_TTL_SECONDS).max(session.expires_at),
     };
     let place = SessionPlace { customer_id: &session.customer_id, expires_at, id: &session.id };
@@ -77,17 +79,21 @@ pub async fn prolong(store: &Store, request: &Request<'_>) -> Result<Response, P
     }
 }
 
-/// DELETE /v1/sessions/{id}
+/// DELETE /v1/sessions/{id}: ends a session.
 pub async fn end(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let session = mine(store, request, Instant::now()).await?;
     match store.table.write(&session::end(&session.id, &session.customer_id)?).await {
-        // It was there a moment ago: whoever removed it since, it has ended.
+        // The session existed a moment ago. Another request or the expiry has removed it, so it has
+        // ended.
         Ok(()) | Err(WriteError::Refused(_)) => Ok(Response::no_content()),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
-/// The session of the path, if the caller may act for its customer. Somebody else's, one that has expired and none at all look alike.
+/// Reads the session of the path, if the caller may act for its customer.
+///
+/// # Errors
+/// 404 alike for another customer's session, an expired one and a missing one.
 async fn mine(store: &Store, request: &Request<'_>, now: Instant) -> Result<Stored<Session>, Problem> {
     let caller = request.signed_in()?;
     let id: SessionId = request.path("id")?;

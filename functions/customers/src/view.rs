@@ -1,4 +1,4 @@
-//! What clients see.
+//! The JSON bodies of responses.
 
 use http_api::view::CustomerView;
 use key_schema::cart::{Cart, CartLine};
@@ -12,7 +12,7 @@ use serde::Serialize;
 /// A customer with the newest orders, newest first.
 #[derive(Debug, Serialize)]
 pub struct OverviewView<'a> {
-    /// Who.
+    /// The customer.
     pub customer: CustomerView<'a>,
     /// The orders.
     pub orders: &'a [Summary],
@@ -47,7 +47,7 @@ impl<'a> From<&'a Listed> for SessionView<'a> {
     }
 }
 
-/// A cart. An empty one does not lapse, whether it was emptied, has lapsed or never was.
+/// A cart. An empty one has no `expires_at`, whether it was emptied, has expired or never existed.
 #[derive(Debug, Serialize)]
 pub struct CartView<'a> {
     items: Vec<CartLineView<'a>>,

@@ -1,7 +1,8 @@
-//! Who may read and write a document: its owner, its editors and staff both; of a document of an organization, members may read it and admins write it.
+//! Permissions on documents. The owner, the editors and staff may read and write a document.
+//! Members may read a document of their organization, and admins may write it.
 //!
-//! Reads are decided here. Writes are decided by the conditions that they are made under; what is decided here is by what right somebody tries, and
-//! what they are told when it was not enough.
+//! This module decides about reads. The conditions of the transactions decide about writes. For a
+//! write it chooses the right under which the caller tries, and the response to a refusal.
 
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Store};
@@ -10,18 +11,19 @@ use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::item::Stored;
 use key_schema::organization::{self, Member, Role};
 
-/// What somebody is to a document.
+/// A caller's access to a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// May read and write it.
     Writer,
     /// May read it.
     Reader,
-    /// Must not know of it.
+    /// Must not learn that it exists.
     Stranger,
 }
 
-/// What the head alone says of somebody; otherwise, whose membership of what decides.
+/// Returns the access that the head alone decides. Otherwise returns, as an error, the organization
+/// and the customer whose membership decides.
 pub fn known<'a>(
     caller: &'a SignedIn,
     document: &'a Document,
@@ -33,7 +35,7 @@ pub fn known<'a>(
     }
 }
 
-/// What a membership makes of somebody.
+/// Returns the access that a membership gives.
 pub fn by_membership(member: Option<&Stored<Member>>) -> Standing {
     match member.map(|member| member.role) {
         Some(Role::Admin) => Standing::Writer,
@@ -42,10 +44,10 @@ pub fn by_membership(member: Option<&Stored<Member>>) -> Standing {
     }
 }
 
-/// What somebody is to a document, with a request where a membership decides.
+/// Returns a caller's access to a document. Sends a request if a membership decides.
 ///
 /// # Errors
-/// When the table fails.
+/// Fails when the table fails.
 pub async fn standing(store: &Store, caller: &SignedIn, document: &Document) -> Result<Standing, Problem> {
     match known(caller, document) {
         Ok(standing) => Ok(standing),
@@ -55,8 +57,9 @@ pub async fn standing(store: &Store, caller: &SignedIn, document: &Document) -> 
     }
 }
 
-/// By what right somebody tries to write a document that was read. Who is neither owner nor editor tries as an admin where there is an organization, and as
-/// an editor where there is none: then the head's own condition refuses it.
+/// Returns the right under which a caller tries to write a document. A caller who is neither owner
+/// nor editor tries as an admin of the organization. Without an organization the caller tries as an
+/// editor, and the head's condition refuses the write.
 pub fn right<'a>(caller: &'a SignedIn, document: &'a Document) -> Right<'a> {
     match &document.organization_id {
         _ if caller.is_staff() => Right::Staff,
@@ -65,7 +68,8 @@ pub fn right<'a>(caller: &'a SignedIn, document: &'a Document) -> Right<'a> {
     }
 }
 
-/// What somebody is told whose change was not made: `problem` who may write, 403 who may read, and 404 others, whatever else stands against it.
+/// Returns the problem of a refused change: `problem` for writers, 403 for readers, 404 for
+/// strangers, whatever other reasons there are.
 pub async fn refused(store: &Store, caller: &SignedIn, document: &Document, problem: Problem) -> Problem {
     match standing(store, caller, document).await {
         Ok(Standing::Writer) => problem,
@@ -83,7 +87,7 @@ fn not_an_editor() -> Problem {
     Problem::new(Code::Forbidden, "You may read this document, but not do this with it.")
 }
 
-/// 403 for who may read the document, 404 for others.
+/// Returns 403 for callers who may read the document, 404 for others.
 pub async fn only_its_owner(store: &Store, caller: &SignedIn, document: &Document) -> Problem {
     refused(store, caller, document, not_an_editor()).await
 }

@@ -1,8 +1,11 @@
-//! Deleting a document with its history.
+//! Deletes a document with its history.
 //!
-//! A history has no bound, so it is not one transaction. The head is marked first, on the client's version: from then on there is no such document to anybody,
-//! and nobody writes it any more. Then go the texts of the versions, the versions, and last the head, which frees the id. What is left when that is
-//! interrupted nobody can see; the head remains and keeps the id, and the same request again goes on where it stopped.
+//! A history is unbounded, so one transaction cannot delete it. The function first marks the head,
+//! on the client's version. From then on no caller can see or write the document. Then it deletes
+//! the texts of the versions, the versions, and last the head, which frees the id.
+//!
+//! The items that an interrupted deletion leaves are invisible. The head stays and keeps the id,
+//! and the same request continues the deletion.
 
 use http_api::identity::SignedIn;
 use http_api::{Problem, Request, Response, Store};
@@ -15,12 +18,12 @@ use table::{TableError, TransactError, WriteError};
 use crate::access::{no_such_document, only_its_owner};
 use crate::edit::{Asked, asked};
 
-/// How many versions go with one request to the function; its time is bounded.
+/// The most rounds per request, because the function's time is bounded.
 const MAX_ROUNDS: usize = 20;
-/// How many versions are looked at together.
+/// The versions per round.
 const ROUND: usize = 100;
 
-/// DELETE documents/{id}, by the owner.
+/// DELETE documents/{id}: deletes a document at the request of its owner or staff.
 pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request)?;
     let Asked { caller, id, version } = &asked;
@@ -34,7 +37,7 @@ pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     sweep(store, &document).await?;
     for delete in document::delete(&document)? {
         match store.table.transact(&delete).await {
-            // Refused: somebody who deletes it too was first.
+            // A refusal means that a concurrent deletion was first.
             Ok(()) | Err(TransactError::Refused(_)) => {}
             Err(TransactError::Table(error)) => return Err(error.into()),
         }
@@ -42,7 +45,7 @@ pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     Ok(Response::no_content())
 }
 
-/// The document whose deletion was begun before; otherwise what stood against beginning it.
+/// Returns the document of an interrupted deletion, or the problem that prevents a new one.
 async fn interrupted(store: &Store, caller: &SignedIn, item: Item) -> Result<Stored<Document>, Problem> {
     let document: Stored<Document> = Stored::from_item(item).map_err(Problem::internal)?;
     let is_owner = caller.is_staff() || document.is_owner(caller.id());
@@ -57,7 +60,7 @@ async fn interrupted(store: &Store, caller: &SignedIn, item: Item) -> Result<Sto
 async fn sweep(store: &Store, document: &Stored<Document>) -> Result<(), Problem> {
     for _ in 0..MAX_ROUNDS {
         let versions = store.table.query(&document::history(&document.id)?.limit(ROUND)).await?.items;
-        // The texts go first: the versions are what names them.
+        // The texts are removed first, because only the versions name them.
         remove(store, &document::sweep_texts(document, &versions)?).await?;
         if versions.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The document as a whole: creating and reading it.
+//! The whole document: creating and reading it.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,8 @@ use crate::view::{DocumentView, HeadView, parts};
 /// The longest title, in bytes of UTF-8.
 const MAX_TITLE: usize = 200;
 
-/// POST documents, by a customer who has signed up, or by staff. What is there is version 1.
+/// POST documents: creates a document, at the request of a customer with a profile or of staff. Its
+/// initial content is version 1.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
@@ -67,13 +68,17 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// GET documents/{id}: the current version, in two requests whatever its size. The head says which texts it has; they are read by key, and with
-/// them the caller's membership where that decides who may read. Texts that do not fit into one response come in pages. A cursor is good for the
-/// version that its page was of, so that no reader puts two versions together.
+/// GET documents/{id}: returns the current version, in two requests whatever its size. The first
+/// reads the head, which names the texts. The second reads the texts by key, together with the
+/// caller's membership if that decides about access.
+///
+/// Texts that do not fit into one response come in pages. A cursor is valid only for the version of
+/// its page, so no reader mixes two versions.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
-    // A replica that lags behind the page before would show another version and refuse its cursor.
+    // Later pages read the head strongly. A replica behind the previous page would show another
+    // version, and the cursor would be refused.
     let is_first_page = request.query("cursor")?.is_none();
     let get = if is_first_page { document::get(&id)? } else { document::edit(&id)? };
     let head = store.table.get(&get).await?.filter(|head| !head.deleting);

@@ -1,4 +1,4 @@
-//! The next version, prepared where readers do not see it, and made current in one write.
+//! Drafts: the next version, prepared out of sight of readers, and published in one write.
 
 use http_api::read::text;
 use http_api::{Code, Problem, Request, Response, Store};
@@ -8,7 +8,7 @@ use key_schema::document::Draft;
 use crate::edit::{Open, asked};
 use crate::view::{HeadView, MAX_NOTE, version_location};
 
-/// POST documents/{id}/drafts.
+/// POST documents/{id}/drafts: begins a draft.
 pub async fn begin(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request)?;
     let open = asked.open(store).await?;
@@ -22,7 +22,7 @@ pub async fn begin(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     Ok(Response::created(location, &HeadView::new(&document, true)).etag(document.meta.version))
 }
 
-/// DELETE documents/{id}/drafts: its texts go with it.
+/// DELETE documents/{id}/drafts: discards the draft with its texts.
 pub async fn discard(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request)?;
     let open = asked.open(store).await?;
@@ -31,7 +31,7 @@ pub async fn discard(store: &Store, request: &Request<'_>) -> Result<Response, P
     Ok(Response::no_content())
 }
 
-/// POST documents/{id}/publish: from then on readers see what was prepared.
+/// POST documents/{id}/publish: publishes the draft as the current version.
 pub async fn publish(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request)?;
     let mut body = request.object()?;

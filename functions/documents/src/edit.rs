@@ -1,4 +1,5 @@
-//! What all changes of a document share: it is read, the next state is computed, and written on the condition that nobody else wrote it since.
+//! The common steps of all changes of a document. A change reads the document and computes its next
+//! state. It writes that on the condition that no other request has changed the document since.
 
 use http_api::identity::SignedIn;
 use http_api::{Problem, Request, Store};
@@ -11,15 +12,15 @@ use table::TransactError;
 
 use crate::access::{no_such_document, refused, right};
 
-/// A change that was asked for.
+/// A requested change.
 pub struct Asked {
     pub caller: SignedIn,
     pub id: DocumentId,
-    /// The version that the client has seen.
+    /// The version in the client's If-Match.
     pub version: u64,
 }
 
-/// Who asks for a change of which document, in which version.
+/// Reads caller, document id and version of a requested change.
 ///
 /// # Errors
 /// 401, 422 for the id, 428 and 400 for If-Match.
@@ -27,7 +28,7 @@ pub fn asked(request: &Request<'_>) -> Result<Asked, Problem> {
     Ok(Asked { caller: request.signed_in()?, id: request.path("id")?, version: request.if_match()? })
 }
 
-/// A change of a document that was read.
+/// A change of a document, after the document was read.
 pub struct Open<'a> {
     store: &'a Store,
     asked: &'a Asked,
@@ -37,16 +38,16 @@ pub struct Open<'a> {
 }
 
 impl Asked {
-    /// Reads the document that is about to be changed.
+    /// Reads the document to change.
     ///
     /// # Errors
-    /// 404 and 403 as [`refused`] says, 412 for another version.
+    /// 404 and 403 as in [`refused`], 412 for another version.
     pub async fn open<'a>(&'a self, store: &'a Store) -> Result<Open<'a>, Problem> {
         let document = store.table.get(&document::edit(&self.id)?).await?;
         self.over(store, document).await
     }
 
-    /// The same with a document that was read already.
+    /// Opens a change of a document that was read already.
     ///
     /// # Errors
     /// As [`Asked::open`].
@@ -61,21 +62,22 @@ impl Asked {
 }
 
 impl Open<'_> {
-    /// The change, for the schema.
+    /// Returns the change in the form that the schema needs.
     pub fn edit(&self) -> Edit<'_> {
         let Self { asked, document, at, born, .. } = self;
         Edit { old: document, right: right(&asked.caller, document), by: asked.caller.id(), at: *at, born }
     }
 
-    /// What stands against the change, to who may know of it.
+    /// Returns `problem`, or 403 or 404 for callers who must not see it.
     pub async fn refuse(&self, problem: Problem) -> Problem {
         refused(self.store, &self.asked.caller, &self.document, problem).await
     }
 
-    /// Makes the change.
+    /// Writes the change.
     ///
     /// # Errors
-    /// 404 and 403 as [`refused`] says, 404 for an author who was erased, 412 when somebody else was first.
+    /// 404 and 403 as in [`refused`], 404 for an author who was erased, 412 when another request
+    /// was first.
     pub async fn commit(&self, transaction: Result<Transaction<Part>, EncodeError>) -> Result<(), Problem> {
         let refusals = match self.store.table.transact(&transaction?).await {
             Ok(()) => return Ok(()),
@@ -87,7 +89,7 @@ impl Open<'_> {
         }
         let head = refusals.iter().find(|refusal| refusal.label == Part::Document);
         let current: Stored<Document> = match head {
-            // The author alone stood against it.
+            // Only the check of the author's admin role was refused.
             None => self.document.clone(),
             Some(refusal) => {
                 let item = refusal.item.as_deref().ok_or_else(no_such_document)?;

@@ -1,4 +1,4 @@
-//! Who may edit a document beside its owner: a set on the document's own item. Adding and removing can be repeated.
+//! Editors: a set of customers on the document's item. A client can repeat each request.
 
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::document::{self, Document, MAX_EDITORS, Part};
@@ -10,7 +10,7 @@ use table::TransactError;
 use crate::access::{no_such_document, only_its_owner};
 use crate::view::EditorView;
 
-/// PUT documents/{id}/editors/{customer}, by the owner.
+/// PUT documents/{id}/editors/{customer}: adds an editor, at the request of the owner or staff.
 pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
@@ -33,7 +33,8 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     Err(only_its_owner(store, &caller, &document).await)
 }
 
-/// DELETE documents/{id}/editors/{customer}, by the owner, or by that editor.
+/// DELETE documents/{id}/editors/{customer}: removes an editor, at the request of the owner, of
+/// staff or of that editor.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
@@ -48,7 +49,7 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// The document as it was when it stood against the change.
+/// Returns the document that a refusal carries.
 fn document_in(item: Option<&Item>) -> Result<Stored<Document>, Problem> {
     let document: Stored<Document> =
         Stored::from_item(item.ok_or_else(no_such_document)?.clone()).map_err(Problem::internal)?;

@@ -1,4 +1,4 @@
-//! Documents: sections that are versioned apart, drafts, history, editors.
+//! Documents: separately versioned sections, drafts, history and editors.
 
 mod access;
 mod delete;
@@ -12,7 +12,7 @@ mod view;
 
 use http_api::{Error, Routes, Store};
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
@@ -34,7 +34,7 @@ pub fn routes() -> Routes<Store> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("documents");
     let store = Store::from_env().await?;

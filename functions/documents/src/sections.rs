@@ -1,6 +1,8 @@
-//! One section's text. While a draft is open it goes into the draft; without one it is published at once, as a version of its own.
+//! One section of a document. A write changes the open draft. Without a draft it publishes the
+//! section at once as a new version.
 //!
-//! So whoever changes one section does one request, as they would expect, and whoever changes several so that nobody sees half of it opens a draft first.
+//! So a change of one section takes one request. A client that must publish several changes
+//! together begins a draft first.
 
 use http_api::read::long_text;
 use http_api::{Code, Problem, Request, Response, Store};
@@ -12,7 +14,8 @@ use crate::edit::asked;
 use crate::versions::{Texts, texts};
 use crate::view::{HeadView, OneSection};
 
-/// GET documents/{id}/sections/{name}: one text of the current version, in two requests like the whole document.
+/// GET documents/{id}/sections/{name}: returns one text of the current version, in two requests
+/// like the whole document.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, name): (DocumentId, SectionName) = (request.path("id")?, request.path("name")?);
@@ -22,14 +25,15 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     if known == Ok(Standing::Stranger) {
         return Err(no_such_document());
     }
-    // Without such a section the caller's standing still decides which noun the refusal has.
+    // Even if the section is missing, this read decides whether the 404 names the section or the
+    // document.
     let wanted = head.sections.get(&name).map(|number| (name, *number)).into_iter().collect();
     let Texts { sections, .. } = texts(store, &head, &wanted, known).await?;
     let section = sections.values().next().ok_or_else(|| Problem::not_found("section"))?;
     Ok(Response::ok(&OneSection::from(section)).etag(head.meta.version))
 }
 
-/// PUT documents/{id}/sections/{name}: answers the document without its texts.
+/// PUT documents/{id}/sections/{name}: writes a section and returns the document without its texts.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let name = request.signed_in().and_then(|_| request.path::<SectionName>("name"))?;
     let asked = asked(request)?;

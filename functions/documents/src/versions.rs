@@ -1,4 +1,5 @@
-//! The history: every version that was ever published, by whom and when. It is added to, and never rewritten.
+//! The history: every published version, with author and time. It only grows and is never
+//! rewritten.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,11 @@ use crate::access::{Standing, by_membership, known, no_such_document, standing};
 use crate::edit::asked;
 use crate::view::{HeadView, ListedVersion, MAX_NOTE, VersionView, parts};
 
-/// The highest number that every JSON reader has exactly.
+/// The highest number that every JSON reader represents exactly.
 const MAX_NUMBER: u64 = 9_007_199_254_740_991;
 
-/// GET documents/{id}/versions, newest first. The head, which says who may read, is asked for at the same time.
+/// GET documents/{id}/versions: lists the versions, newest first. The head, which decides about
+/// access, is read concurrently.
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
@@ -33,7 +35,8 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// GET documents/{id}/versions/{n}. Who may write sees the draft under the number that it will have.
+/// GET documents/{id}/versions/{n}: returns a version. Callers who may write also see the draft,
+/// under its future number.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
@@ -69,7 +72,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
             let view = |kept, next: Option<&str>| Response::ok(&VersionView::draft(&head, draft, &parts, kept, next));
             Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
         }
-        // Whoever may not know of the document must not learn from the noun, either.
+        // The noun of the 404 must not tell a stranger that the document exists.
         (None, _) => {
             let standing = match known {
                 Ok(standing) => standing,
@@ -80,7 +83,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     }
 }
 
-/// POST documents/{id}/restore: makes an old version current again, as a new one.
+/// POST documents/{id}/restore: publishes an old version again, as a new version.
 pub async fn restore(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = asked(request)?;
     let mut body = request.object()?;
@@ -119,15 +122,15 @@ async fn read_version(
     Ok((head, version))
 }
 
-/// The texts of a version, for somebody who may read them.
+/// The texts of a version, for a caller who may read them.
 pub struct Texts {
     pub sections: BTreeMap<SectionName, DocumentSection>,
-    /// What the reader is to the document: no stranger.
+    /// The caller's access, which is never `Stranger`.
     pub standing: Standing,
 }
 
-/// The texts that a page has yet to give. An invalid cursor reads no texts. The access check comes
-/// first, so that strangers cannot probe for a document.
+/// Returns the texts that follow the cursor. An invalid cursor reads no texts. The access check
+/// comes first, so that strangers cannot probe for a document.
 pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     let Ok(page) = page else { return Manifest::new() };
     let after = page.after_part();
@@ -135,17 +138,19 @@ pub fn rest(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
     manifest.iter().filter(|(name, _)| is_left(name)).map(|(name, number)| (name.clone(), *number)).collect()
 }
 
-/// Reads the texts that a manifest names, and with them the membership that decides where the head alone does not.
+/// Reads the texts that a manifest names, together with the membership if that decides about
+/// access.
 ///
 /// # Errors
-/// 404 `not_found` for strangers, and when the document is deleted at the same time.
+/// 404 `not_found` for strangers, and for a document that is deleted concurrently.
 pub async fn texts(
     store: &Store,
     head: &Document,
     manifest: &Manifest,
     known: Result<Standing, (&OrganizationId, &CustomerId)>,
 ) -> Result<Texts, Problem> {
-    // Without any text and any doubt there is nothing to ask for, and DynamoDB refuses an empty request.
+    // With no text to read and a known access there is nothing to request, and DynamoDB refuses an
+    // empty request.
     let (mut sections, mut member) = (BTreeMap::new(), None);
     let asks = !manifest.is_empty() || known.is_err();
     let found = if asks {

@@ -1,4 +1,4 @@
-//! What clients see of documents.
+//! The JSON bodies of documents.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use serde::Serialize;
 /// The longest note about a version, in bytes of UTF-8.
 pub const MAX_NOTE: usize = 500;
 
-/// Where a version is.
+/// Returns the URL path of a version.
 pub fn version_location(id: &DocumentId, number: u64) -> String {
     location(&["documents", id.as_str(), "versions", &number.to_string()])
 }
 
-/// A document whose sections are shown in some way.
+/// A document, with a form of its sections.
 #[derive(Serialize)]
 pub struct Shown<'a, S> {
     id: &'a DocumentId,
@@ -27,10 +27,10 @@ pub struct Shown<'a, S> {
     editors: Vec<&'a CustomerId>,
     current: u64,
     sections: S,
-    /// For who may write it.
+    /// Present only for callers who may write the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     draft: Option<Option<DraftView<'a>>>,
-    /// For the sections that did not fit.
+    /// The cursor for the sections that did not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<Option<&'a str>>,
     version: u64,
@@ -38,7 +38,7 @@ pub struct Shown<'a, S> {
     updated_at: Instant,
 }
 
-/// A document with the number of the version since which each section has its text.
+/// A document with, for each section, the number of the version that last changed its text.
 pub type HeadView<'a> = Shown<'a, &'a Manifest>;
 
 /// A document with its current texts.
@@ -92,7 +92,7 @@ fn shown<'a, S>(
     }
 }
 
-/// The next version while it is prepared.
+/// The draft of the next version.
 #[derive(Serialize)]
 pub struct DraftView<'a> {
     number: u64,
@@ -107,7 +107,7 @@ impl<'a> DraftView<'a> {
     }
 }
 
-/// A section's text, with the version that brought it.
+/// A section's text, with the version that added it.
 #[derive(Clone, Copy, Serialize)]
 pub struct SectionView<'a> {
     text: &'a str,
@@ -116,7 +116,7 @@ pub struct SectionView<'a> {
     at: Instant,
 }
 
-/// The sections in their order.
+/// Returns the sections in their order.
 pub fn parts(texts: &BTreeMap<SectionName, DocumentSection>) -> Vec<Part<'_>> {
     texts.iter().map(|(name, section)| (name, SectionView::from(section))).collect()
 }
@@ -147,14 +147,14 @@ impl<'a> From<&'a DocumentSection> for SectionView<'a> {
     }
 }
 
-/// A version with its texts; also the draft, under the number that it will have.
+/// A version with its texts, or the draft under its future number.
 #[derive(Serialize)]
 pub struct VersionView<'a> {
     document_id: &'a DocumentId,
     number: u64,
     draft: bool,
     sections: Sections<'a>,
-    /// For the sections that did not fit.
+    /// The cursor for the sections that did not fit.
     next_cursor: Option<&'a str>,
     by: &'a CustomerId,
     at: Instant,
@@ -206,7 +206,7 @@ impl<'a> VersionView<'a> {
     }
 }
 
-/// A version in the list of them: which text each section has in it, without the texts.
+/// A version in a list, with the version of each section's text, but without the texts.
 #[derive(Serialize)]
 pub struct ListedVersion<'a> {
     number: u64,
@@ -226,7 +226,7 @@ impl<'a> From<&'a DocumentVersion> for ListedVersion<'a> {
     }
 }
 
-/// Who may edit what.
+/// An editor of a document.
 #[derive(Serialize)]
 pub struct EditorView<'a> {
     pub document_id: &'a DocumentId,

@@ -1,11 +1,14 @@
-//! The queue of picking jobs: a paid order waits for one of the warehouse's picking stations, and at most `PICKING_STATIONS` orders have one at a time.
+//! The queue of picking jobs. A paid order waits for one of the warehouse's picking stations, and
+//! at most `PICKING_STATIONS` orders have one at a time.
 //!
-//! The messages of an SQS queue are events of the bus: an order was paid, or has left the warehouse (shipped or cancelled). What a message says is done in a
-//! transaction of its own ([`picking`]), then waiting orders are given what stations are free. The status of an order is the staff's to change,
-//! never this function's. `GET /v1/picking` shows who waits and who is being picked.
+//! The messages of an SQS queue are events of the bus: an order was paid, or has left the warehouse
+//! (shipped or cancelled). Each message's step is written in its own transaction ([`picking`]).
+//! Then waiting orders get the free stations. Only staff change the status of an order, never this
+//! function. `GET /v1/picking` shows the waiting orders and those being picked.
 //!
-//! Messages come at least once and in any order, and are answered one by one: a message that cannot be read, or whose step failed, is named and comes again
-//! alone, until the queue moves it to the queue of failures.
+//! Messages arrive at least once and in any order, and are answered one by one. The response names
+//! unreadable messages and messages with a failed step. SQS delivers each of them again alone,
+//! until it moves the message to the dead-letter queue.
 
 pub mod message;
 pub mod picking;
@@ -21,18 +24,18 @@ use tokio::time::Instant;
 use message::{Batch, Message};
 use picking::{Answer, Picking};
 
-/// How long before its deadline the function stops, so that its answer still gets out.
+/// How long before its deadline the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(1);
-/// The stations where the environment does not say.
+/// The default number of stations.
 const DEFAULT_STATIONS: usize = 10;
 
-/// Why the function cannot start.
+/// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no way to the table.
+    /// The table's client cannot be set up.
     #[error(transparent)]
     Table(#[from] SetupError),
-    /// `PICKING_STATIONS` is no number of stations.
+    /// `PICKING_STATIONS` is not a valid number of stations.
     #[error(
         "the environment variable PICKING_STATIONS must be a number from 1 to {}",
         key_schema::picking::MAX_STATIONS
@@ -42,10 +45,11 @@ pub enum StartError {
 
 /// Takes messages of the picking queue for as long as the runtime lives.
 ///
-/// Environment: `TABLE_NAME`, the SDK's own variables, and optionally `PICKING_STATIONS` (1 to 100, default 10).
+/// Environment: `TABLE_NAME`, the SDK's variables, and optionally `PICKING_STATIONS` (1 to 100,
+/// default 10).
 ///
 /// # Errors
-/// [`StartError`], and when the Runtime API breaks.
+/// [`StartError`], or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("fulfilment");
     let stations = stations(std::env::var("PICKING_STATIONS").ok().as_deref())?;
@@ -53,7 +57,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Batch>| async move {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
         let stop = started + left.saturating_sub(MARGIN);
-        // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
+        // Boxed: the SDK's futures inside the runtime's future are too deep for the compiler's
+        // layout.
         let answer = Box::pin(picking.take(&event.payload, stop)).await;
         report(&event, &answer, started, &picking.costs());
         Ok::<_, lambda_runtime::Error>(answer)
@@ -81,7 +86,7 @@ fn report(event: &LambdaEvent<Batch>, answer: &Answer, started: Instant, costs: 
         .print();
 }
 
-/// Exact: a batch has at most 10,000 messages.
+/// Converts a count. It is exact, because a batch has at most 10,000 messages.
 #[allow(clippy::cast_precision_loss)]
 fn count(number: usize) -> f64 {
     number as f64

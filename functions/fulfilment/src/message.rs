@@ -1,4 +1,4 @@
-//! A batch of the queue, and what its messages ask for.
+//! A batch of the queue, and the steps in its messages.
 
 use bus::{Data, DecodeError, Event, OrderPlaced, OrderStatusChanged};
 use key_schema::id::OrderId;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use telemetry::correlation;
 
-/// What SQS hands to the function.
+/// The event from SQS.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Batch {
     /// The messages.
@@ -15,49 +15,50 @@ pub struct Batch {
     pub records: Vec<Message>,
 }
 
-/// One message. Without an id it could not be named in the answer, so the whole invocation fails.
+/// A message. Without an id the response could not name it, so the whole invocation fails.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Message {
-    /// What it is named by.
+    /// The id that the response names.
     #[serde(rename = "messageId")]
     pub id: String,
-    /// An event of the bus as EventBridge hands it to a queue, JSON text.
+    /// An event of the bus in EventBridge's form, as JSON text.
     #[serde(default)]
     pub body: String,
 }
 
-/// What happens to an order in the warehouse.
+/// The step of an order in the warehouse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It is paid and waits for a picking station.
+    /// The order is paid and waits for a picking station.
     Wait(OrderId),
-    /// It is shipped or cancelled, and wants no station any more.
+    /// The order is shipped or cancelled, and needs no station any more.
     Leave(OrderId),
-    /// Nothing.
+    /// No step.
     Nothing,
 }
 
-/// Why a message is none.
+/// The reason why a message cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// It holds no event of a bus. What it holds is not quoted.
+    /// It holds no event of the bus. The error does not quote its content.
     #[error("the message holds no event of the bus")]
     Body(#[source] serde_json::Error),
-    /// The event is none that this program knows.
+    /// This program does not know the event.
     #[error(transparent)]
     Event(#[from] DecodeError),
 }
 
 impl Message {
-    /// What it asks for.
+    /// Returns the step in the message.
     ///
     /// # Errors
-    /// [`MessageError`] when it cannot be read; then neither can its repetitions.
+    /// [`MessageError`] if it cannot be read. Its repetitions cannot be read either.
     pub fn step(&self) -> Result<Step, MessageError> {
         Ok(Step::of(self.event()?.data))
     }
 
-    /// The id of the request that the event is a consequence of, if it says so: for the log, and for what is written.
+    /// Returns the id of the request that caused the event, if it has a valid one. Logs and writes
+    /// carry it.
     #[must_use]
     pub fn cause(&self) -> Option<String> {
         self.event().ok()?.correlation_id.filter(|id| correlation::id(id).is_some())
@@ -74,7 +75,7 @@ impl Message {
 }
 
 impl Step {
-    /// What an event means for the warehouse.
+    /// Returns the step that follows from an event.
     #[must_use]
     pub fn of(data: Data) -> Self {
         match data {
@@ -91,7 +92,7 @@ impl Step {
     }
 }
 
-/// Whether an order in this status waits for a station or has one.
+/// Returns whether an order in this status waits for a station or has one.
 const fn is_in_work(status: OrderStatus) -> bool {
     matches!(status, OrderStatus::Paid | OrderStatus::Picking)
 }

@@ -1,27 +1,34 @@
 //! The steps of the queue of picking jobs.
 //!
-//! Orders move like this, each arrow one transaction:
+//! Orders move like this. Each arrow is one transaction:
 //!
 //! ```text
 //! (paid) ──wait──▶ waiting ──admit──▶ at a station ──leave──▶ (gone)
 //!                     └───────────────leave──────────────────▶
 //! ```
 //!
-//! Every message is handled in two parts: its own step is *written*, then the function *looks* whether an order waits and a station is free, and admits.
+//! Every message is handled in two parts. Its own step is *written*. Then the function *looks* for
+//! a waiting order and a free station, and admits the order.
 //!
-//! - **Never more than N.** Admitting is conditional on the size of the set of stations, in the table.
-//! - **No job is lost.** The message of payment is answered only when the order waits; admitting takes it from the list and adds it to the stations
-//!   at once. Only `leave` removes, and only for an order that has left paid and picking, to which no order returns.
-//! - **No job stays for ever.** `wait` checks in its transaction that the order is still paid or being picked. So it was committed before the order left;
-//!   the event of leaving is published after that, and its message, delivered at least once, finds the order and removes it from wherever it is. An
-//!   `admit` that meets it finds the order no longer waiting and does nothing. A message of payment that comes after it, however
-//!   late, is refused by the check.
-//! - **No wake-up is lost.** Whoever adds to the list writes first and then looks at the stations; whoever leaves a station writes first and then looks at the
-//!   list; both look with strong reads. If the one sees no room, the other's removal comes after that look, so the other sees what waits. If a
-//!   function ends between writing and looking, its message was not answered, comes again, writes nothing new, and looks.
-//! - **Repetitions change nothing.** An order that waits is not added again, one that has a station keeps it. A message of payment that meets its own
-//!   repetition may put an order back on the list that has just got a station; the look that follows takes it off, and the condition lets an order that
-//!   has a station pass without taking a second one.
+//! - **Never more than N.** Admitting has a condition on the size of the set of stations in the
+//!   table.
+//! - **No job is lost.** A message of payment is acknowledged only when the order waits. Admitting
+//!   moves it from the list to the stations in one transaction. Only `leave` removes orders, and
+//!   only those that have left the statuses paid and picking, to which no order returns.
+//! - **No job stays forever.** The transaction of `wait` checks that the order is still paid or
+//!   being picked. So it was committed before the order left. The event of leaving is published
+//!   after that. Its message is delivered at least once, finds the order and removes it from the
+//!   list or the stations. A concurrent `admit` finds that the order no longer waits and does
+//!   nothing. The check refuses a message of payment that arrives after that, however late.
+//! - **No wake-up is lost.** A function that adds to the list writes first and then looks at the
+//!   stations. A function that frees a station writes first and then looks at the list. Both look
+//!   with strong reads. If the first sees no free station, the other's removal comes after that
+//!   look, so the other sees the waiting order. If a function ends between writing and looking, its
+//!   message is not acknowledged. The message is delivered again, writes nothing new, and looks.
+//! - **Repetitions change nothing.** An order that waits is not added again, and an order with a
+//!   station keeps it. A message of payment, concurrent with its own repetition, may put an order
+//!   back on the list just after it got a station. The next look removes it. The condition lets an
+//!   order that has a station pass without a second one.
 
 use std::collections::BTreeSet;
 
@@ -37,12 +44,14 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::message::{Batch, Message, MessageError, Step};
 
-/// How many that wait are looked at to admit one: more than one only so that an order that has a station already is found behind the first.
+/// The number of waiting orders that a look reads. It is more than one only to find an order that
+/// already has a station behind the first one.
 const LOOK_AHEAD: usize = 10;
-/// How often one look may go on: each round either admits an order or finds that somebody else was faster.
+/// The maximum number of rounds in one look. Each round admits an order or finds that another
+/// function was faster.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
 
-/// What the queue is told: the messages that must come again, and no others.
+/// The response to the queue: exactly the messages that must be delivered again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     #[serde(rename = "batchItemFailures")]
@@ -60,32 +69,32 @@ impl Answer {
         Self { failures: ids.into_iter().map(|id| Failure { id }).collect() }
     }
 
-    /// The ids of the messages that must come again.
+    /// Returns the ids of the messages that must be delivered again.
     #[must_use]
     pub fn failed(&self) -> Vec<&str> {
         self.failures.iter().map(|failure| failure.id.as_str()).collect()
     }
 }
 
-/// Why a message must come again.
+/// The reason why a message must be delivered again.
 #[derive(Debug, thiserror::Error)]
 pub enum PickingError {
-    /// It cannot be read.
+    /// The message cannot be read.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// The table fails.
+    /// The table failed.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// An id makes no key.
+    /// An id cannot be part of a key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// An id is none.
+    /// An id is invalid.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// An item cannot be written.
+    /// An item cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// Others kept changing what is to be changed.
+    /// Other functions kept changing the same items.
     #[error("the picking stations are contended")]
     Contended,
 }
@@ -98,20 +107,20 @@ pub struct Picking {
 }
 
 impl Picking {
-    /// With so many stations.
+    /// Creates the queue with this many stations.
     #[must_use]
     pub const fn new(table: Table, stations: usize) -> Self {
         Self { table, stations }
     }
 
-    /// What the access patterns have consumed since the last look.
+    /// Returns the consumption of the access patterns since the last call.
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()
     }
 
-    /// Takes a batch until `stop`. One after the other: they meet at the same item. They share one look at the end; without it, every
-    /// message comes again.
+    /// Takes a batch until `stop`. Messages are taken one after the other, because they contend for
+    /// one item. They share one look at the end. If it fails, every message is delivered again.
     pub async fn take(&self, batch: &Batch, stop: Instant) -> Answer {
         let mut done = BTreeSet::new();
         for message in &batch.records {
@@ -130,7 +139,8 @@ impl Picking {
         }
         if !done.is_empty() {
             crash_point("fulfilment.waiting");
-            // On nobody's behalf: who is admitted may have been placed by another request than any of these.
+            // Without a cause: the admitted orders may come from other requests than these
+            // messages.
             let admitted = timeout_at(stop, self.admit()).await;
             let failure = match admitted {
                 Ok(Ok(())) => None,
@@ -146,7 +156,7 @@ impl Picking {
         Answer::naming(open.map(|message| message.id.clone()))
     }
 
-    /// Does what a message says.
+    /// Writes the step of a message.
     async fn write(&self, message: &Message) -> Result<(), PickingError> {
         match message.step()? {
             Step::Wait(order) => self.wait(order).await,
@@ -155,9 +165,11 @@ impl Picking {
         }
     }
 
-    /// Puts an order on the list, unless it is there, has a station, or is not to be picked any more.
+    /// Puts an order on the list, unless it is there, has a station, or is not to be picked any
+    /// more.
     async fn wait(&self, order_id: OrderId) -> Result<(), PickingError> {
-        // Only spares a repetition its writes: what is read here may change at once, and nothing depends on it.
+        // This read only saves the writes of a repetition. Its result may be outdated at once, and
+        // nothing depends on it.
         if self.jobs().await?.contains(&order_id) {
             return Ok(());
         }
@@ -169,7 +181,7 @@ impl Picking {
         }
     }
 
-    /// Takes an order out, wherever it is.
+    /// Removes an order from the list and the stations.
     async fn leave(&self, order: &OrderId) -> Result<(), PickingError> {
         let leave = picking::leave(order, &Born::new(order.as_str())?, instant::Instant::now())?;
         match self.table.transact(&leave).await {
@@ -179,7 +191,8 @@ impl Picking {
         }
     }
 
-    /// Gives free stations to those that have waited longest, until no station is free or nobody waits.
+    /// Gives free stations to the orders that have waited longest, until no station is free or no
+    /// order waits.
     async fn admit(&self) -> Result<(), PickingError> {
         for _ in 0..MAX_ROUNDS {
             let jobs = self.jobs().await?;
@@ -192,7 +205,8 @@ impl Picking {
             let admit = picking::admit(order, self.stations, &Born::new(order.as_str())?, at)?;
             match self.table.transact(&admit).await {
                 Ok(()) => crash_point("fulfilment.admitted"),
-                // Somebody else admitted or removed it, or took the last station, since the look: look again.
+                // Another function admitted or removed the order, or took the last station. Look
+                // again.
                 Err(TransactError::Refused(refusals)) => {
                     let parts: Vec<Part> = refusals.iter().map(|refusal| refusal.label).collect();
                     tracing::debug!(?parts, "a waiting order was not admitted");

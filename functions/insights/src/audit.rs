@@ -1,4 +1,4 @@
-//! What was removed because its time was over.
+//! The audit of expirations: items that were removed after their expiry.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,14 @@ use key_schema::expiration::{self, Expiration, RemovedBy};
 use key_schema::instant::Instant;
 use serde::Serialize;
 
-/// GET audit/expirations?day=: the removals of a day in UTC, newest first; today's when it is left out.
+/// GET audit/expirations?day=: lists the removals of a day in UTC, newest first. The default is
+/// today.
 pub async fn expirations(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let given: Option<Day> = request.query_as("day")?;
     let parameters = [("day", request.query("day")?.unwrap_or_default())];
     let page = request.page(&store.cursors, expiration::OF_DAY.id, &parameters)?;
-    // Today's list goes on as the list of that day when midnight comes between two pages.
+    // A list of today continues as the list of that day if midnight falls between two pages.
     let begun = page.after().as_deref().and_then(expiration::day_of);
     let day = given.map(|day| day.0).or(begun).unwrap_or_else(|| Instant::now().day());
     let query = expiration::of_day(&day)?.limit(page.limit()).after(page.after());
@@ -23,8 +24,8 @@ pub async fn expirations(store: &Store, request: &Request<'_>) -> Result<Respons
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// A removal as staff sees it. It names nobody: who has a key finds its entries by the key's hash, and whose it was says the archive object,
-/// as long as that is kept.
+/// A removal in the view of staff. It contains no customer id. The hash of the key identifies the
+/// item, and the archive object shows its owner until it is deleted.
 #[derive(Serialize)]
 struct Entry<'a> {
     entity: &'a str,
@@ -52,7 +53,7 @@ impl<'a> From<&'a Expiration> for Entry<'a> {
 /// A day, `2017-01-01`.
 struct Day(String);
 
-/// The text is no day.
+/// The text is not a day.
 #[derive(Debug)]
 struct NoDay;
 

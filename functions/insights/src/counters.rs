@@ -1,7 +1,8 @@
-//! Counters: how often something happened, such as a product being looked at.
+//! Counters: the number of occurrences of an event, such as a view of a product.
 //!
-//! Anybody may add, without a token: who looks at a product need not be known. What that can do is bounded by the gateway's limit for the route, by how
-//! much one request adds, and by what one request can leave behind, which is an item of some hundred bytes. Only staff sees a sum.
+//! Every caller may add without a token, because viewers of a product need not be known. The
+//! gateway's rate limit and the largest amount per request bound abuse. One request leaves at most
+//! an item of some hundred bytes. Only staff see a sum.
 
 use http_api::read::integer;
 use http_api::{Once, Problem, Request, Response, Store};
@@ -13,10 +14,12 @@ use key_schema::item::{FromItem as _, Stored};
 use serde::Serialize;
 use table::{Attempt, Backoff, TableError, TransactError, WriteError};
 
-/// A request that was in others' way so often, on whatever shard, says that there are too few.
+/// After this many cancelled attempts of one request, on any shards, the counter has too few
+/// shards.
 const HOT_AFTER: u32 = 3;
 
-/// POST counters/{name}: adds 1, or as much as the body says; with an Idempotency-Key, once for the key.
+/// POST counters/{name}: adds 1, or the amount in the body, once per Idempotency-Key if the request
+/// has one.
 pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let name: CounterName = request.path("name")?;
     let once = Once::of_anybody(request)?;
@@ -26,7 +29,8 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     let answer = Response::ok(&Added { name: &name, added: amount });
     let (mut backoff, mut cancelled) = (Backoff::new(), 0);
     loop {
-        // One request more than the addition: a number kept from before would be as right, but not know of a split.
+        // This read costs an extra request. A cached number of shards would be correct, too, but
+        // would miss a later split.
         let head = store.table.get(&counter::head(&name)?).await?;
         let shard = fastrand::u32(0..counter::shards(head.as_deref()));
         let at = Instant::now();
@@ -36,7 +40,7 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
         };
         match store.table.try_transact(&counter::add(&name, shard, amount, claim, at)?, &mut backoff).await {
             Ok(Attempt::Done) => return Ok(answer),
-            // Nothing was added, for sure: another shard may be free.
+            // A cancelled attempt has added nothing, and another shard may be free.
             Ok(Attempt::Cancelled(busy)) => {
                 cancelled += 1;
                 if cancelled % HOT_AFTER == 0 {
@@ -52,14 +56,14 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
                     None => Err(Problem::internal("an addition without a key was refused")),
                 };
             }
-            // It may have been added. The same client's next attempt would be another, unless it has a key.
+            // The addition may have happened. A repeated request without a key would add again.
             Err(TransactError::Table(error)) => return Err(error.into()),
         }
     }
 }
 
-/// Splits a counter in which additions are in each other's way. Whoever sees that at the same time does the same, and one of them does it; the
-/// addition goes on either way.
+/// Splits a counter whose additions conflict. Concurrent requests may try the same, and one
+/// succeeds. The addition continues in either case.
 async fn cool(store: &Store, name: &CounterName, head: Option<&Stored<Counter>>, at: Instant) -> Result<(), Problem> {
     if let Some(split) = counter::split(name, head, Reason::Hot, at)? {
         let _ = store.table.update(&split).await;
@@ -67,8 +71,9 @@ async fn cool(store: &Store, name: &CounterName, head: Option<&Stored<Counter>>,
     Ok(())
 }
 
-/// GET counters/{name}. A counter that was never split is one request; one that was needs a second, for the shards that only its head could name.
-/// To ask for all of 64 shards at once would cost every reader of a small counter 30 times as much.
+/// GET counters/{name}: returns the sum of a counter. A counter that was never split takes one
+/// request. Otherwise a second request reads the shards that only the head names. Reading all 64
+/// shards at once would cost every reader of a small counter 30 times as much.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;
@@ -91,8 +96,8 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     Ok(Response::ok(&CounterView { name: &name, value, shards: counter::shards(head.as_ref()) }))
 }
 
-/// POST counters/{name}/split: doubles the number of shards. Each request does it once, also beside others; at the most that there can be it
-/// changes nothing.
+/// POST counters/{name}/split: doubles the number of shards. Each of several concurrent requests
+/// doubles it once. At the maximum it changes nothing.
 pub async fn split(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: CounterName = request.path("name")?;
@@ -104,7 +109,7 @@ pub async fn split(store: &Store, request: &Request<'_>) -> Result<Response, Pro
         };
         match store.table.update(&split).await {
             Ok(head) => return Ok(shards(&name, Some(&head))),
-            // Another has split it after it was read.
+            // Another request split the counter after this one read it.
             Err(WriteError::Refused(head)) => {
                 seen = head.map(|head| Stored::from_item(*head)).transpose().map_err(TableError::from)?;
             }
@@ -120,7 +125,7 @@ fn shards(name: &CounterName, head: Option<&Stored<Counter>>) -> Response {
     Response::ok(&Split { name, shards: counter::shards(head.map(|head| &head.data)) })
 }
 
-/// What was added. Nobody but staff is told the sum.
+/// The added amount. Only staff see the sum.
 #[derive(Serialize)]
 struct Added<'a> {
     name: &'a CounterName,

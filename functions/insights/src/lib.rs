@@ -1,4 +1,4 @@
-//! Insights: what staff wants to know about the shop as a whole.
+//! Insights: data for staff about the whole shop.
 
 mod audit;
 mod counters;
@@ -8,7 +8,7 @@ mod stores;
 
 use http_api::{Error, Routes, Store};
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
@@ -26,7 +26,7 @@ pub fn routes() -> Routes<Store> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("insights");
     let store = Store::from_env().await?;

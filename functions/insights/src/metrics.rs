@@ -17,13 +17,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use table::{Table, TableError};
 
-/// As many errors as are told of one point; some hundred points must fit one answer.
+/// The most errors reported per point. The results of some hundred points must fit into one
+/// response.
 const MAX_ERRORS: usize = 3;
-/// Without `from`, a list begins so long before its end.
+/// The length of the default range: without `from`, a list begins this long before its end.
 const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
 
-/// POST metrics: stores up to [`MAX_POINTS`] points, each on its own. A point with an id can be sent again without harm; of two with the same
-/// name, instant and id the later one counts.
+/// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A client can
+/// safely send a point with an id again. Of two points with the same name, instant and id, the
+/// later one counts.
 pub async fn store(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let now = Instant::now();
@@ -34,7 +36,8 @@ pub async fn store(store: &Store, request: &Request<'_>) -> Result<Response, Pro
         distinct.insert(point.key()?, point);
     }
     let points: Vec<&Stored<MetricPoint>> = distinct.values().copied().collect();
-    // All at once: there are at most 20 requests, and the time for retries is then that of one.
+    // The writes run concurrently. There are at most 20 requests, and their retries share one time
+    // limit.
     let writes = points.chunks(MAX_BATCH_WRITE).map(|chunk| write(&store.table, chunk));
     let unwritten: BTreeMap<Key, Code> = try_join_all(writes).await?.into_iter().flatten().collect();
     if let Some(code) = unwritten.values().next().filter(|_| unwritten.len() == points.len()) {
@@ -51,7 +54,7 @@ pub async fn store(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     Ok(Response::ok(&Report { results }))
 }
 
-/// The body's points, each as it is stored or with what is wrong with it.
+/// Reads the points of the body. Each result is the item to store, or the errors of the point.
 fn read(
     store: &Store,
     request: &Request<'_>,
@@ -69,7 +72,7 @@ fn read(
     Ok(all)
 }
 
-/// A point; `number` is its value as it is written.
+/// Reads a point. `number` is the text of its value.
 fn read_point(
     point: Value<'_>,
     number: Option<&str>,
@@ -94,7 +97,7 @@ fn read_point(
     Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 
-/// Writes a request's worth of points; gives back those that were not written, or may not have been.
+/// Writes the points of one request. Returns those that were not written, or may not have been.
 async fn write(table: &Table, points: &[&Stored<MetricPoint>]) -> Result<Vec<(Key, Code)>, Problem> {
     let all = |code| points.iter().map(|point| Ok((point.key()?, code))).collect::<Result<Vec<_>, Problem>>();
     match table.batch_write(&metric::store(points.iter().copied())?).await {
@@ -112,9 +115,11 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
     }
 }
 
-/// GET metrics/{name}?from=&to=: the points of a range, the oldest first. Without `to` it ends with the newest point, without `from` it begins a day before
-/// `to`, or before now. A page is at most as many requests as 32 days have shards, if none of these has to be asked again, and as
-/// a rule as many as one day has.
+/// GET metrics/{name}?from=&to=: lists the points of a range, oldest first. The default `to` is the
+/// newest point. The default `from` is one day before `to`, or before now.
+///
+/// A page usually takes one request per shard of one day. The upper bound is one request per shard
+/// of 32 days, apart from rare second requests to a shard.
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: MetricName = request.path("name")?;
@@ -135,7 +140,7 @@ struct Report<'a> {
     results: Vec<Outcome<'a>>,
 }
 
-/// What became of a point.
+/// The outcome of a point.
 #[derive(Serialize)]
 struct Outcome<'a> {
     index: usize,
@@ -149,14 +154,15 @@ struct Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// Of a point that could be read. Its id is told also when it was not written: with it the point can be sent again.
+    /// Returns the outcome of a readable point. An unwritten point has its id, too, so that the
+    /// client can send it again.
     fn of(index: usize, id: &'a PointId, unwritten: Option<&Code>) -> Self {
         let status = if unwritten.is_some() { "refused" } else { "stored" };
         Self { index, status, id: Some(id), code: unwritten.map(|code| code.name()), errors: Vec::new() }
     }
 
     fn invalid(index: usize, invalid: &'a Invalid) -> Self {
-        // The name of an unknown field is in its pointer, and may be as long as the body.
+        // The pointer contains the name of an unknown field, which may be as long as the body.
         let brief = invalid.errors().iter().filter(|error| error.pointer.len() <= MAX_ID_BYTES);
         let (code, errors) = (Some(Code::InvalidBody.name()), brief.take(MAX_ERRORS).collect());
         Self { index, status: "refused", id: None, code, errors }
@@ -166,7 +172,7 @@ impl<'a> Outcome<'a> {
 #[derive(Serialize)]
 struct PointView<'a> {
     name: &'a MetricName,
-    /// Digit for digit as it was given.
+    /// The value with exactly the digits that the client sent.
     value: Box<RawValue>,
     at: Instant,
     id: &'a PointId,

@@ -1,4 +1,4 @@
-//! Sales by place.
+//! Lists sales by place.
 
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::id::{StoreId, check};
@@ -6,7 +6,8 @@ use key_schema::money::Money;
 use key_schema::place::{self, Month, PlacePath, PlaceSales};
 use serde::Serialize;
 
-/// GET sales/{country}?month=&path=: what was sold in a month, by city, shop, day and currency; `path` leaves one city, one shop or one day of it.
+/// GET sales/{country}?month=&path=: lists the sales of a month by city, shop, day and currency.
+/// `path` restricts the list to a city, a shop or a day of one shop.
 pub async fn of_place(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let country = request.path_by("country", |text| check(text).map(|()| text.to_owned()))?;
@@ -24,7 +25,7 @@ pub async fn of_place(store: &Store, request: &Request<'_>) -> Result<Response, 
     page.answer(&items, |kept| totals.end(kept))
 }
 
-/// What a shop sold on a day, in one currency.
+/// The sales of a shop on one day, in one currency.
 #[derive(Serialize)]
 struct TotalView<'a> {
     country: &'a str,

@@ -1,4 +1,4 @@
-//! Shops: where each one is. Sales by place come from it.
+//! Shops and their places. Sales by place depend on them.
 
 use http_api::read::text;
 use http_api::url::location;
@@ -13,7 +13,7 @@ use table::WriteError;
 /// The longest name of a shop, in bytes of UTF-8.
 const MAX_NAME: usize = 200;
 
-/// GET stores/{id}.
+/// GET stores/{id}: returns a shop.
 pub async fn read(shared: &Shared, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;
@@ -21,14 +21,14 @@ pub async fn read(shared: &Shared, request: &Request<'_>) -> Result<Response, Pr
     Ok(current(&store))
 }
 
-/// PUT stores/{id}. With `If-None-Match: *` it enters a shop, with If-Match it replaces what is said of one. What was sold before stays
-/// counted where it was.
+/// PUT stores/{id}: creates a shop with `If-None-Match: *`, replaces it with If-Match. Earlier
+/// sales stay counted at the former place.
 pub async fn put(shared: &Shared, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;
     let precondition = request.precondition()?;
     let mut body = request.object()?;
-    // `GET sales/{country}` has it in its path.
+    // `GET sales/{country}` has the country in its path, so it must be a valid id.
     let country = body.required("country", |value| {
         let country: String = text(1..=MAX_ID_BYTES)(value)?;
         check_id(&country).map_err(|error| Invalid::new(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! The move of a category.
+//! The continuation of an abandoned category move.
 
 use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::instant::Instant;
@@ -10,20 +10,20 @@ use tokio::time::{self, timeout_at};
 use crate::Grace;
 use crate::round::Janitor;
 
-/// What became of the move of a category.
+/// The outcome of a category move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moved {
-    /// It is over.
+    /// The move is complete.
     Done,
-    /// Some of it was done. It waits, or there was no time for more.
+    /// A part of the move was done. It waits, or time ran out.
     Continued,
-    /// It could not be gone on with, which is logged.
+    /// The move failed, which is logged.
     Failed,
 }
 
 impl Moved {
-    /// What it is called in the log.
+    /// Returns its name in the log.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,8 @@ impl Moved {
 }
 
 impl Janitor {
-    /// Goes on with the move of a category that nobody has worked on for longer than the grace, until `stop`; `None` when there is none.
+    /// Continues a category move that was not advanced for longer than the grace, until `stop`.
+    /// Returns `None` if there is no such move.
     pub async fn go_on(&self, now: Instant, grace: Grace, stop: time::Instant) -> Option<Moved> {
         let mover = Mover::new(&self.table);
         let mover = self.settling.map_or(mover, |seconds| mover.settling(seconds));

@@ -1,6 +1,7 @@
-//! Erased customers: what the archive has of them goes, and what came in the moment of the erasure.
+//! Erased customers: deletes their archived items, and items from the moment of the erasure.
 //!
-//! [`key_schema::erasure`] says why nothing comes after it. It takes one thing from here: that nobody is still archiving who has seen the profile.
+//! [`key_schema::erasure`] explains why nothing is archived later. Its argument depends on one
+//! condition that the janitor's grace ensures: no consumer that saw the profile is still archiving.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use key_schema::erasure::{self, Pending};
@@ -15,12 +16,12 @@ use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 
-/// Erasures that are finished in one round; those behind them are found in the next.
+/// The maximum number of erasures in one round. The next round finds those behind them.
 const MOST: usize = 100;
-/// Objects that are listed at once, and deleted before the next are: a limit of S3.
+/// The number of objects per page, which are deleted before the next page is read: a limit of S3.
 const OBJECTS: u16 = 1000;
 
-/// Why an erasure is not finished.
+/// The reason why an erasure is not finished.
 #[derive(Debug, thiserror::Error)]
 enum ErasureError {
     #[error(transparent)]
@@ -34,9 +35,10 @@ enum ErasureError {
 }
 
 impl Janitor {
-    /// Finishes the erasures up to `before`, until `stop`. What is left of one is found in the next round: what was deleted is not there any more.
+    /// Finishes the erasures up to `before`, until `stop`. The next round continues an incomplete
+    /// one, because it lists only the objects that still exist.
     pub(crate) async fn erase(&self, before: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
-        // Half of the time at most: somebody of whom there is much would leave none for the rest.
+        // At most half of the time: a customer with many objects would leave no time for the rest.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;
         let Ok(found) = timeout_at(stop, self.table.query(&erasure::pending(before)?.limit(MOST))).await else {
@@ -44,7 +46,7 @@ impl Janitor {
             return Ok(());
         };
         for erasure in found?.items {
-            // A time that is up lets a future begin all the same.
+            // An expired timeout still polls its future once.
             let finished = match time::Instant::now() < stop {
                 true => timeout_at(stop, self.finish(&erasure)).await.ok(),
                 false => None,
@@ -63,7 +65,8 @@ impl Janitor {
 
     async fn finish(&self, erasure: &Pending) -> Result<(), ErasureError> {
         let customer = &erasure.customer_id;
-        // Who came back has begun anew, and is erased of what is older only. Whoever comes back from here on begins later than this.
+        // A customer who has returned began anew, so only older items are erased. A customer who
+        // returns from now on begins later than `now`.
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
@@ -77,13 +80,15 @@ impl Janitor {
         }
         telemetry::crash_point("janitor.archive.emptied");
         match self.table.write(&erasure::done(erasure)?).await {
-            // Refused: somebody else was faster, or the customer came back and was erased once more, which is another round's.
+            // Refused: another janitor finished it first, or the customer returned and was erased
+            // again. A later round handles that erasure.
             Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
             Err(WriteError::Table(error)) => Err(error.into()),
         }
     }
 
-    /// Ends sessions that began before an instant and that the index did not show to the erasure. They are few.
+    /// Ends sessions that began before an instant and were missing in the index at the erasure.
+    /// They are few.
     async fn end_sessions(&self, customer: &CustomerId, until: Instant) -> Result<(), ErasureError> {
         let mut after = None;
         loop {
@@ -103,10 +108,10 @@ impl Janitor {
         }
     }
 
-    /// Deletes every object whose name begins so.
+    /// Deletes every object whose name has this prefix.
     async fn empty(&self, prefix: &str) -> Result<(), ErasureError> {
         loop {
-            // Always from the beginning, because S3 shows no object that was deleted.
+            // Always list from the beginning, because S3 lists no deleted objects.
             let page = self.archive.list(prefix, None, OBJECTS).await?;
             let deletions = page.items.iter().map(|object| self.archive.delete(&object.name));
             futures::stream::iter(deletions).buffer_unordered(AT_ONCE).try_collect::<()>().await?;

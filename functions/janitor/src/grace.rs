@@ -1,29 +1,32 @@
-//! For how long work is left to whoever began it.
+//! The grace: how long the janitor leaves work to the function that began it.
 
 use key_schema::instant::Instant;
 
-/// The grace where the environment does not say.
+/// The default grace.
 const DEFAULT_SECONDS: u32 = 60;
-/// The longest: a day. Stock that is out of sight for longer is lost to the shop.
+/// The longest grace: a day. Stock that stays reserved for longer is lost to the shop.
 const MOST_SECONDS: u32 = 24 * 60 * 60;
 
-/// For how long work is left to whoever began it: `JANITOR_GRACE_SECONDS`, 1 to 86,400, 60 unless said. More than the function of orders may take.
+/// How long the janitor leaves work to the function that began it, in seconds.
+///
+/// It is `JANITOR_GRACE_SECONDS`, 1 to 86,400, default 60. It must be more than the timeout of the
+/// orders function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace(u32);
 
-/// `JANITOR_GRACE_SECONDS` is no number of seconds.
+/// `JANITOR_GRACE_SECONDS` is not a valid number of seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable JANITOR_GRACE_SECONDS must be a number from 1 to {MOST_SECONDS}")]
 pub struct GraceError;
 
 impl Grace {
-    /// So many seconds, whatever the environment may say.
+    /// Creates a grace of this many seconds, independent of the environment.
     #[must_use]
     pub const fn seconds(seconds: u32) -> Self {
         Self(seconds)
     }
 
-    /// What the environment says.
+    /// Reads the grace from the value of the environment variable.
     ///
     /// # Errors
     /// [`GraceError`].
@@ -35,13 +38,14 @@ impl Grace {
         number.map(Self).ok_or(GraceError)
     }
 
-    /// Work that began later than this is left alone.
+    /// Returns the latest start of work that the janitor handles.
     pub(crate) fn before(self, now: Instant) -> Instant {
         now.plus_seconds(-i64::from(self.0))
     }
 
-    /// An erasure that is later than this is left alone: the consumer of the stream may have seen the profile and be archiving still. It may take as long as
-    /// the grace is at least, which a test compares.
+    /// Returns the latest time of an erasure that the janitor handles. After a later erasure the
+    /// stream's consumer may have seen the profile and still be archiving. A test compares twice
+    /// the grace with the consumer's timeout.
     pub(crate) fn twice_before(self, now: Instant) -> Instant {
         self.before(self.before(now))
     }

@@ -1,18 +1,26 @@
-//! Finishes or undoes work on orders that broke off, finishes erasures, goes on with the move of a category, and deletes objects that nothing references.
+//! The janitor. It finishes or undoes abandoned work on orders, finishes erasures, continues the
+//! move of a category, and deletes unreferenced objects.
 //!
-//! An order of many lines is placed, and its stock given back, in several transactions ([`key_schema::order::staged`]). Whoever is at it may crash, lose
-//! its table or run out of time between two of them; what is left is in a sparse index, and this function comes by every minute. An order that was not
-//! placed is undone, stock, lines, claims and all; of one that was cancelled or returned the rest of the stock is given back. What it leaves, because
-//! a table fails or time runs out, it finds again the next minute.
+//! Placing an order of many lines, and giving its stock back, take several transactions
+//! ([`key_schema::order::staged`]). The function that does the work may crash, lose its table or
+//! run out of time between two of them. A sparse index lists the unfinished orders, and the janitor
+//! reads it every minute. It undoes an order that was not placed, including stock, lines and
+//! claims. It gives back the remaining stock of an order that was cancelled or returned. If a table
+//! fails or time runs out, the janitor finds the rest again in the next minute.
 //!
-//! What an erased customer has in the archive is deleted here as well, as soon as nobody can be archiving any more ([`key_schema::erasure`]).
+//! The janitor also deletes an erased customer's items in the archive, as soon as no consumer can
+//! still be archiving ([`key_schema::erasure`]).
 //!
-//! A category that moves with all below it takes many transactions too ([`key_schema::category::relocation`]). The request that began it does what it has
-//! time for; the rest, and the end, which waits for other requests, is done here, when the orders are seen to.
+//! The move of a category with its descendants takes many transactions as well
+//! ([`key_schema::category::relocation`]). The request that began the move does as much as its time
+//! allows. The janitor does the rest after the orders, including the end, which waits for other
+//! requests.
 //!
-//! It waits until work is older than [`Grace`], longer than whoever began it may take. For orders that is politeness, not safety: every transaction is fenced by
-//! the order's head, so a janitor that comes too early, or two of them at once, make somebody stop and nothing wrong. A bucket has no fence: a copy that
-//! somebody has begun would come after its deletion, so the grace must be longer than a function of pictures may take, too ([`key_schema::media`]).
+//! The janitor waits until work is older than [`Grace`], which is longer than the function that
+//! began it may take. For orders this is only polite, not needed for safety. The order's head
+//! fences every transaction. An early janitor, or two of them at once, interrupt other work but do
+//! no damage. A bucket has no fence: a copy in progress would complete after the object's deletion.
+//! So the grace must also be longer than a function for pictures may take ([`key_schema::media`]).
 
 mod category;
 mod erasures;
@@ -37,34 +45,36 @@ pub use category::Moved;
 pub use grace::{Grace, GraceError};
 use round::{Janitor, Round};
 
-/// How long before its deadline the function stops, so that its answer still gets out.
+/// How long before its deadline the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// What the function is invoked with: the scheduled event of EventBridge, of which nothing matters, or what an operator gives by hand.
+/// The function's event: EventBridge's scheduled event, whose content is ignored, or an operator's
+/// input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Event {
-    /// Another grace for this once, also none at all.
+    /// Another grace for this invocation, in seconds. 0 means no grace.
     #[serde(default)]
     pub grace_seconds: Option<u32>,
 }
 
-/// Why the function cannot start.
+/// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no way to the table, or to the bucket.
+    /// The client of the table or of a bucket cannot be set up.
     #[error(transparent)]
     Table(#[from] SetupError),
-    /// The environment has a grace that is none.
+    /// The grace in the environment is invalid.
     #[error(transparent)]
     Grace(#[from] GraceError),
 }
 
-/// Comes by whenever it is invoked, for as long as the runtime lives.
+/// Runs a round at each invocation, for as long as the runtime lives.
 ///
-/// Environment: `TABLE_NAME`, `MEDIA_BUCKET`, `ARCHIVE_BUCKET`, the SDK's own variables, and optionally `JANITOR_GRACE_SECONDS` ([`Grace`]).
+/// Environment: `TABLE_NAME`, `MEDIA_BUCKET`, `ARCHIVE_BUCKET`, the SDK's variables, and optionally
+/// `JANITOR_GRACE_SECONDS` ([`Grace`]).
 ///
 /// # Errors
-/// [`StartError`], and when the Runtime API breaks.
+/// [`StartError`], or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("janitor");
     let grace = Grace::from_variable(std::env::var("JANITOR_GRACE_SECONDS").ok().as_deref())?;
@@ -76,7 +86,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let stop = started + left.saturating_sub(MARGIN);
         let now = instant::Instant::now();
         let grace = event.payload.grace_seconds.map_or(grace, Grace::seconds);
-        // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
+        // Boxed: the SDK's futures inside the runtime's future are too deep for the compiler's
+        // layout.
         let round = Box::pin(async move {
             janitor.beat(now).await;
             let (mut round, list) = janitor.come_by(now, grace, stop).await;
@@ -84,7 +95,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
             round.failed += u32::from(round.category == Some(Moved::Failed));
             (round, list)
         });
-        // Who began the work is long gone: what follows from its end is found under the id of this invocation.
+        // The requests that began the work are over, so effects carry the id of this invocation.
         let (round, list) = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, &round, started, &janitor.costs());
         list.map(|()| round).map_err(lambda_runtime::Error::from)

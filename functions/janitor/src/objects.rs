@@ -1,7 +1,9 @@
-//! Objects of the bucket that nothing references: uploads that were copied and not put into use, pictures and texts that were removed.
+//! Unreferenced objects of the bucket: uploads that were copied but not used, and removed pictures
+//! and texts.
 //!
-//! [`key_schema::media`] says why an object that is referenced is never deleted. It takes one thing from here: that nobody is still copying an object that
-//! has been noted for longer than the grace.
+//! [`key_schema::media`] explains why a referenced object is never deleted. Its argument depends on
+//! one condition that the grace ensures: no function is still copying an object that was noted
+//! before the grace.
 
 use ::media::MediaError;
 use futures::StreamExt as _;
@@ -14,10 +16,10 @@ use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 
-/// Objects that are looked after in one round; those behind them are found in the next.
+/// The maximum number of objects in one round. The next round finds those behind them.
 const MOST: usize = 1000;
 
-/// Why an object stays for now.
+/// The reason why an object is not deleted yet.
 #[derive(Debug, thiserror::Error)]
 enum ObjectError {
     #[error(transparent)]
@@ -33,7 +35,7 @@ enum ObjectError {
 impl From<WriteError> for Kept {
     fn from(error: WriteError) -> Self {
         match error {
-            // Somebody else has settled it.
+            // Another function has settled it.
             WriteError::Refused(_) => Self::Settled,
             WriteError::Table(error) => Self::Failed(error.into()),
         }
@@ -51,15 +53,15 @@ macro_rules! failures {
 }
 failures!(TableError EncodeError KeyError MediaError);
 
-/// Why an object was not deleted.
+/// The reason why an object was not deleted.
 enum Kept {
-    /// It is referenced, or somebody else is at it.
+    /// It is referenced, or another function is handling it.
     Settled,
     Failed(ObjectError),
 }
 
 impl Janitor {
-    /// Deletes what has been unreferenced since `before` or longer, until `stop`.
+    /// Deletes objects that have been unreferenced since `before` or longer, until `stop`.
     pub(crate) async fn clear(
         &self,
         now: Instant,
@@ -70,7 +72,7 @@ impl Janitor {
         let (mut found, mut after) = (Vec::new(), None);
         while found.len() < MOST {
             let query = media::unsettled_since(before)?.limit(PAGE).after(after);
-            // Orders and erasures come first; what nobody sees can wait for the next round.
+            // Orders and erasures come first. Invisible objects can wait for the next round.
             let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
                 tracing::warn!("no time was left for objects that may not be referenced");
                 return Ok(());

@@ -1,4 +1,4 @@
-//! One round: what is unfinished, and what becomes of it.
+//! One round of the janitor: the unfinished orders, and their outcomes.
 
 use std::time::Duration;
 
@@ -18,94 +18,97 @@ use tokio::time::{self, timeout_at};
 
 use crate::{Grace, Moved};
 
-/// Orders that are worked on at once. Few: they meet at the same stocks, and customers come first.
+/// The number of orders that are handled concurrently. It is low, because they contend for the same
+/// stocks and customers come first.
 pub(crate) const AT_ONCE: usize = 4;
-/// Orders on a page of the list.
+/// The number of orders on a page of the list.
 pub(crate) const PAGE: usize = 100;
-/// Pages that are read at most; what is behind them is found when these orders are gone.
+/// The maximum number of pages in one round. Later rounds find the orders behind them, once these
+/// are finished.
 const MAX_PAGES: usize = 50;
 
-/// What was found and done.
+/// The results of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Round {
-    /// Orders on the list. One of them may have been finished by somebody else meanwhile, and counts nowhere else.
+    /// Orders on the list. Another function may finish one meanwhile. It then counts nowhere else.
     pub found: u32,
-    /// Orders that were not placed, and of which nothing is left now.
+    /// Orders that were not placed and have been removed completely.
     pub undone: u32,
-    /// Cancelled or returned orders all of whose stock is given back now.
+    /// Cancelled or returned orders whose stock has been given back completely.
     pub finished: u32,
-    /// Objects of the bucket that nothing references, and that are deleted now.
+    /// Unreferenced objects of the bucket that have been deleted.
     pub deleted: u32,
-    /// Erased customers of whom the archive holds nothing any more.
+    /// Erased customers without any objects left in the archive.
     pub erased: u32,
-    /// Orders, objects and erasures that nothing could be done with, and the category if nothing could be done with it; each is logged.
+    /// Orders, objects and erasures that failed, plus the category if its move failed. Each is
+    /// logged.
     pub failed: u32,
-    /// Those for which no time was left.
+    /// Orders, objects and erasures for which no time was left.
     pub left: u32,
-    /// What became of the category that was being moved, if one was and was left.
+    /// The outcome of the category move, if an abandoned one was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<Moved>,
-    /// For how long the one that has waited longest had been unfinished.
+    /// How long the oldest order had been unfinished.
     #[serde(skip)]
     pub oldest: Duration,
 }
 
-/// The list of unfinished orders, of objects that may not be referenced, or of erasures cannot be read.
+/// A list cannot be read: unfinished orders, possibly unreferenced objects, or erasures.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The table does not give it.
+    /// The table cannot be read.
     #[error("what is unfinished cannot be listed: {0}")]
     Table(#[from] TableError),
-    /// Its key is none.
+    /// The key of the list is invalid.
     #[error("what is unfinished cannot be listed: {0}")]
     Key(#[from] KeyError),
-    /// It was not given in time.
+    /// The list was not read in time.
     #[error("what is unfinished cannot be listed in time")]
     Time,
 }
 
-/// What became of one order.
+/// The outcome of one order.
 enum Outcome {
     Undone,
     Finished,
-    /// Somebody else was faster.
+    /// Another function finished the order first.
     Nothing,
     Failed,
     Left,
 }
 
-/// Who looks after what others have left.
+/// The janitor, which finishes or undoes abandoned work.
 #[derive(Debug)]
 pub struct Janitor {
     pub(crate) table: Table,
     pub(crate) media: Media,
     pub(crate) archive: ObjectStore,
-    /// Another time for a move to settle than the usual one.
+    /// A settling time for category moves, in seconds, instead of the default.
     pub(crate) settling: Option<i64>,
 }
 
 impl Janitor {
-    /// Of the orders in this table, the objects in this bucket, and what expired in this archive.
+    /// Creates a janitor for the orders in this table, the objects in this bucket and this archive.
     #[must_use]
     pub const fn new(table: Table, media: Media, archive: ObjectStore) -> Self {
         Self { table, media, archive, settling: None }
     }
 
-    /// Another time than the usual one for the move of a category to settle: [`relocation::Mover::settling`].
+    /// Sets the time for a category move to settle, in seconds: [`relocation::Mover::settling`].
     #[must_use]
     pub const fn settling(mut self, seconds: i64) -> Self {
         self.settling = Some(seconds);
         self
     }
 
-    /// What the access patterns have consumed since the last look.
+    /// Returns the consumption of the access patterns since the last call.
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()
     }
 
-    /// Writes the heartbeat that the stream's consumers answer. A round does its work all the same
-    /// when that fails: the alarm of the consumers says so.
+    /// Writes the heartbeat that the stream's consumers report. If that fails, the round does its
+    /// work anyway: the consumers' alarm reports the failure.
     pub async fn beat(&self, now: Instant) {
         let written = match heartbeat::beat(now) {
             Ok(beat) => self.table.write(&beat).await.map_err(|error| error.to_string()),
@@ -116,11 +119,11 @@ impl Janitor {
         }
     }
 
-    /// Looks after all orders that have been unfinished for longer than the grace, until `stop`, then after erasures and objects. When the list breaks off, what was
-    /// read of it is looked after all the same.
+    /// Handles all orders that have been unfinished for longer than the grace, until `stop`, and
+    /// then erasures and objects. If the list breaks off, the orders read so far are still handled.
     pub async fn come_by(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
-        // Half of the time at most: a slow table and a long list would leave none for the work.
+        // At most half of the time: a slow table and a long list would leave no time for the work.
         let started = time::Instant::now();
         let half = started + stop.saturating_duration_since(started) / 2;
         let listed = match timeout_at(half, self.list(grace.before(now), &mut found)).await {
@@ -147,7 +150,8 @@ impl Janitor {
         (round, listed.and(erased).and(cleared))
     }
 
-    /// The whole list first: its length is the backlog, and an order that fails does not stand in the way of those behind it.
+    /// Reads the whole list first. Its length is the backlog, and an order that fails does not
+    /// block the orders behind it.
     async fn list(&self, before: Instant, found: &mut Vec<OrderId>) -> Result<(), ListError> {
         let mut after = None;
         for _ in 0..MAX_PAGES {
@@ -161,10 +165,10 @@ impl Janitor {
         Ok(())
     }
 
-    /// What became of an order, and for how long it had been unfinished.
+    /// Returns the outcome of an order, and how long the order had been unfinished.
     async fn look_after(&self, id: &OrderId, now: Instant, stop: time::Instant) -> (Outcome, Duration) {
         let mut age = Duration::ZERO;
-        // A time that is up lets a future begin all the same.
+        // An expired timeout still polls its future once.
         if time::Instant::now() >= stop {
             return (Outcome::Left, age);
         }
@@ -179,7 +183,7 @@ impl Janitor {
         (outcome, age)
     }
 
-    /// Undoes or finishes an order. The index may be behind: the head says what is to be done.
+    /// Undoes or finishes an order. The index may be outdated, so the head decides.
     async fn end(&self, id: &OrderId, now: Instant, age: &mut Duration) -> Result<Outcome, StagingError> {
         let Some(head) = self.table.get(&order::head(id)?).await? else { return Ok(Outcome::Nothing) };
         if let Some(unfinished) = &head.unfinished {
@@ -200,7 +204,7 @@ impl Janitor {
     }
 }
 
-/// By which failures are told apart in the log, whatever their messages say.
+/// Returns a stable name for a failure in the log, independent of the message.
 const fn reason(error: &StagingError) -> &'static str {
     match error {
         StagingError::Refused(_) => "refused",

@@ -1,4 +1,4 @@
-//! What EventBridge delivers, and which events a customer is told about.
+//! The events from EventBridge, and which of them customers receive a message about.
 
 use bus::{Data, DecodeError, Event, OrderPlaced, OrderStatusChanged};
 use key_schema::id::{CustomerId, OrderId};
@@ -7,69 +7,70 @@ use serde::Deserialize;
 use serde_json::Value;
 use telemetry::correlation;
 
-/// An event as EventBridge hands it to a function, as far as it matters here.
+/// The parts of an EventBridge event that the function needs.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Delivery {
     /// The domain event.
     pub detail: Value,
-    /// Which replay of the archive it belongs to, if any.
+    /// The name of the archive replay that the event belongs to, if any.
     #[serde(rename = "replay-name", default)]
     pub replay: Option<String>,
 }
 
 impl Delivery {
-    /// The domain event.
+    /// Decodes the domain event.
     ///
     /// # Errors
-    /// [`DecodeError`] when it is none that this program knows.
+    /// [`DecodeError`] if this program does not know the event.
     pub fn event(&self) -> Result<Event, DecodeError> {
         Event::from_detail(&self.detail)
     }
 
-    /// What the event says that it is, and its id: for logs, also where it cannot be read.
+    /// Returns the event's type and id for logs, even if the event cannot be decoded.
     #[must_use]
     pub fn names(&self) -> (&str, &str) {
         let text = |name| self.detail.get(name).and_then(Value::as_str).unwrap_or("unknown");
         (text("type"), text("id"))
     }
 
-    /// The id of the request that the event is a consequence of, if it says so.
+    /// Returns the id of the request that caused the event, if it has a valid one.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.detail.get("correlation_id").and_then(Value::as_str).and_then(correlation::id)
     }
 }
 
-/// What a message is about.
+/// The occasion of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
     /// The order was placed.
     Placed,
-    /// It is paid.
+    /// The order is paid.
     Paid,
-    /// It is on its way.
+    /// The order is shipped.
     Shipped,
-    /// It has arrived.
+    /// The order was delivered.
     Delivered,
-    /// It was called off.
+    /// The order was cancelled.
     Cancelled,
-    /// It came back.
+    /// The order was returned.
     Returned,
 }
 
-/// Whom to tell about what.
+/// The news for one customer about one order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News<'a> {
-    /// What happened.
+    /// The occasion.
     pub occasion: Occasion,
-    /// With which order.
+    /// The order.
     pub order: &'a OrderId,
-    /// Whose.
+    /// The customer.
     pub customer: &'a CustomerId,
 }
 
 impl<'a> News<'a> {
-    /// What an event means to a customer. Nothing, if it is none of his business: that his order is being picked only matters in the warehouse.
+    /// Returns the news in an event, or `None` if it does not concern customers. For example,
+    /// picking matters only in the warehouse.
     #[must_use]
     pub const fn of(event: &'a Event) -> Option<Self> {
         match &event.data {

@@ -1,26 +1,32 @@
-//! Tells customers about their orders by mail: a confirmation when one is placed, a message at each step that matters to them.
+//! The notifier. It sends customers mail about their orders: a confirmation when an order is
+//! placed, and a message at each step that matters to them.
 //!
 //! # Once, as far as possible
 //!
-//! The events come at least once, from the bus, from the retries of an asynchronous invocation, and from a queue that is redriven; SES takes a message as
-//! often as it is given. So each event's message is claimed before it is sent, and recorded afterwards:
+//! Events arrive at least once: from the bus, from retries of an asynchronous invocation, and from
+//! a queue that is redriven. SES sends a message as often as it is requested. So each event's
+//! message is claimed before it is sent, and recorded afterwards:
 //!
 //! ```text
 //! claim (a lease of 10 s) ──▶ send ──▶ SES accepts ──▶ record as sent
 //!                                             └─ window ─┘
 //! ```
 //!
-//! - Before SES accepts, a failure costs nothing: the next attempt sends. One that broke off without a word keeps others away until its lease has run
-//!   out: the next waits for that while it has time, then fails, and Lambda makes another after a minute.
-//! - After the record, nothing is sent again, however often and however late the event comes: within 35 days the record says so, and a replay of the bus's
-//!   archive tells of nothing that is older than 30 days.
-//! - **Between SES's acceptance and the record lies the window in which a crash repeats a message**: the machine ends, or SES's answer is lost, in the milliseconds between
-//!   the two. The next attempt cannot know, and sends a second mail: better twice than never. A record that cannot be written, or not in
-//!   the time that is left, keeps the window shut all the same, because the invocation ends well then and nothing tries again.
+//! - Before SES accepts, a failure costs nothing: the next attempt sends. An attempt that crashed
+//!   excludes others until its lease expires. The next attempt waits for that while it has time and
+//!   then fails. Lambda starts another one after a minute.
+//! - After the record nothing is sent again, however often and late the event arrives. The record
+//!   lasts 35 days, and a replay of the bus's archive sends nothing for events older than 30 days.
+//! - **Between SES's acceptance and the record there is a window in which a crash repeats a
+//!   message.** The machine ends, or SES's response is lost, in the milliseconds between the two.
+//!   The next attempt cannot know that and sends a second mail: twice is better than never. A
+//!   record that cannot be written in time does not repeat the message, because the invocation
+//!   still succeeds and nothing is retried.
 //!
-//! Two attempts never send at the same time: an attempt stops sending before its lease ends ([`notifier`]).
+//! Two attempts never send at the same time: an attempt stops sending before its lease ends
+//! ([`notifier`]).
 //!
-//! Nothing here logs to whom a message goes or what it says.
+//! This crate never logs the recipient or the content of a message.
 
 pub mod event;
 pub mod mailer;
@@ -43,10 +49,11 @@ use tokio::time::Instant;
 
 /// Takes events of the bus for as long as the runtime lives.
 ///
-/// Environment: `TABLE_NAME`, `MAIL_FROM` (the address that mail comes from, which SES must know as verified), and the SDK's own variables.
+/// Environment: `TABLE_NAME`, `MAIL_FROM` (the sender's address, verified in SES), and the SDK's
+/// variables.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// An incomplete environment, or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("notifier");
     let from = aws::variable("MAIL_FROM")?;
@@ -55,18 +62,19 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Delivery>| async move {
         let started = Instant::now();
         let left = telemetry::time_left(event.context.deadline());
-        // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
+        // Boxed: the SDK's futures inside the runtime's future are too deep for the compiler's
+        // layout.
         let taking = Box::pin(notifier.take(&event.payload, instant::Instant::now(), started + left));
         let span = tracing::info_span!("event", correlation_id = event.payload.cause());
         let outcome = correlation::caused_by(event.payload.cause(), taking).instrument(span).await;
         report(&event, &outcome, started, &notifier.costs());
-        // As text: the runtime logs an error whole, with its sources, and those may quote the event.
+        // As text: the runtime logs an error with all its sources, which may quote the event.
         outcome.map(|_| ()).map_err(|error| lambda_runtime::Error::from(error.to_string()))
     }))
     .await
 }
 
-/// One line an event, without anything of the person.
+/// Prints one line per event, without personal data.
 fn report(event: &LambdaEvent<Delivery>, outcome: &Result<Outcome, NotifyError>, started: Instant, costs: &[Measured]) {
     let (kind, id) = event.payload.names();
     let is = |wanted: Outcome| f64::from(u8::from(matches!(outcome, Ok(outcome) if *outcome == wanted)));

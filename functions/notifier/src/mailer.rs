@@ -1,5 +1,5 @@
-//! How mail is sent: a port, and its implementation with SES. The second implementation is the
-//! tests', which fail on purpose.
+//! The port for sending mail, and its implementation with SES. The tests have a second
+//! implementation, which fails on purpose.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,37 +9,38 @@ use serde::Serialize;
 
 use crate::message::Message;
 
-/// One request. Patient: a request whose response is not awaited may be of a message that was
-/// accepted.
+/// The timeout of one request. It is long, because a request that is given up early may still have
+/// been accepted.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// The operation, in the REST JSON protocol of SES's API version 2.
+/// The path of the operation, in the REST JSON protocol of SES's API version 2.
 const SEND_EMAIL: &str = "/v2/email/outbound-emails";
 
-/// Sends messages.
+/// A service that sends messages.
 pub trait Mailer: Send + Sync {
-    /// Hands a message over, at most once: `Ok` when it was accepted.
+    /// Sends a message at most once. `Ok` means that the service accepted it.
     fn send(&self, message: &Message) -> impl Future<Output = Result<(), MailError>> + Send;
 }
 
-/// Why a message was not sent, or may not have been.
+/// The reason why a message was not sent, or may not have been.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MailError {
-    /// This message will never be taken: its recipient or content is refused.
+    /// The message's recipient or content is refused permanently.
     #[error("the message is refused: {0}")]
     Rejected(String),
-    /// Not now: more than the account may send in a second or a day. Certainly not sent.
+    /// The account's limit per second or per day is reached. The message was certainly not sent.
     #[error("the mail service takes no more at the moment: {0}")]
     Throttled(String),
-    /// Not from this deployment: the sender is not verified, sending is paused. Certainly not sent.
+    /// This deployment may not send: the sender is not verified, or sending is paused. The message
+    /// was certainly not sent.
     #[error("the mail service refuses this deployment: {0}")]
     Refused(String),
-    /// No answer, or a broken one: it may have been sent.
+    /// There was no response, or a broken one. The message may have been sent.
     #[error("the mail service did not answer: {0}")]
     Unknown(String),
 }
 
 impl MailError {
-    /// Whether it is certain that nothing was sent.
+    /// Returns whether the message was certainly not sent.
     #[must_use]
     pub const fn is_certain(&self) -> bool {
         !matches!(self, Self::Unknown(_))
@@ -54,8 +55,9 @@ pub struct Ses {
 }
 
 impl Ses {
-    /// With the sender's address. A request is sent once: a request whose response was lost may
-    /// have been accepted, and only the claim in the table says whether to send again.
+    /// Creates a mailer with the sender's address. It sends a request once, because a request with
+    /// a lost response may have been accepted. Only the claim in the table decides about another
+    /// attempt.
     #[must_use]
     pub fn new(service: Service, from: String) -> Self {
         Self { service: service.with_limits(Limits::once(REQUEST_TIMEOUT)), from }
@@ -117,7 +119,7 @@ struct Text<'a> {
     charset: &'static str,
 }
 
-/// SES counts deliveries and complaints by its tags.
+/// A message tag. SES counts deliveries and complaints by tags.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Tag<'a> {
@@ -137,7 +139,7 @@ fn request<'a>(message: &'a Message, from: &'a str) -> SendEmail<'a> {
     }
 }
 
-/// Classifies a response that is no success. Only the code is kept: SES's own words quote
+/// Classifies an unsuccessful response. Only the code is kept, because SES's own words quote
 /// addresses.
 fn judge(response: &Response) -> MailError {
     let code = response.json_error().unwrap_or_else(|| format!("status {}", response.status));
@@ -162,9 +164,9 @@ fn judge(response: &Response) -> MailError {
 impl From<CallError> for MailError {
     fn from(error: CallError) -> Self {
         match error.failure {
-            // The credentials cannot be read, or the endpoint is no address.
+            // The credentials cannot be read, or the endpoint is not an address.
             Failure::Invalid(reason) => Self::Refused(reason),
-            // Without a connection nothing can have arrived.
+            // Without a connection the request cannot have arrived.
             failure @ Failure::NotConnected(_) => Self::Throttled(failure.to_string()),
             failure => Self::Unknown(failure.to_string()),
         }

@@ -1,7 +1,8 @@
-//! What customers read.
+//! The messages that customers read.
 //!
-//! Plain text only: nothing in it is markup, so nothing that a client wrote can become any. Line breaks come from here alone; control characters
-//! of names and notes are blanks, so that no text can pretend to be a header or a line of ours.
+//! The messages are plain text, so a client's text cannot become markup. All line breaks come from
+//! this module. Control characters of names and notes become blanks, so that no such text can
+//! imitate a header or a line of the shop.
 
 use std::fmt::Write as _;
 
@@ -12,10 +13,10 @@ use key_schema::order::{CustomerOrder, OrderLine};
 
 use crate::event::Occasion;
 
-/// The longest text of a client's that is quoted, in characters.
+/// The longest client text that is quoted, in characters.
 const MAX_QUOTED: usize = 200;
 
-/// A message to one person. It has no `Debug`, so that it cannot end in a log.
+/// A message to one person. It has no `Debug`, so that it cannot be logged.
 pub struct Message {
     to: String,
     subject: String,
@@ -24,31 +25,31 @@ pub struct Message {
 }
 
 impl Message {
-    /// The recipient's address.
+    /// Returns the recipient's address.
     #[must_use]
     pub fn to(&self) -> &str {
         &self.to
     }
 
-    /// The subject, one line.
+    /// Returns the subject, one line.
     #[must_use]
     pub fn subject(&self) -> &str {
         &self.subject
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The kind of the event that it tells.
+    /// Returns the kind of the event behind the message.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Tells a customer about his order; `lines` are shown where there are any.
+    /// Creates a message to a customer about an order. It shows the `lines`, if there are any.
     #[must_use]
     pub fn about(occasion: Occasion, customer: &Customer, order: &CustomerOrder, lines: &[OrderLine]) -> Self {
         let number = order.reference.as_ref().map_or(order.id.as_str(), |reference| reference.as_str());
@@ -76,8 +77,8 @@ impl Message {
         Self { to: customer.email.to_string(), subject: title.replace("{number}", &number), text, kind }
     }
 
-    /// Whether the recipient is one address and nothing else. A mail service reads more into an address field than a shop does: lists, names,
-    /// groups and comments, which these characters make.
+    /// Returns whether the recipient is exactly one plain address. A mail service also accepts
+    /// lists, names, groups and comments in an address field, which need these characters.
     #[must_use]
     pub fn has_plain_recipient(&self) -> bool {
         !self.to.contains([',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'])
@@ -95,13 +96,13 @@ const fn words(occasion: Occasion) -> (&'static str, &'static str) {
     }
 }
 
-/// A client's text on one line.
+/// Returns a client's text on one line.
 fn quoted(text: &str) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     text.chars().map(|c| if breaks(c) { ' ' } else { c }).take(MAX_QUOTED).collect()
 }
 
-/// `12.99 USD`, with as many decimals as ISO 4217 gives the currency.
+/// Formats an amount like `12.99 USD`, with the currency's decimals of ISO 4217.
 fn amount(money: Money) -> String {
     let currency = money.currency.as_str();
     let decimals = match currency {

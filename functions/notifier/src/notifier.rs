@@ -1,4 +1,5 @@
-//! One event: claim, send, record. See the crate's documentation for what that promises.
+//! The processing of one event: claim, send, record. The crate's documentation explains the
+//! guarantees.
 
 use std::time::Duration;
 
@@ -18,39 +19,41 @@ use crate::event::{Delivery, News, Occasion};
 use crate::mailer::{MailError, Mailer};
 use crate::message::Message;
 
-/// How long an attempt keeps others away.
+/// How long an attempt's claim excludes other attempts.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// When an attempt stops sending: before its lease ends, by what two machines' clocks may differ.
+/// How long an attempt sends. It stops 2 s before its lease ends, because two clocks may differ.
 pub const SEND_UNTIL: Duration = Duration::from_secs(8);
-/// What is kept of an invocation for what comes after the sending: the record of how it ended, and the answer. No attempt begins, and none goes on
-/// sending, when less is left.
+/// The time of an invocation that is reserved after sending, for the record of the outcome and the
+/// response. With less time left, no attempt begins or continues to send.
 pub const MARGIN: Duration = Duration::from_secs(3);
-/// What is kept of that for the answer alone. A record that takes longer is left unwritten: Lambda would end the function in the middle of it, call that
-/// a failure, and invoke it again, which sends the message once more.
+/// The part of [`MARGIN`] that is reserved for the response. A record that takes longer stays
+/// unwritten. Otherwise Lambda would end the function during the write, count that as a failure and
+/// invoke it again, which sends the message again.
 pub const ANSWER: Duration = Duration::from_secs(1);
-/// How often an attempt that finds another under way looks whether that has ended.
+/// The interval at which an attempt checks whether another attempt has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// What a replay of the archive tells nobody any more. Shorter than the records live ([`LIFETIME_SECONDS`]), so that of what it does tell it is still
-/// known whether it was told.
+/// The maximum age of an event in a replay of the archive that still sends a message, in seconds.
+/// It is shorter than the lifetime of the records ([`LIFETIME_SECONDS`]), so younger events still
+/// have theirs.
 pub const MAX_REPLAY_AGE_SECONDS: i64 = 30 * 24 * 60 * 60;
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// A message was sent.
     Sent,
-    /// An earlier delivery has seen to it.
+    /// An earlier delivery has handled the event.
     Known,
-    /// It is not for customers, or too old a story.
+    /// The event does not concern customers, or is too old.
     NoNews,
-    /// There is nobody to tell: the customer, or the order, is gone.
+    /// The customer or the order does not exist any more.
     Nobody,
-    /// The mail service will never take the message.
+    /// The mail service refuses the message permanently.
     Rejected,
 }
 
 impl Outcome {
-    /// Its name in logs.
+    /// Returns its name in logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -63,36 +66,36 @@ impl Outcome {
     }
 }
 
-/// Why an event must come again.
+/// The reason why an event must be delivered again.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
-    /// It is none that this program knows.
+    /// This program does not know the event.
     #[error("the event cannot be read: {0}")]
     Event(#[from] bus::DecodeError),
-    /// Another attempt has claimed its message and was not heard of yet.
+    /// Another attempt has claimed the message and has not ended yet.
     #[error("another attempt has claimed the message")]
     Claimed,
-    /// The table fails.
+    /// The table failed.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The mail service fails.
+    /// The mail service failed.
     #[error(transparent)]
     Mail(#[from] MailError),
-    /// An id makes no key.
+    /// An id cannot be part of a key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// An id is none.
+    /// An id is invalid.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// The claim cannot be written.
+    /// The claim cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The claim that is there cannot be read.
+    /// The existing claim cannot be decoded.
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }
 
-/// Sends the messages of events.
+/// The notifier, which sends the messages of events.
 #[derive(Debug)]
 pub struct Notifier<M> {
     table: Table,
@@ -100,23 +103,23 @@ pub struct Notifier<M> {
 }
 
 impl<M: Mailer> Notifier<M> {
-    /// Over a table and a way out.
+    /// Creates a notifier with a table and a mailer.
     #[must_use]
     pub const fn new(table: Table, mailer: M) -> Self {
         Self { table, mailer }
     }
 
-    /// What the access patterns have consumed since the last look.
+    /// Returns the consumption of the access patterns since the last call.
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()
     }
 
-    /// Takes one event, at `now`, in an invocation that is killed at `deadline`. An attempt that is under way elsewhere is waited for while there is time
-    /// for one of its own.
+    /// Takes one event at `now`, in an invocation that is killed at `deadline`. It waits for
+    /// another attempt's end while there is time for its own attempt afterwards.
     ///
     /// # Errors
-    /// [`NotifyError`]: the event must come again.
+    /// [`NotifyError`]: the event must be delivered again.
     pub async fn take(&self, delivery: &Delivery, now: Instant, deadline: Clock) -> Result<Outcome, NotifyError> {
         let began = Clock::now();
         let event = delivery.event()?;
@@ -124,7 +127,7 @@ impl<M: Mailer> Notifier<M> {
         let Some(news) = News::of(&event).filter(|_| delivery.replay.is_none() || !told_no_more) else {
             return Ok(Outcome::NoNews);
         };
-        // What is read is read before the claim, so that the lease covers the sending alone.
+        // Read everything before the claim, so that the lease covers only the sending.
         let Some(message) = self.compose(&news).await? else { return Ok(Outcome::Nobody) };
         let claim = loop {
             match self.claim(&event, now.plus_millis(millis(began.elapsed())), deadline).await? {
@@ -140,7 +143,7 @@ impl<M: Mailer> Notifier<M> {
         self.once(&event, &message, claim).await
     }
 
-    /// The message; none without a customer or an order.
+    /// Returns the message, or `None` without the customer or the order.
     async fn compose(&self, news: &News<'_>) -> Result<Option<Message>, NotifyError> {
         let found = self.table.batch_get(&mail::prepare(news.customer, news.order)?).await?;
         let mut found = found.into_iter();
@@ -167,7 +170,7 @@ impl<M: Mailer> Notifier<M> {
             state: MailState::Sending,
             lease_until: now.plus_millis(millis(LEASE)),
         };
-        // An event is told in one life: its id serves.
+        // A claim has only one incarnation, so the event's id serves as `born`.
         let claim = Stored::new(claim, Born::new(event.id.as_str())?, now);
         match self.table.write(&mail::claim(&claim, now)?).await {
             Ok(()) => Ok(Claim::Ours(Lease { mail: claim.data, until, end: before(deadline, ANSWER), now })),
@@ -175,13 +178,13 @@ impl<M: Mailer> Notifier<M> {
                 MailState::Sent | MailState::Rejected => Claim::Settled,
                 MailState::Sending => Claim::Anothers,
             }),
-            // Refused for an item that is gone meanwhile: its time to live was over.
+            // Refused by an item that has expired meanwhile.
             Err(WriteError::Refused(None)) => Ok(Claim::Anothers),
             Err(WriteError::Table(error)) => Err(error.into()),
         }
     }
 
-    /// Sends the message that was claimed.
+    /// Sends the claimed message.
     async fn once(&self, event: &Event, message: &Message, lease: Lease) -> Result<Outcome, NotifyError> {
         let Lease { mail: claim, until, end, now } = lease;
         let sent = self.send(message, until).await;
@@ -189,7 +192,7 @@ impl<M: Mailer> Notifier<M> {
             Ok(()) => MailState::Sent,
             Err(MailError::Rejected(_)) => MailState::Rejected,
             Err(error) => {
-                // Out of time, the next attempt waits for the lease.
+                // If time runs out, the next attempt waits for the lease.
                 if error.is_certain() && timeout_at(end, self.release(&claim, now)).await.is_err() {
                     tracing::info!(event_id = event.id.as_str(), "no time was left to give a claim back");
                 }
@@ -209,7 +212,7 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Hands the message over, again and again while the service is only busy, until `until`.
+    /// Sends the message. While the service is only busy, it retries until `until`.
     async fn send(&self, message: &Message, until: Clock) -> Result<(), MailError> {
         if !message.has_plain_recipient() {
             return Err(MailError::Rejected("the recipient is no plain address".to_owned()));
@@ -219,7 +222,7 @@ impl<M: Mailer> Notifier<M> {
             if Clock::now() >= until {
                 return Err(MailError::Throttled("no time left".to_owned()));
             }
-            // What is under way when the time is up may have been accepted.
+            // A request that is cut off at the deadline may have been accepted.
             let sent = timeout_at(until, self.mailer.send(message)).await;
             match sent.unwrap_or_else(|_| Err(MailError::Unknown("timeout".to_owned()))) {
                 Err(MailError::Throttled(_)) if backoff.wait().await => {}
@@ -228,7 +231,8 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Records how the message ended. It can fail only as a warning: the message is out, and an error here would only send it again.
+    /// Records the outcome of the message. A failure is only a warning: the message has been sent,
+    /// and an error here would only send it again.
     async fn settle(&self, event: &Event, state: MailState, now: Instant) {
         let mut backoff = Backoff::new();
         loop {
@@ -237,7 +241,7 @@ impl<M: Mailer> Notifier<M> {
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),
             };
             match write {
-                // Refused: another attempt, later than this one's lease, has recorded it.
+                // Refused: another attempt, after this one's lease, has recorded the outcome.
                 Ok(()) | Err(WriteError::Refused(_)) => return,
                 Err(WriteError::Table(_)) if backoff.wait().await => {}
                 Err(error) => return tracing::warn!(event_id = event.id.as_str(), %error, "a message is not recorded"),
@@ -245,7 +249,7 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Lets the next attempt begin at once. Without it, it waits for the lease.
+    /// Releases the claim, so that the next attempt need not wait for the lease.
     async fn release(&self, claim: &Mail, now: Instant) {
         let released = match mail::release(claim, now) {
             Ok(release) => self.table.write(&release).await.map_err(|error| error.to_string()),
@@ -257,13 +261,13 @@ impl<M: Mailer> Notifier<M> {
     }
 }
 
-/// Whose the message is.
+/// The owner of a message.
 enum Claim {
-    /// This attempt's.
+    /// This attempt.
     Ours(Lease),
-    /// Another attempt's, which may be under way or have ended without a word.
+    /// Another attempt, which may be running or have crashed.
     Anothers,
-    /// Nobody's any more: it was sent, or given up.
+    /// Nobody: the message was sent or given up.
     Settled,
 }
 
@@ -271,7 +275,7 @@ enum Claim {
 struct Lease {
     mail: Mail,
     until: Clock,
-    /// When the invocation must answer.
+    /// When the invocation must respond.
     end: Clock,
     now: Instant,
 }

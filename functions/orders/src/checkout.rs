@@ -1,4 +1,4 @@
-//! Checkout: the cart becomes an order, and is gone, in the same transaction.
+//! Checkout: one transaction turns the cart into an order and removes the cart.
 
 use http_api::{Code, Once, Problem, Request, Response, Store};
 use key_schema::cart;
@@ -8,8 +8,9 @@ use key_schema::instant::Instant;
 
 use crate::place::{Wanted, WantedLine, place, replay};
 
-/// POST customers/{id}/cart/checkout. An Idempotency-Key may be given; without one a repetition finds the cart empty, because the cart's removal is
-/// part of the order's transaction.
+/// POST customers/{id}/cart/checkout: places an order for the cart. The Idempotency-Key is
+/// optional. Without one, a repeated request finds an empty cart, because the order's transaction
+/// removes the cart.
 pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
@@ -18,7 +19,8 @@ pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, 
     let once = Once::optional(request)?;
     let now = Instant::now();
     let cart = store.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
-    // The record after the cart: a first attempt that went through in between has taken the cart and left the record, never neither.
+    // The record is read after the cart. If a first attempt has removed the cart, this read finds
+    // its record.
     if let Some(once) = &once
         && let Some(record) = store.table.get(&idempotency::get(once.scope())?).await?
         && let Some(first) = replay(store, once, Some(&record), now).await?
@@ -29,7 +31,7 @@ pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, 
         return Err(Problem::new(Code::CartEmpty, "There is nothing in the cart."));
     };
     let mut lines: Vec<_> = cart.lines.iter().collect();
-    // As the customer filled it.
+    // The order of the lines is the order in which the customer added them.
     lines.sort_by_key(|(_, line)| line.added_at);
     let lines = lines
         .into_iter()

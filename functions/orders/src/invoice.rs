@@ -1,4 +1,4 @@
-//! Invoices: one an order, numbered without a gap.
+//! Invoices: one per order, numbered without gaps.
 
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::id::{CustomerId, OrderId};
@@ -28,7 +28,7 @@ impl<'a> From<&'a Invoice> for View<'a> {
     }
 }
 
-/// POST orders/{id}/invoice. An order that has one gets it again.
+/// POST orders/{id}/invoice: issues an invoice, or returns the existing one.
 pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
@@ -59,7 +59,8 @@ pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Pro
                 let answer = Response::created(location(invoice.number), &View::from(&invoice.data));
                 return Ok(answer.etag(invoice.meta.version));
             }
-            // Somebody else took the number, or moved the order, or issued its invoice: look again.
+            // Another request took the number, changed the order, or issued its invoice. The next
+            // attempt reads all of them again.
             Err(TransactError::Refused(refusals)) => {
                 if refusals.iter().all(|refusal| refusal.label == Part::Invoice) {
                     return Err(Problem::internal("the invoice counter is behind the invoices"));
@@ -73,7 +74,7 @@ pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     }
 }
 
-/// GET invoices/{number}.
+/// GET invoices/{number}: returns an invoice.
 pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let number = request.path_number("number", "invoice")?;

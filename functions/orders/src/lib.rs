@@ -1,4 +1,5 @@
-//! Orders: placed with their stock, paid and refunded, moved through their life, invoiced, listed by customer, status, shipment and product.
+//! Orders: placing, payment, refunds, status changes, invoices, and lists by customer, status,
+//! shipment and product.
 
 mod checkout;
 mod invoice;
@@ -13,7 +14,7 @@ mod view;
 
 use http_api::{Error, Routes, Store};
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
@@ -36,7 +37,7 @@ pub fn routes() -> Routes<Store> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
     let store = Store::from_env().await?;

@@ -1,4 +1,4 @@
-//! Reading orders: one whole, and the lists by customer, status and shipment.
+//! Reads orders: a single one, and the lists by customer, status and shipment.
 
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::id::{CustomerId, OrderId};
@@ -9,7 +9,7 @@ use table::Page as Found;
 
 use crate::view::{Whole, no_such_order};
 
-/// GET orders/{id}: head, lines and history in one Query.
+/// GET orders/{id}: returns head, lines and history, read in one Query.
 pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
@@ -19,10 +19,11 @@ pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     Ok(Response::ok(&whole.view()).etag(whole.order.meta.version))
 }
 
-/// How often a page is filled up at most whose orders have expired and are not removed yet; then it is short.
+/// The most refills of a page from which expired orders were left out. After them the page stays
+/// short.
 const MAX_REFILLS: usize = 4;
 
-/// GET customers/{id}/orders?from=&to=, newest first.
+/// GET customers/{id}/orders?from=&to=: lists a customer's orders, newest first.
 pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -42,7 +43,8 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     page.answer(&alive.items, |kept| alive.end(kept))
 }
 
-/// GET orders?status=&from=&to=, newest first: staff's work queue.
+/// GET orders?status=&from=&to=: lists orders by status, newest first. It is the work queue of
+/// staff.
 pub async fn by_status(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let status: OrderStatus = request
@@ -56,7 +58,7 @@ pub async fn by_status(store: &Store, request: &Request<'_>) -> Result<Response,
     page.answer(&found.items, |kept| found.end(kept))
 }
 
-/// GET customers/{id}/shipments?since=, newest shipment first.
+/// GET customers/{id}/shipments?since=: lists shipments, newest first.
 pub async fn shipments(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -68,7 +70,7 @@ pub async fn shipments(store: &Store, request: &Request<'_>) -> Result<Response,
     page.answer(&found.items, |kept| found.end(kept))
 }
 
-/// A parameter as it was given: a cursor is good for the same spelling only.
+/// Returns a parameter as the client wrote it. A cursor is valid only with the same spelling.
 fn text<'a>(request: &'a Request<'_>, name: &str) -> Result<&'a str, Problem> {
     Ok(request.query(name)?.unwrap_or_default())
 }

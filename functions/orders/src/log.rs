@@ -1,4 +1,4 @@
-//! What staff notes about an order.
+//! The log: notes of staff about an order.
 
 use http_api::read::long_text;
 use http_api::{Problem, Request, Response, Store};
@@ -10,7 +10,7 @@ use table::TransactError;
 
 use crate::view::no_such_order;
 
-/// POST orders/{id}/log.
+/// POST orders/{id}/log: adds a note.
 pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let order_id: OrderId = request.path("id")?;
@@ -31,14 +31,14 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     Ok(Response::created(location, &LogLine { id, order_id, at, by, text }).etag(version))
 }
 
-/// GET orders/{id}/log, oldest first.
+/// GET orders/{id}/log: lists the notes, oldest first.
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let order_id: OrderId = request.path("id")?;
     let parameters = [("order", order_id.as_str())];
     let page = request.page(&store.cursors, order::LOG.id, &parameters)?;
     let head = store.table.get(&order::head(&order_id)?).await?;
-    // One that is still being placed is nobody's to see.
+    // An order in status `placing` is invisible.
     if head.is_none_or(|head| head.status == OrderStatus::Placing || head.is_expired(Instant::now())) {
         return Err(no_such_order());
     }

@@ -1,4 +1,4 @@
-//! Which orders are being picked, and which wait for it.
+//! Lists the orders in picking and those that wait for a picking station.
 
 use http_api::{Problem, Request, Response, Store};
 use key_schema::id::OrderId;
@@ -6,13 +6,13 @@ use key_schema::instant::Instant;
 use key_schema::picking;
 use serde::Serialize;
 
-/// What stands beside the list of those that wait.
+/// The orders with a station, shown beside the list of waiting orders.
 #[derive(Serialize)]
 struct Stations {
     jobs: Vec<Job>,
 }
 
-/// An order that has a station.
+/// An order with a station.
 #[derive(Serialize)]
 struct Job {
     order_id: OrderId,
@@ -24,12 +24,14 @@ struct Waiting {
     waiting_since: Instant,
 }
 
-/// GET picking: the orders that have a picking station, and page by page those that wait for one, the first placed first.
+/// GET picking: returns the orders with a picking station, and a page of the waiting orders, the
+/// first placed first.
 pub async fn queue(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let page = request.page(&store.cursors, picking::WAITING.id, &[])?;
     let waiting = store.table.query(&picking::waiting()?.limit(page.limit()).after(page.after())).await?;
-    // Read afterwards, so that who gets a station between the two reads is shown, and shown once.
+    // The stations are read after the list. So an order that gets a station between the two reads
+    // is shown, and shown only once.
     let jobs = store.table.get(&picking::stations()?).await?.map(|stations| stations.data.jobs).unwrap_or_default();
     let waiting = waiting.filter_map(|job| {
         let job = Some(job).filter(|job| !jobs.contains(&job.order_id))?;

@@ -1,12 +1,17 @@
-//! Placing an order: everything, or nothing.
+//! Places an order: completely, or not at all.
 //!
-//! One BatchGet reads the customer, the products and the record of the idempotency key. One transaction then writes head, lines, first step of
-//! the history, the customer's copy, the claims on reference and idempotency key, and takes every line's pieces from stock on the condition that
-//! there are enough. What the transaction refuses, it names by position: each line that cannot be served gets its own entry in the answer. An order
-//! of more lines than a transaction takes is placed in several, and seen by nobody before the last ([`staging`]).
+//! One BatchGet reads the customer, the products and the record of the idempotency key. One
+//! transaction then writes head, lines, first step of the history, the customer's copy, and the
+//! claims on reference and idempotency key. It also takes each line's pieces from stock, on the
+//! condition that there are enough.
 //!
-//! A repeated request finds the record of its first attempt, before anything else is looked at: the first answer holds even where the world
-//! has changed since. Two attempts at the same time race for the record inside their transactions; the loser finds the winner's.
+//! A refused transaction names its refusals by position, so the response has one error per line
+//! that cannot be served. An order with more lines than a transaction holds is placed in several
+//! transactions, and stays invisible until the last ([`staging`]).
+//!
+//! A repeated request finds the record of its first attempt before any check, so the first response
+//! stays valid even if data has changed since. Two concurrent attempts race for the record in their
+//! transactions, and the loser reads the winner's record.
 
 use http_api::read::{array, instant, integer, money, parsed};
 use http_api::{Code, Once, Problem, Request, Response, SignedIn, Store};
@@ -27,42 +32,45 @@ use table::{Refusal, TableError, TransactError};
 
 use crate::view::{Whole, location};
 
-/// How far ahead of this function's clock a `placed_at` may lie: clocks differ, histories do not begin in the future.
+/// The tolerance for a `placed_at` ahead of this function's clock. Clocks differ, but an order
+/// cannot start in the future.
 const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
-/// No order is being placed for longer: the janitor has come long before.
+/// The upper bound for the time that an order stays in status `placing`. The janitor finishes or
+/// undoes it long before.
 const LONGEST_PLACING_SECONDS: i64 = 60 * 60;
-/// Of more lines only their number is told.
+/// The most lines that are read. A longer array gets a single error about its length.
 const MAX_LINES_READ: usize = 10_000;
-/// The largest amount that a line may have been paid, in minor units.
+/// The largest amount that a client may state for a line, in minor units.
 const MAX_LINE_AMOUNT: i64 = 1_000_000_000_000;
 
-/// What is to be ordered.
+/// An order that a caller wants to place.
 #[derive(Debug)]
 pub struct Wanted {
-    /// For whom.
+    /// The customer.
     pub customer_id: CustomerId,
     /// The lines, in order.
     pub lines: Vec<WantedLine>,
     /// The client's own number.
     pub reference: Option<OrderReference>,
-    /// Staff only: when it was placed.
+    /// Staff only: the time of placing.
     pub placed_at: Option<Instant>,
-    /// Staff only: where.
+    /// Staff only: the shop where it was placed.
     pub store_id: Option<StoreId>,
 }
 
-/// One line of it.
+/// A line of the wanted order.
 #[derive(Debug)]
 pub struct WantedLine {
-    /// What.
+    /// The product.
     pub product_id: ProductId,
-    /// How many pieces.
+    /// The number of pieces.
     pub quantity: u64,
-    /// Staff only: what was paid for the line.
+    /// Staff only: the amount paid for the line.
     pub total: Option<Money>,
 }
 
-/// The first answer again, if the record is this request's and still counts. It is made from the order's items: what they showed in it never changes.
+/// Returns the first response again, if the record belongs to this request and has not expired. The
+/// function rebuilds it from the order's items, whose data in that response never changes.
 pub async fn replay(
     store: &Store,
     once: &Once,
@@ -74,12 +82,12 @@ pub async fn replay(
         return Err(Problem::internal("the idempotency record of an order holds another answer"));
     };
     let items = store.table.query(&order::edit(id)?).await?.items;
-    // Its items may be on their way still: an order of many lines takes several transactions.
+    // The items may still be incomplete: a large order takes several transactions.
     let whole = Whole::assemble(items).ok_or_else(Once::in_progress)?;
     Ok(Some(created(&whole.into_placed()).header("idempotency-replayed", "true")))
 }
 
-/// POST orders.
+/// POST orders: places an order.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let once = Once::required(request)?;
@@ -97,7 +105,7 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
             let mut line = value.object()?;
             let product_id = line.required("product_id", parsed::<ProductId>);
             let quantity = line.required("quantity", integer(1..=MAX_QUANTITY));
-            // A field that only staff may give is an unknown field to everybody else.
+            // A field for staff only is an unknown field for any other caller.
             let total = if caller.is_staff() { line.optional("total", money(0..=MAX_LINE_AMOUNT)) } else { Some(None) };
             let (product_id, quantity, total) = line.finish((product_id, quantity, total))?;
             Ok(WantedLine { product_id, quantity, total })
@@ -130,7 +138,8 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     Ok(Wanted { customer_id, lines, reference, placed_at, store_id })
 }
 
-/// Places an order. `lookup` is the scope of an idempotency record that nobody has looked for yet; `cart` is the cart's removal.
+/// Places an order. `lookup` is the scope of an idempotency record that no read has looked up yet.
+/// `cart` is the removal of the cart.
 pub async fn place(
     store: &Store,
     caller: &SignedIn,
@@ -158,7 +167,7 @@ pub async fn place(
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), store.random()?);
     let whole = match assemble(store, &wanted, order_id, known.collect(), caller, now) {
         Ok(whole) => whole,
-        // The first attempt may have been done while this one read, and the world have changed behind it.
+        // The first attempt may have finished during these reads, and data may have changed since.
         Err(problem) => return first_or(store, once, now, problem).await,
     };
     let born = &whole.order.meta.born;
@@ -194,7 +203,7 @@ pub async fn place(
     }
 }
 
-/// The first answer if the request was done meanwhile, else this problem.
+/// Returns the first response if another attempt has finished meanwhile, else this problem.
 async fn first_or(store: &Store, once: Option<&Once>, now: Instant, problem: Problem) -> Result<Response, Problem> {
     if let Some(once) = once
         && let Some(record) = store.table.get(&idempotency::get(once.scope())?).await?
@@ -205,7 +214,7 @@ async fn first_or(store: &Store, once: Option<&Once>, now: Instant, problem: Pro
     Err(problem)
 }
 
-/// What a failure of work in several transactions means to a client.
+/// Maps a failure of work in several transactions to the client's problem.
 pub fn staging_failed(error: StagingError) -> Problem {
     match error {
         StagingError::Table(error) => error.into(),
@@ -214,7 +223,7 @@ pub fn staging_failed(error: StagingError) -> Problem {
     }
 }
 
-/// Head, lines and first step, from what was wanted and the products as they are.
+/// Builds head, lines and first step from the wanted order and the current products.
 fn assemble(
     store: &Store,
     wanted: &Wanted,
@@ -264,7 +273,7 @@ fn assemble(
 fn order_line(order_id: &OrderId, number: u64, line: &WantedLine, product: &Product) -> Result<OrderLine, MoneyError> {
     let total = match line.total {
         Some(total) if total.currency != product.price.currency => return Err(MoneyError::Mixed),
-        // What was really paid counts, also where it does not divide by the quantity.
+        // The amount that was really paid counts, even if the quantity does not divide it.
         Some(total) => total,
         None => product.price.times(line.quantity)?,
     };
@@ -292,7 +301,7 @@ fn unknown_products(lines: impl IntoIterator<Item = u64>) -> Problem {
     lines.into_iter().fold(problem, at_line)
 }
 
-/// What the transaction's refusals mean, the most telling first.
+/// Explains the transaction's refusals, the most specific first.
 async fn refused(
     store: &Store,
     once: Option<&Once>,
@@ -301,14 +310,15 @@ async fn refused(
 ) -> Result<Response, Problem> {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     if let (Some(once), Some(refusal)) = (once, of(Part::Idempotency)) {
-        // The other of two concurrent attempts was first; what it did is the answer to both.
+        // The other of two concurrent attempts came first, and its result is the response to both.
         let record = decoded::<IdempotencyRecord>(refusal.item.as_deref());
         return replay(store, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
     if let Some(refusal) = of(Part::Reference) {
         let problem = Problem::new(Code::AlreadyExists, "There is an order with this reference.");
         let Some(claim) = decoded::<ReferenceClaim>(refusal.item.as_deref()) else { return Err(problem) };
-        // An order that is still being placed may be undone, and the reference be free again. One that has expired keeps it.
+        // An order in status `placing` may still be undone, which frees the reference. An expired
+        // order keeps its reference, even without a head.
         let first = store.table.get(&order::head(&claim.order_id)?).await?;
         let long_ago = claim.meta.created_at.plus_seconds(LONGEST_PLACING_SECONDS) < now;
         let placed = first.map_or(long_ago, |first| first.status != OrderStatus::Placing);
@@ -332,11 +342,11 @@ async fn refused(
         })
         .collect();
     if of(Part::Order).is_some() {
-        // The janitor has taken it for given up.
+        // The janitor treated the order as abandoned.
         return Err(TableError::Contended.into());
     }
     if short.is_empty() {
-        // A fresh id that exists already.
+        // Only a freshly generated id that exists already leads here.
         return Err(Problem::internal(format!(
             "unexpected refusal of {:?}",
             refusals.first().map(|refusal| refusal.label)
@@ -348,7 +358,7 @@ async fn refused(
         .map(|(at, _)| *at)
         .collect();
     if !gone.is_empty() {
-        // Retired between the read and the transaction.
+        // The products were retired between the read and the transaction.
         return Err(unknown_products(gone));
     }
     let problem = Problem::new(Code::InsufficientStock, "There are not enough pieces in stock; nothing was ordered.");

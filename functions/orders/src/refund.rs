@@ -1,4 +1,4 @@
-//! Money that goes back to the customer's wallet.
+//! Refunds: money returned to the customer's wallet.
 
 use http_api::read::money;
 use http_api::{Code, Once, Problem, Request, Response, Store};
@@ -13,7 +13,7 @@ use table::{Backoff, Refusal, TableError, TransactError};
 
 use crate::view::{Whole, location, no_such_order};
 
-/// The largest refund, in minor units: what an order can come to.
+/// The largest refund, in minor units: the largest total of an order.
 const MAX_REFUND: i64 = order::MAX_TOTAL;
 
 #[derive(Debug, Serialize)]
@@ -21,12 +21,13 @@ struct View<'a> {
     id: &'a EntryId,
     order_id: &'a OrderId,
     amount: Money,
-    /// What was given back of this order altogether.
+    /// The sum of all refunds of this order.
     refunded: Money,
     at: Instant,
 }
 
-/// POST orders/{id}/refunds, once for each Idempotency-Key: some of what was paid goes to the customer's wallet, however it was paid.
+/// POST orders/{id}/refunds: refunds a part of a paid order once per Idempotency-Key. The
+/// customer's wallet receives the money, whatever the method of payment was.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
@@ -46,7 +47,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         let entry = EntryId::generate(now, store.random()?);
         let refunded = Money::new(order.refunded.saturating_add(amount.amount), amount.currency);
         let view = View { id: &entry, order_id: &id, amount, refunded, at: now };
-        // Nothing ever changes a refund.
+        // A refund never changes, so its version is always 1.
         let answer = Response::created(location(&id), &view).etag(1);
         let claim = once.claim_with(&answer, entry.born(), now)?;
         let refusals = match store.table.transact(&order::refund(order, &entry, amount.amount, claim, now)?).await {
@@ -65,17 +66,17 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         {
             return Ok(first);
         }
-        // Somebody has moved the order: look again.
+        // Another request has changed the order, so the next attempt reads it again.
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
         }
     }
 }
 
-/// What can be given back: of an order that was paid, what is left of its total.
+/// Checks that a paid order can be refunded: the amount must not exceed the rest of its total.
 ///
 /// # Errors
-/// 409 `illegal_transition`; 422 `invalid_body` below the `pointer`.
+/// 409 `illegal_transition`, or 422 `invalid_body` below `pointer`.
 pub fn refundable(whole: &Whole, amount: Money, pointer: &str) -> Result<(), Problem> {
     let order = &whole.order;
     if order.expires_at.is_some() {
@@ -98,12 +99,12 @@ pub fn refundable(whole: &Whole, amount: Money, pointer: &str) -> Result<(), Pro
     Ok(())
 }
 
-/// What is left of an order's total to give back.
+/// Returns the rest of an order's total that is not refunded yet, in minor units.
 pub fn left(order: &Order) -> i64 {
     order.total.amount.saturating_sub(order.refunded).max(0)
 }
 
-/// What it means that the wallet refused.
+/// Explains the refusal of the wallet.
 pub fn wallet_refused(refusals: &[Refusal<Part>], movement: Movement<'_>, order: &Order) -> Problem {
     let item = refusals.iter().find(|refusal| refusal.label == Part::Wallet).and_then(|refusal| refusal.item.clone());
     let wallet: Option<Stored<Wallet>> = item.and_then(|item| Stored::from_item(*item).ok());
@@ -114,7 +115,7 @@ pub fn wallet_refused(refusals: &[Refusal<Part>], movement: Movement<'_>, order:
         Movement::Refund(_, amount) => wallet::plus(held, Money::new(amount, currency)).err(),
     };
     match error {
-        // It changed since: what was refused would be granted now.
+        // The wallet shows enough now, so another request changed it. A retry would succeed.
         None => TableError::Contended.into(),
         Some(WalletError::Insufficient) => {
             Problem::new(Code::InsufficientFunds, "There is too little money in the wallet; nothing was paid.")

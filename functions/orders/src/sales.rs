@@ -1,16 +1,18 @@
-//! A product's sales by date.
+//! Lists a product's sales by date.
 
 use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::sales::{self, Listed};
 
-/// How many yearly buckets one request may look into.
+/// The most yearly buckets that one request may read.
 const MAX_YEARS: i32 = 20;
 
-/// GET products/{id}/sales?from=&to=, both included, newest first. The buckets of the years are read from the newest on until the page is
-/// full; `to` is now, and `from` the first of January of the year before, when
-/// they are left out: bounds that do not move from page to page, but for what was sold meanwhile.
+/// GET products/{id}/sales?from=&to=: lists the sales between both bounds, inclusive, newest first.
+/// It reads the buckets of the years from the newest until the page is full.
+///
+/// Without them, `to` is now and `from` is 1 January of the previous year. So the bounds stay the
+/// same from page to page, except for sales made meanwhile.
 pub async fn of_product(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;

@@ -1,4 +1,4 @@
-//! Moving an order through its life.
+//! Moves an order to its next status.
 
 use std::time::Duration;
 
@@ -13,14 +13,16 @@ use table::TransactError;
 use crate::refund::{left, refundable, wallet_refused};
 use crate::view::{Whole, no_such_order};
 
-/// How long a request waits for the rest of a large order's stock.
+/// The time that a request spends on the rest of a large order's stock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What an order may be told to become.
+/// The statuses that a client may request.
 const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled", "returned"];
 
-/// POST orders/{id}/status. Head, status list, history, the customer's copy and, where goods return, the lines' stock move in one transaction,
-/// on the condition that the head is at the version of the If-Match. What it cannot hold of a large order's stock follows at once.
+/// POST orders/{id}/status: changes an order's status. One transaction changes head, status list,
+/// history, the customer's copy and, for returned goods, the stock of the lines. It is conditional
+/// on the head's version in If-Match. Further transactions return the stock of a large order that
+/// the first cannot hold.
 pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;
@@ -38,7 +40,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         }
     }
     let pay_from_wallet = body.optional("pay_from_wallet", boolean);
-    // A field that only staff may give is an unknown field to everybody else.
+    // A field for staff only is an unknown field for any other caller.
     let refund = if caller.is_staff() { body.optional("refund", money(0..=MAX_TOTAL)) } else { Some(None) };
     let (to, note, carrier, tracking, pay_from_wallet, refund) =
         body.finish((to, note, carrier, tracking, pay_from_wallet, refund))?;
@@ -54,7 +56,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
     let items = store.table.query(&order::edit(&id)?).await?.items;
     let mut whole = Whole::visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    // Somebody else's order is not there, whatever the version.
+    // Another customer's order responds 404, whatever the version.
     request.owner(&whole.order.customer_id).map_err(|_| no_such_order())?;
     let version = request.if_match()?;
     if version != whole.order.meta.version {
@@ -74,7 +76,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("A {from} order can be {to} by staff only.")));
     }
-    // Two clocks may differ; the history is ordered by its instants and never runs backward.
+    // Clocks may differ. The history is ordered by its instants and never runs backward.
     let last = whole.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
     let (at, by) = (Instant::now().max(last.plus_millis(1)), caller.id().as_str());
     let event = order::history(&whole.order, to, at, by, note.clone());
@@ -104,7 +106,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         && whole.lines.len() > RETURNED_AT_ONCE
         && !matches!(tokio::time::timeout(PATIENCE, staging::give_back(&store.table, &id)).await, Ok(Ok(())))
     {
-        // The step is taken; the janitor gives back what is left.
+        // The status has changed. The janitor returns the rest of the stock.
         tracing::warn!(order = %id, "some of an order's stock is left to the janitor");
     }
     if let Some(Movement::Refund(_, amount)) = money {
@@ -116,8 +118,9 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     Ok(Response::ok(&whole.view()).etag(whole.order.meta.version))
 }
 
-/// The money that moves with a step. What was paid from the wallet goes back there with the goods, all that is left of it unless staff say how much;
-/// what was paid otherwise only if they say so.
+/// Returns the movement of money that belongs to a step. The rest of a wallet payment returns to
+/// the wallet with the goods, unless staff give an amount. Other payments are refunded only if
+/// staff give an amount.
 fn movement<'a>(
     whole: &Whole,
     entry: &'a EntryId,

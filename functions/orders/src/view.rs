@@ -1,4 +1,4 @@
-//! Orders as clients see them.
+//! The JSON form of orders.
 
 use http_api::Problem;
 use key_schema::entity::AnyEntity;
@@ -9,25 +9,27 @@ use key_schema::money::Money;
 use key_schema::order::{Order, OrderLine, OrderStatus, OrderStatusEvent};
 use serde::Serialize;
 
-/// An order with its lines and history, as it is read from its partition.
+/// An order with its lines and history, read from its partition.
 #[derive(Debug, Clone)]
 pub struct Whole {
     /// The head.
     pub order: Stored<Order>,
-    /// Lines by number.
+    /// The lines, by number.
     pub lines: Vec<OrderLine>,
-    /// Steps by time.
+    /// The steps, by time.
     pub history: Vec<OrderStatusEvent>,
 }
 
 impl Whole {
-    /// An order that somebody may see `now`: one that is retired is gone when it expires, also while its items are still there.
+    /// Assembles an order that is visible at `now`. A retired order is invisible from its expiry,
+    /// even while its items still exist.
     pub fn visible(items: Vec<AnyEntity>, now: Instant) -> Option<Self> {
         Self::assemble(items).filter(|whole| !whole.order.is_expired(now))
     }
 
-    /// Sorts the items of an order's partition. An order that is still being placed is nobody's to see; and one that is read while its transaction is at
-    /// work may come in part, because a Query is not isolated from it: then it is not placed yet either.
+    /// Assembles an order from the items of its partition. An order in status `placing` is
+    /// invisible. A Query is not isolated from a transaction, so a read during the placing may
+    /// return only some items. That order is not placed yet either.
     pub fn assemble(items: Vec<AnyEntity>) -> Option<Self> {
         let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
         for item in items {
@@ -47,7 +49,8 @@ impl Whole {
         Some(Self { order, lines, history })
     }
 
-    /// The order as it was when it was placed: what its creator was answered. Lines, total and the first step never change.
+    /// Returns the order at the time of its placing, as the first response showed it. Lines, total
+    /// and the first step never change.
     pub fn into_placed(mut self) -> Self {
         self.order.meta.version = 1;
         self.order.data.status = OrderStatus::Pending;
@@ -58,7 +61,7 @@ impl Whole {
         self
     }
 
-    /// The order as JSON.
+    /// Builds the JSON form of the order.
     pub fn view(&self) -> View<'_> {
         let Order { id, customer_id, status, placed_at, reference, store_id, total, invoice_number, refunded, .. } =
             &self.order.data;
@@ -78,23 +81,23 @@ impl Whole {
         }
     }
 
-    /// Where the order is found.
+    /// Returns the URL path of the order.
     pub fn location(&self) -> String {
         location(&self.order.id)
     }
 }
 
-/// Where an order is found.
+/// Returns the URL path of an order.
 pub fn location(id: &OrderId) -> String {
     http_api::url::location(&["orders", id.as_str()])
 }
 
-/// 404.
+/// Returns 404 for an order that does not exist or is invisible to the caller.
 pub fn no_such_order() -> Problem {
     Problem::not_found("order")
 }
 
-/// An order as JSON.
+/// The JSON form of an order.
 #[derive(Debug, Serialize)]
 pub struct View<'a> {
     id: &'a OrderId,

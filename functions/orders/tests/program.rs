@@ -1,4 +1,5 @@
-//! The program that is deployed. What it does is tried through the whole system, under `tests` and by `bench`.
+//! Tests of the deployed program's start. The tests under `tests` and `bench` cover its behaviour
+//! in the whole system.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Who may see and change an organization. To anybody but its members and staff it does not exist.
+//! Permissions: only members and staff see an organization. For any other caller it does not exist.
 
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Store};
@@ -7,15 +7,16 @@ use key_schema::item::{FromItem as _, Stored};
 use key_schema::organization::{self, Authority, Member, Part, Role};
 use table::Refusal;
 
-/// On whose authority the caller changes an organization: the table decides whether it is enough.
+/// Returns the authority under which the caller changes an organization. The table decides whether
+/// it is sufficient.
 pub const fn authority(caller: &SignedIn) -> Authority<'_> {
     if caller.is_staff() { Authority::Staff } else { Authority::Customer(caller.id()) }
 }
 
-/// Lets members and staff see an organization.
+/// Checks that the caller may see an organization, as a member or as staff.
 ///
 /// # Errors
-/// 404 `not_found` for others.
+/// 404 `not_found` for any other caller.
 pub async fn may_see(store: &Store, caller: &SignedIn, id: &OrganizationId) -> Result<(), Problem> {
     if caller.is_staff() || store.table.get(&organization::member(id, caller.id())?).await?.is_some() {
         Ok(())
@@ -24,8 +25,9 @@ pub async fn may_see(store: &Store, caller: &SignedIn, id: &OrganizationId) -> R
     }
 }
 
-/// What it means that the caller's profile or membership stood against a change: nothing, 403 for a member who is no admin, 404 for who is no member, and for who
-/// was erased, even where a membership has stayed behind.
+/// Explains a refusal because of the caller's profile or membership. Returns `None` if neither was
+/// the reason. A member who is no admin gets 403. A caller who is no member, or was erased, gets
+/// 404, even if a membership still exists.
 pub fn denied(refusals: &[Refusal<Part>]) -> Option<Problem> {
     if refusals.iter().any(|refusal| refusal.label == Part::Profile) {
         return Some(no_such_organization());
@@ -36,7 +38,7 @@ pub fn denied(refusals: &[Refusal<Part>]) -> Option<Problem> {
     })
 }
 
-/// What a caller with this membership is told who is no admin: none for one who is.
+/// Returns the problem of a caller with this membership, or `None` for an admin.
 pub fn denied_by(member: Option<&Stored<Member>>) -> Option<Problem> {
     match member.map(|member| member.role) {
         Some(Role::Admin) => None,
@@ -45,7 +47,7 @@ pub fn denied_by(member: Option<&Stored<Member>>) -> Option<Problem> {
     }
 }
 
-/// The membership as it was when it stood against a change.
+/// Returns the membership that a refusal carries.
 pub fn member_in(refusal: &Refusal<Part>) -> Option<Stored<Member>> {
     Stored::from_item(refusal.item.as_deref()?.clone()).ok()
 }

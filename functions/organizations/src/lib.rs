@@ -1,4 +1,4 @@
-//! Organizations: their teams and members, and what a customer is a member of.
+//! Organizations: their teams and members, and the memberships of a customer.
 
 mod access;
 mod members;
@@ -8,7 +8,7 @@ mod view;
 
 use http_api::{Error, Routes, Store};
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
@@ -28,7 +28,7 @@ pub fn routes() -> Routes<Store> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("organizations");
     let store = Store::from_env().await?;

@@ -1,7 +1,8 @@
-//! Members: a relation of customers to an organization. It is set and ended as often as one likes, without If-Match.
+//! Members: a relation of customers to an organization. A client sets and ends it without If-Match,
+//! and can repeat each request.
 //!
-//! The counts on organization and teams move by the difference to the membership that was read, so a change is conditional on it and is
-//! tried again when somebody else came first.
+//! The counters of organization and teams change by the difference to the membership that was read.
+//! So a change is conditional on that membership, and tries again when another request came first.
 
 use http_api::identity::SignedIn;
 use http_api::read::{one_of, parsed};
@@ -16,7 +17,8 @@ use table::{Backoff, Refusal, TableError, TransactError};
 use crate::access::{authority, denied, denied_by, may_see, member_in, no_customer, no_such_organization};
 use crate::view::{MemberView, MembershipView};
 
-/// GET organizations/{id}/members, by customer id. Who asks is found out at the same time.
+/// GET organizations/{id}/members: lists the members by customer id. The caller's membership is
+/// read concurrently.
 pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -25,7 +27,8 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let query = organization::members(&id)?.limit(page.limit()).after(page.after());
     let members = async { Ok::<_, Problem>(store.table.query(&query).await?) };
     let ((), found) = tokio::try_join!(may_see(store, &caller, &id), members)?;
-    // To who is no member, which only staff may be here, nobody is in what is not there. In what is there, nobody is when all were erased.
+    // Only staff get here without a membership. An empty first page means that the organization is
+    // missing or that all its members were erased. The head shows which.
     if found.items.is_empty() && page.after().is_none() && store.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }
@@ -33,10 +36,11 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// GET customers/{id}/organizations, the oldest membership first.
+/// GET customers/{id}/organizations: lists a customer's memberships, the oldest first.
 ///
-/// The names of the organizations are not among it. As copies they would be rewritten in as many items as an organization has members, each time that it is
-/// renamed; whoever opens an organization from this list reads its name with it.
+/// The list does not contain the names of the organizations. With copies of a name, each renaming
+/// would rewrite as many items as the organization has members. A client that opens an organization
+/// reads its name there.
 pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -48,7 +52,7 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// PUT organizations/{id}/members/{customer}.
+/// PUT organizations/{id}/members/{customer}: sets a membership.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
@@ -62,7 +66,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
         let at = Instant::now();
         let wanted = Member { id: id.clone(), customer_id: customer.clone(), role, team: team.clone() };
         let new = match &old {
-            // What is so already is not written again; that the caller may have it so is in what was read.
+            // An unchanged membership is not written. The same read showed whether the caller may
+            // set it.
             Some(old) if old.data == wanted => {
                 let denied = if caller.is_staff() { None } else { denied_by(asking.as_ref()) };
                 return denied.map_or_else(|| Ok(Response::ok(&MemberView::from(old))), Err);
@@ -81,7 +86,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
                 Err(TransactError::Table(error)) => return Err(error.into()),
             };
         let of = |part| refusals.iter().find(|refusal| refusal.label == part);
-        // Who changes their own membership is checked where it is written.
+        // For callers who change their own membership, the write of that membership checks their
+        // right.
         let own = of(Part::Member).filter(|_| !caller.is_staff() && *caller.id() == customer);
         if let Some(problem) = denied(&refusals).or_else(|| denied_own(own)) {
             return Err(problem);
@@ -98,15 +104,16 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
                 return Err(problem.error("/team", "is no team of this organization"));
             }
         }
-        // Somebody else changed the membership after it was read.
+        // Another request changed the membership after this one read it.
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
         }
     }
 }
 
-/// DELETE organizations/{id}/members/{customer}: by an admin, or by who leaves. A membership that is not there has ended already. The last admin stays, unless
-/// staff removes one who was erased, and whom the erasure did not find.
+/// DELETE organizations/{id}/members/{customer}: ends a membership, at the request of an admin or
+/// of the member. A missing membership counts as ended. The last admin stays, except that staff can
+/// remove one who was erased and whom the erasure did not find.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
@@ -145,12 +152,12 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// The customer is there.
+/// Returns whether the refusal shows that the customer has a profile.
 fn is_customer(refusal: &Refusal<Part>) -> bool {
     refusal.label == Part::Customer
 }
 
-/// The organization is not there, or would be left without an admin.
+/// Explains a refused head: the organization does not exist, or would have no admin.
 fn head_refused(refusal: &Refusal<Part>) -> Problem {
     if refusal.item.is_none() {
         return no_such_organization();
@@ -161,12 +168,12 @@ fn head_refused(refusal: &Refusal<Part>) -> Problem {
     )
 }
 
-/// What stands against a change of who asks, where that is whose membership it is.
+/// Explains a refusal when the caller changes their own membership.
 fn denied_own(own: Option<&Refusal<Part>>) -> Option<Problem> {
     own.and_then(|refusal| denied_by(member_in(refusal).as_ref()))
 }
 
-/// What a change of a membership is computed from.
+/// The items from which a change of a membership is computed.
 struct Read {
     head: Option<Stored<Organization>>,
     member: Option<Stored<Member>>,

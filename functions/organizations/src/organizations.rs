@@ -1,4 +1,4 @@
-//! The organization itself: founding, reading, renaming.
+//! The organization itself: creating, reading and renaming it.
 
 use http_api::read::{parsed, text};
 use http_api::url::location;
@@ -14,7 +14,9 @@ use table::TransactError;
 use crate::access::{authority, denied, may_see, no_customer, no_such_organization};
 use crate::view::{MAX_NAME, OrganizationView};
 
-/// POST organizations: the caller becomes its first admin, and must have signed up, but for staff. Staff may say under which id, which makes it a request that can be repeated.
+/// POST organizations: creates an organization. The caller becomes its first admin, and must have a
+/// profile, unless the caller is staff. Staff may choose the id, which makes the request
+/// repeatable.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
@@ -46,10 +48,11 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// GET organizations/{id}.
+/// GET organizations/{id}: returns an organization with its teams.
 ///
-/// The organization with its teams is one Query. Whether the caller is a member is one item more, which cannot lie in that range: it would lie there among
-/// all members. So both are asked for at once, and the answer takes as long as one of them.
+/// One Query reads organization and teams. The caller's membership cannot be in the range of that
+/// Query, because all other members would be in it, too. So both requests run concurrently, and the
+/// response takes no longer than the slower one.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -57,7 +60,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     Ok(answer)
 }
 
-/// PATCH organizations/{id}: its name.
+/// PATCH organizations/{id}: changes its name.
 pub async fn rename(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -82,7 +85,7 @@ async fn with_teams(store: &Store, query: Query<AnyEntity>) -> Result<Response, 
         match item {
             AnyEntity::Organization(organization) => head = Some(organization),
             AnyEntity::Team(team) => teams.push(team),
-            // The range holds nothing else; what a later version puts there is not this route's.
+            // The range holds no other entity. This route ignores those that a later release adds.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Teams: resources of their own, each with a version. An organization shows them all.
+//! Teams: separate resources, each with a version. An organization shows all its teams.
 
 use http_api::read::text;
 use http_api::url::location;
@@ -12,7 +12,8 @@ use table::{Refusal, TransactError};
 use crate::access::{authority, denied, no_such_organization};
 use crate::view::{MAX_NAME, TeamView};
 
-/// PUT organizations/{id}/teams/{team}: adds it with `If-None-Match: *`, renames it with If-Match.
+/// PUT organizations/{id}/teams/{team}: adds a team with `If-None-Match: *`, renames it with
+/// If-Match.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (organization_id, id) = names(request)?;
@@ -34,7 +35,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
         Precondition::Version(version) => {
             let change = organization::change_team(&organization_id, &id, &name, version, authority, at)?;
             match store.table.transact(&change).await {
-                // Nothing else is shown of a team, so it need not be read.
+                // The response shows no other data of a team, so the team need not be read.
                 Ok(()) => {
                     let team = TeamView { id: &id, name: &name, version: version + 1, updated_at: at };
                     Ok(Response::ok(&team).etag(team.version))
@@ -46,7 +47,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// DELETE organizations/{id}/teams/{team}, once nobody is in it.
+/// DELETE organizations/{id}/teams/{team}: removes a team without members.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (organization, team) = names(request)?;
@@ -58,7 +59,8 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// Why a team was not added: who asks comes first, then whether there is the team, then whether there is room.
+/// Explains why a team was not added: the caller's rights come first, then an existing team, then
+/// the limit.
 fn not_added(refusals: &[Refusal<Part>], location: String) -> Problem {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     if let Some(denied) = denied(refusals) {
@@ -75,7 +77,7 @@ fn not_added(refusals: &[Refusal<Part>], location: String) -> Problem {
     }
 }
 
-/// Why a team was not changed or removed.
+/// Explains why a team was not changed or removed.
 fn not_changed(refusals: &[Refusal<Part>], version: u64) -> Problem {
     let team = || refusals.iter().find(|refusal| refusal.label == Part::Team)?.item.as_deref();
     denied(refusals).unwrap_or_else(|| match team().map(|item| item.get("version")) {

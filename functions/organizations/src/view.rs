@@ -1,4 +1,4 @@
-//! What clients see of organizations.
+//! The JSON bodies of organizations.
 
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
@@ -28,7 +28,8 @@ impl<'a> OrganizationView<'a> {
     }
 }
 
-/// A team. How many are in it is kept to guard its removal, and not shown: it would be out of step with the version.
+/// A team. Its number of members only guards its removal. It is not shown, because it changes
+/// without the version.
 #[derive(Serialize)]
 pub struct TeamView<'a> {
     pub id: &'a TeamId,
@@ -43,7 +44,7 @@ impl<'a> From<&'a Stored<Team>> for TeamView<'a> {
     }
 }
 
-/// A member, as the organization shows it.
+/// A member in the list of an organization.
 #[derive(Serialize)]
 pub struct MemberView<'a> {
     customer_id: &'a CustomerId,
@@ -61,7 +62,7 @@ impl<'a> From<&'a Stored<Member>> for MemberView<'a> {
     }
 }
 
-/// A membership, as its customer's list shows it.
+/// A membership in the list of a customer.
 #[derive(Serialize)]
 pub struct MembershipView<'a> {
     organization_id: &'a OrganizationId,

@@ -1,14 +1,14 @@
-//! The same routes in a deployment without a search engine (`SearchService=none`).
+//! The routes of a deployment without a search engine (`SearchService=none`).
 
 use http_api::{Code, Measured, Problem, Request, Response, Routes};
 
-/// What the function builds once where there is no engine: nothing.
+/// The app without an engine, which has no state.
 #[derive(Debug)]
 pub struct Disabled;
 
 impl Measured for Disabled {}
 
-/// The routes, each of which answers 503 `search_disabled`.
+/// Returns the routes, each of which answers 503 `search_disabled`.
 pub fn routes() -> Routes<Disabled> {
     Routes::new()
         .on("GET /v1/search/products", |_, _| Box::pin(async { Err(problem()) }))

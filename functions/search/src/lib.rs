@@ -1,7 +1,7 @@
-//! The function `search`: full text over products, for anybody, and over orders, for staff.
+//! The function `search`: full text search of products, for anybody, and of orders, for staff.
 //!
-//! It reads the index alone. What the index shows trails the table by the stream's delay; whoever needs the present state of a thing reads it by its
-//! id from the function that owns it.
+//! It reads only the index, which trails the table by the stream's delay. A client that needs the
+//! current state of an item reads it by its id from the function that owns it.
 
 mod disabled;
 mod list;
@@ -14,19 +14,19 @@ use http_api::{Measured, Routes};
 use key_schema::cursor::{CursorKeyError, Cursors};
 use search_index::{ConfigError, SearchClient};
 
-/// What the function builds once.
+/// The parts that the function builds once.
 #[derive(Debug)]
 pub struct App {
-    /// The index.
+    /// The client of the index.
     pub client: SearchClient,
-    /// Seals and opens the cursors of lists.
+    /// The keys that seal and open the cursors of lists.
     pub cursors: Cursors,
 }
 
-/// Why the function cannot start.
+/// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no way to the search engine.
+    /// The search engine's client cannot be set up.
     #[error(transparent)]
     Search(#[from] ConfigError),
     /// `CURSOR_KEYS` is missing or unusable.
@@ -35,7 +35,8 @@ pub enum StartError {
 }
 
 impl App {
-    /// From the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`, `CURSOR_KEYS`, and the SDK's own variables.
+    /// Creates the app from the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`,
+    /// `CURSOR_KEYS`, and the SDK's variables.
     ///
     /// # Errors
     /// [`StartError`].
@@ -47,7 +48,7 @@ impl App {
 
 impl Measured for App {}
 
-/// The routes, by the keys that template.yaml gives them.
+/// Returns the routes, under the keys in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::new()
@@ -58,7 +59,7 @@ pub fn routes() -> Routes<App> {
 /// Runs the function. With `SEARCH_SERVICE=none` it answers every route with 503 `search_disabled`.
 ///
 /// # Errors
-/// [`StartError`], or when the Lambda Runtime API fails.
+/// [`StartError`], or an error of the Lambda Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("search");
     if std::env::var("SEARCH_SERVICE").is_ok_and(|service| service == "none") {

@@ -1,4 +1,4 @@
-//! What both searches share: pages of hits, and an engine that may be away.
+//! The shared parts of both searches: pages of hits, and errors of the engine.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,36 @@ use http_api::{Code, Page, Problem};
 use key_schema::encoding::{decode, encode};
 use search_index::{Hit, SearchAfter, SearchError, SearchPage};
 
-/// How the engine names an index that is not there.
+/// The engine's error type for an index that does not exist.
 const NO_INDEX: &str = "index_not_found_exception";
 
-/// Where the page before ended, as the cursor has it: the sort values of its last hit, one key part of JSON.
+/// Returns the end of the previous page from the cursor: the sort values of its last hit, as one
+/// key part of JSON.
 pub fn after(page: &Page<'_>) -> Result<Option<SearchAfter>, Problem> {
     let read = |part: String| {
         let json = decode(&part)?;
         serde_json::from_str(&json).ok()
     };
-    // It was sealed by us for this very list, so it can only fail after a change of its form.
+    // This function sealed the cursor for this list, so it fails only after a change of its format.
     let invalid = || Problem::new(Code::CursorInvalid, "The cursor is not valid for this list.");
     page.after().map(|part| read(part).ok_or_else(invalid)).transpose()
 }
 
-/// How many hits to ask for: one more than the page has, which tells whether there is another page.
+/// Returns the number of hits to request: one more than the page, to know whether there is a next
+/// page.
 pub fn size(page: &Page<'_>) -> u32 {
     u32::try_from(page.limit()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// Where the list goes on behind each hit of a page.
+/// The positions after each hit of a page.
 pub struct Ends {
     ends: Vec<String>,
-    /// More hits follow the page.
+    /// Whether more hits follow the page.
     more: bool,
 }
 
 impl Ends {
-    /// Where the list goes on behind the first `kept` hits; `None` at its end.
+    /// Returns the position after the first `kept` hits, or `None` at the end of the list.
     pub fn behind(&self, kept: usize) -> Option<String> {
         let end = self.ends.get(kept.checked_sub(1)?)?;
         (self.more || kept < self.ends.len()).then(|| end.clone())
@@ -49,7 +51,7 @@ pub fn cut<D>(found: &mut SearchPage<D>, page: &Page<'_>) -> Result<Ends, Proble
     Ok(Ends { ends, more })
 }
 
-/// What the engine found. An index that was never made is an empty one: nothing was ever sold here.
+/// Returns the engine's result. A missing index counts as empty: the shop has never had an item.
 pub fn found<D>(answer: Result<SearchPage<D>, SearchError>) -> Result<SearchPage<D>, Problem> {
     match answer {
         Ok(page) => Ok(page),

@@ -1,4 +1,4 @@
-//! GET /v1/search/orders
+//! `GET /v1/search/orders`.
 
 use http_api::{Problem, Request, Response};
 use search_index::{OrderDocument, OrderQuery};
@@ -9,7 +9,7 @@ use crate::list;
 use crate::parameters::text;
 use crate::products::Price;
 
-/// Finds orders by id, reference, customer or status, newest first. For staff.
+/// Finds orders by id, reference, customer or status, newest first. Only staff may search orders.
 pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let text = text(request)?;

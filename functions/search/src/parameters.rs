@@ -8,7 +8,7 @@ use key_schema::id;
 use key_schema::product::{CategoryError, CategoryPath};
 use search_index::{ProductSort, SearchText};
 
-/// A parameter read by a function, whose error the client sees.
+/// Reads a parameter with a function. The client sees the function's error.
 pub fn read<T, E: Display>(
     request: &Request<'_>,
     name: &str,
@@ -19,18 +19,19 @@ pub fn read<T, E: Display>(
     request.query(name)?.map(|text| read(text).map_err(refuse)).transpose()
 }
 
-/// `q`; none matches everything.
+/// Reads `q`. A missing one matches everything.
 pub fn text(request: &Request<'_>) -> Result<SearchText, Problem> {
     Ok(read(request, "q", SearchText::parse)?.unwrap_or_default())
 }
 
-/// `category` as the index has it: in the form of its URL.
+/// Reads `category` in the form of the index: a category URL's segment.
 pub fn category(request: &Request<'_>) -> Result<Option<String>, Problem> {
     read(request, "category", |text| path(text).map(|path| path.to_segment()))
 }
 
-/// A category of the index as a facet shows it: its names joined by ` / `, which people can read. One that would be taken for another if it
-/// came back as a parameter (a name holds ` / `, or looks like a URL) is shown in the form of its URL.
+/// Returns a category of the index for a facet: its names joined by ` / `, for people. If a request
+/// with that text would mean another category (a name has ` / ` or looks like a URL), it returns
+/// the segment.
 pub fn shown_category(segment: &str) -> String {
     CategoryPath::from_segment(segment)
         .ok()
@@ -39,8 +40,8 @@ pub fn shown_category(segment: &str) -> String {
         .map_or_else(|| segment.to_owned(), |(text, _)| text)
 }
 
-/// Takes the form that category URLs have, `GROCERY~FRZN_20ICE`, and the one that the facets of an answer have, `GROCERY / FRZN ICE`, so that
-/// either can be followed. Where a text is both, it is the former.
+/// Parses a category in the form of URLs, `GROCERY~FRZN_20ICE`, or of facets, `GROCERY / FRZN ICE`.
+/// So a client can follow either. A text in both forms is read as a URL's.
 fn path(text: &str) -> Result<CategoryPath, CategoryError> {
     match CategoryPath::from_segment(text) {
         Err(CategoryError::Segment) => CategoryPath::new(text.split(" / ").map(str::to_owned).collect()),
@@ -48,12 +49,12 @@ fn path(text: &str) -> Result<CategoryPath, CategoryError> {
     }
 }
 
-/// `brand`, exactly as a product has it.
+/// Reads `brand`, which must equal the product's brand exactly.
 pub fn brand(request: &Request<'_>) -> Result<Option<String>, Problem> {
     read(request, "brand", |text| id::check(text).map(|()| text.to_owned()))
 }
 
-/// `min_price` and `max_price`, in minor units, both included.
+/// Reads `min_price` and `max_price` in minor units, both inclusive.
 pub fn prices(request: &Request<'_>) -> Result<(Option<i64>, Option<i64>), Problem> {
     let (low, high) = (read(request, "min_price", amount)?, read(request, "max_price", amount)?);
     if low.zip(high).is_some_and(|(low, high)| low > high) {
@@ -63,17 +64,17 @@ pub fn prices(request: &Request<'_>) -> Result<(Option<i64>, Option<i64>), Probl
 }
 
 fn amount(text: &str) -> Result<i64, &'static str> {
-    // `parse` would take a sign.
+    // `parse` would accept a sign.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits).ok_or("must be an integer of minor units, 0 or more")
 }
 
-/// `sort`, with the name that stands for it in cursors.
+/// The `sort` parameter, with its name in cursors.
 #[derive(Debug, Clone, Copy)]
 pub struct Sort {
     /// The order.
     pub by: ProductSort,
-    /// Its name.
+    /// The name.
     pub name: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! GET /v1/search/products
+//! `GET /v1/search/products`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::App;
 use crate::list;
 use crate::parameters::{Sort, brand, category, prices, shown_category, text};
 
-/// Finds products. Every filter that is given must hold.
+/// Finds the products that match every given filter.
 pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (text, category, brand) = (text(request)?, category(request)?, brand(request)?);
     let (min_price, max_price) = prices(request)?;
@@ -86,13 +86,13 @@ struct ProductHit<'a> {
     summary: Option<&'a str>,
     in_stock: bool,
     rating: Rating,
-    /// How well it matches; null unless sorted by it.
+    /// The relevance of the hit, or null in other sort orders.
     score: Option<f64>,
-    /// By field, HTML with the words that matched in `<em>`.
+    /// HTML by field, with the matching words in `<em>`.
     highlights: BTreeMap<&'a str, [&'a str; 1]>,
 }
 
-/// What the reviews of a product add up to, as `products/{id}/reviews` shows it.
+/// The rating of a product, in the same form as in `products/{id}/reviews`.
 #[derive(Serialize)]
 struct Rating {
     average: Option<f64>,
@@ -105,18 +105,19 @@ impl Rating {
     }
 }
 
-/// Two decimals, halves rounded up; none without ratings. Computed in whole hundredths: only the finished number becomes a float.
+/// Returns the average with two decimals, halves rounded up, or `None` without ratings. It is
+/// computed in whole hundredths, and only the result becomes a float.
 fn average(count: u64, sum: u64) -> Option<f64> {
     let hundredths = sum.checked_mul(200)?.checked_add(count)?.checked_div(count.checked_mul(2)?)?;
     Some(f64::from(u32::try_from(hundredths).ok()?) / 100.0)
 }
 
-/// Money as the index has it.
+/// A price from the index.
 #[derive(Serialize)]
 pub struct Price<'a> {
-    /// Minor units.
+    /// The amount in minor units.
     pub amount: i64,
-    /// ISO 4217 code.
+    /// The ISO 4217 code.
     pub currency: &'a str,
 }
 

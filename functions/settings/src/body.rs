@@ -1,7 +1,7 @@
-//! What staff set.
+//! The request body that sets the settings.
 //!
-//! The body is read twice: first by the strict reader of every body, which refuses what is ambiguous, then for the texts of the values, which are kept as they
-//! were written, to the last digit.
+//! The body is read twice. First the strict reader of all bodies refuses ambiguous input. Then the
+//! texts of the values are read, which are stored exactly as written, to the last digit.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use key_schema::settings::MAX_BYTES;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// How deep objects and arrays may lie in each other.
+/// The maximum nesting of objects and arrays.
 const MAX_DEPTH: usize = 16;
 
-/// The settings to be, each a JSON object.
+/// The new settings, each a JSON object.
 #[derive(Debug)]
 pub struct Wanted {
     pub values: String,
     pub private: String,
 }
 
-/// The settings of a request's body; what is left out of it is empty.
+/// Reads the settings from a request's body. A missing `private` is empty.
 pub fn read(request: &Request<'_>) -> Result<Wanted, Problem> {
     let mut body = request.object()?;
     let values = body.required("values", checked);
@@ -40,7 +40,7 @@ pub fn read(request: &Request<'_>) -> Result<Wanted, Problem> {
     Ok(Wanted { values, private })
 }
 
-/// The same fields, of which the strict reader has let nothing else through.
+/// The same fields as raw texts. The strict reader has refused every other field.
 #[derive(Deserialize)]
 struct Texts<'a> {
     #[serde(borrow)]
@@ -66,7 +66,7 @@ fn checked(value: Value<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// How many objects and arrays lie in each other, at the deepest. The reader has bounded it, and so the recursion.
+/// Returns the depth of nested objects and arrays. The reader has bounded it, and so the recursion.
 fn depth(value: &Value<'_>) -> usize {
     let deepest = match value {
         Value::Array(elements) => elements.iter().map(depth).max(),

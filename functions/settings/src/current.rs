@@ -1,4 +1,4 @@
-//! Reading the settings, and setting them.
+//! Reading and replacing the settings.
 
 use std::sync::Arc;
 
@@ -12,21 +12,23 @@ use table::TransactError;
 use crate::App;
 use crate::body::{self, Wanted};
 
-/// GET settings: what everybody may see, as it was at most [`http_api::SETTINGS_MAX_AGE`] ago. The same goes for whoever keeps the answer: it says for how
-/// long it may still be used.
+/// Answers `GET /v1/settings` with the public values, at most [`http_api::SETTINGS_MAX_AGE`] old.
+/// Caches of the response keep to the same age: the response states its remaining time.
 pub async fn public(app: &App) -> Result<Response, Problem> {
     let (known, rest) = app.settings.current(&app.store).await?;
     let values = stored(&known.values)?;
     Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).public(rest))
 }
 
-/// GET settings/private: everything, as it is now, so that whoever changes it has its version.
+/// Answers `GET /v1/settings/private` with all current values, so that staff have the version for a
+/// change.
 pub async fn whole(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     show(&*app.settings.latest(&app.store).await?)
 }
 
-/// PUT settings: replaces them. What was never set is at version 0: it is set with `If-None-Match: *` or with `If-Match: "0"`.
+/// Answers `PUT /v1/settings`, which replaces the settings. Settings that were never set have
+/// version 0 and accept `If-None-Match: *` or `If-Match: "0"`.
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let precondition = request.precondition()?;
@@ -43,7 +45,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     match app.store.table.transact(&transaction).await {
         Ok(()) => {}
         Err(error) => {
-            // Whatever happened, somebody has changed them, or nobody knows whether this did.
+            // The settings were changed by another request, or it is unknown whether this one did.
             app.settings.forget();
             return Err(match error {
                 TransactError::Table(error) => error.into(),
@@ -62,7 +64,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     }
 }
 
-/// Whether the client means the version 0 that it was shown. Every tag that was never given out reads as 0, too.
+/// Returns whether the client sent the tag of version 0. Every unknown tag is parsed as 0 as well.
 fn is_first(request: &Request<'_>) -> bool {
     request.header("if-match") == Some("\"0\"")
 }
@@ -75,7 +77,7 @@ fn view(known: &Known) -> Result<WholeView<'_>, Problem> {
     Ok(WholeView { values: stored(&known.values)?, private: stored(&known.private)?, version: known.version })
 }
 
-/// Values as they are stored: the JSON of an object.
+/// Returns stored values as JSON: the text of an object.
 fn stored(text: &str) -> Result<&RawValue, Problem> {
     serde_json::from_str(text).map_err(Problem::internal)
 }
@@ -84,14 +86,14 @@ fn here() -> String {
     location(&["settings"])
 }
 
-/// The settings as everybody sees them.
+/// The settings that everybody may see.
 #[derive(Serialize)]
 struct PublicView<'a> {
     values: &'a RawValue,
     version: u64,
 }
 
-/// The settings as staff see them.
+/// The settings that staff may see.
 #[derive(Serialize)]
 struct WholeView<'a> {
     values: &'a RawValue,

@@ -1,18 +1,19 @@
-//! The shop's settings: values that clients agree on, such as a banner or what is switched on.
+//! The shop's settings: values that clients share, such as a banner or feature switches.
 //!
-//! Anybody may read the public ones, which come out of memory most of the time ([`http_api::SettingsCache`]). Staff set them, and the private ones.
+//! Anybody may read the public values, which usually come from memory
+//! ([`http_api::SettingsCache`]). Staff set them, and read and set the private values.
 
 mod body;
 mod current;
 
 use http_api::{Error, Measured, PatternCost, Routes, SettingsCache, Store};
 
-/// What the function builds once.
+/// The parts that the function builds once.
 #[derive(Debug)]
 pub struct App {
     /// The table.
     pub store: Store,
-    /// The settings as this environment knows them.
+    /// The settings that this execution environment has cached.
     pub settings: SettingsCache,
 }
 
@@ -22,7 +23,7 @@ impl Measured for App {
     }
 }
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::new()
@@ -34,7 +35,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// An incomplete environment, or an error of the Runtime API.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("settings");
     let app = App { store: Store::from_env().await?, settings: SettingsCache::default() };

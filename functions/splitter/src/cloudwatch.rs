@@ -1,6 +1,6 @@
-//! The one call to CloudWatch: `GetInsightRuleReport`, in its JSON protocol.
+//! The client of CloudWatch, with one call: `GetInsightRuleReport`, in its JSON protocol.
 //!
-//! Reading a report changes nothing, so it is repeated after every failure that may pass.
+//! Reading a report changes nothing, so the client retries after every transient failure.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use serde_json::json;
 
 use crate::report::{MAX_CONTRIBUTORS, PERIOD_SECONDS, Report};
 
-/// How long and how often CloudWatch is asked.
+/// The timeouts and retries of a call to CloudWatch.
 const LIMITS: Limits = Limits {
     attempt: Duration::from_secs(3),
     total: aws::OPERATION_TIMEOUT,
     attempts: 6,
     backoff: Duration::from_millis(50),
 };
-/// Several times what a hundred of the longest keys take.
+/// The maximum size of a response: several times the size of a hundred of the longest keys.
 const MAX_RESPONSE: usize = 4 << 20;
-/// The operation, by the name that the service has in this protocol.
+/// The headers of the operation, with the service's name in this protocol.
 const HEADERS: [(&str, &str); 2] = [
     ("content-type", "application/x-amz-json-1.0"),
     ("x-amz-target", "GraniteServiceVersion20100801.GetInsightRuleReport"),
 ];
 
-/// There is no report.
+/// CloudWatch returned no report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The call cannot be made, or is refused: so will the next.
+    /// The call cannot be made, or is refused. A retry would fail as well.
     #[error("CloudWatch gives no report: {0}")]
     Refused(String),
-    /// CloudWatch did not answer, or was busy, until the time was used up.
+    /// CloudWatch was busy or did not respond until the time was used up.
     #[error("CloudWatch cannot be reached: {0}")]
     Unavailable(String),
 }
@@ -42,7 +42,8 @@ pub struct CloudWatch {
 }
 
 impl CloudWatch {
-    /// From the environment: the SDK's variables of region, credentials and endpoint.
+    /// Creates a client from the environment: the SDK's variables of region, credentials and
+    /// endpoint.
     ///
     /// # Errors
     /// [`SetupError`].
@@ -50,13 +51,14 @@ impl CloudWatch {
         Service::from_env(Api::CloudWatch).map(Self::new)
     }
 
-    /// CloudWatch as a service.
+    /// Creates a client of this service.
     #[must_use]
     pub fn new(service: Service) -> Self {
         Self { service: service.with_limits(LIMITS) }
     }
 
-    /// The contributors of a rule that counted most from one time to another, in seconds since 1970, minute by minute.
+    /// Returns a rule's largest contributors from one time to another, in seconds since 1970,
+    /// minute by minute.
     ///
     /// # Errors
     /// [`ReportError`].

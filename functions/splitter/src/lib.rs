@@ -1,21 +1,27 @@
-//! Splits counters that the table throttles.
+//! The splitter, which splits counters that the table throttles.
 //!
-//! A counter's shard takes 1,000 write units a second; what comes on top DynamoDB refuses, and counts: Contributor Insights keeps in CloudWatch which
-//! partition keys are throttled most. This function asks for that report once a minute and doubles the shards of every counter in it
-//! ([`key_schema::counter`] says why its sum stays right meanwhile). Additions that meet in a transaction split a counter by themselves within seconds; those that
-//! the table refuses before they meet are seen from here alone.
+//! A counter's shard takes 1,000 write units a second. DynamoDB refuses the writes beyond that and
+//! counts them: Contributor Insights keeps the most throttled partition keys in CloudWatch. This
+//! function reads that report once a minute and doubles the shards of every counter in it
+//! ([`key_schema::counter`] explains why the sum remains correct meanwhile). Additions that
+//! conflict in transactions split a counter by themselves within seconds. Additions that the table
+//! refuses earlier are visible only here.
 //!
 //! # Why a schedule
 //!
-//! An alarm on the throttles tells of its change only: a counter that is still too hot after its split leaves the alarm as it is, and there is no second
-//! event. A minute is the period in which CloudWatch counts, so that nothing is learned by asking more often; a month of it costs about half a dollar, less
-//! than one of the rules that count. And an event that is lost, comes twice or fails is made up for by the next.
+//! An alarm on throttles sends an event only when its state changes. A counter that is still too
+//! hot after its split leaves the alarm in the same state, so there is no second event. CloudWatch
+//! counts in periods of a minute, so more frequent requests learn nothing. A month of requests
+//! costs about half a dollar, less than one of the rules that count. The next invocation also
+//! compensates for an event that is lost, repeated or failed.
 //!
 //! # Why each minute of heat splits once
 //!
-//! A report tells of the last minutes, also of those before the last split. So a split names the minute that it answers to, and the table takes it
-//! only if the counter was not split after that minute began: reports that come twice or late, and two rounds at once, split once. What a split is good for is seen in
-//! the first whole minute behind it, and a doubling takes two to three minutes.
+//! A report covers the last minutes, including those before the last split. So a split names the
+//! minute that it reacts to. The table accepts it only if the counter was not split after that
+//! minute began. Repeated or late reports, and two concurrent rounds, therefore split once. The
+//! effect of a split is visible in the first whole minute after it, and a doubling takes two to
+//! three minutes.
 
 pub mod cloudwatch;
 pub mod report;
@@ -35,22 +41,23 @@ use tokio::time::Instant;
 use cloudwatch::CloudWatch;
 use round::{Round, Splitter};
 
-/// How long before its deadline the function stops, so that its answer still gets out.
+/// How long before its deadline the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// Comes by whenever it is invoked, with whatever, for as long as the runtime lives.
+/// Runs a round at each invocation, with any event, for as long as the runtime lives.
 ///
-/// Environment: `TABLE_NAME` and the SDK's own variables.
+/// Environment: `TABLE_NAME` and the SDK's variables.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// An incomplete environment, or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("splitter");
     let splitter = &Splitter::new(Table::from_env().await?, CloudWatch::from_env()?);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<IgnoredAny>| async move {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
         let stop = started + left.saturating_sub(MARGIN);
-        // In a box: the state of the SDK's calls inside the runtime's own is deeper than the compiler likes to lay out.
+        // Boxed: the SDK's futures inside the runtime's future are too deep for the compiler's
+        // layout.
         let round = Box::pin(splitter.come_by(instant::Instant::now(), stop));
         let round = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, round.as_ref().ok(), started, &splitter.costs());

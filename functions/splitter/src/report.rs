@@ -1,4 +1,4 @@
-//! Which counters a report of the most throttled keys shows as hot.
+//! The report of the most throttled keys, and the hot counters in it.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,17 @@ use key_schema::instant::Instant;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Contributors in a report at most (CloudWatch API reference, `GetInsightRuleReport`), and so the most counters that one round splits.
+/// The maximum number of contributors in a report (CloudWatch API reference,
+/// `GetInsightRuleReport`), and so of counters that one round splits.
 pub const MAX_CONTRIBUTORS: u32 = 100;
-/// How far a report goes back: what one round could not do, or CloudWatch had not heard of yet, the next few still see.
+/// How far a report reaches back, in seconds. The next rounds still see minutes that one round
+/// could not handle, or that CloudWatch did not have yet.
 pub const WINDOW_SECONDS: i64 = 5 * 60;
-/// The shortest period that a rule is counted in.
+/// The shortest period of a rule, in seconds.
 pub const PERIOD_SECONDS: i64 = 60;
 
-/// What CloudWatch answers, of which only the keys and when they were throttled matter. One that cannot be read does not hide the others.
+/// CloudWatch's response. Only the keys and the times of their throttles matter. A malformed
+/// contributor does not hide the others.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Report {
@@ -23,7 +26,7 @@ pub struct Report {
     contributors: Vec<Value>,
 }
 
-/// A partition key, and how often it was throttled in which minutes.
+/// A partition key with the number of its throttles in each minute.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Contributor {
@@ -35,28 +38,29 @@ struct Contributor {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Datapoint {
-    /// Seconds since 1970, where the minute begins.
+    /// The beginning of the minute, in seconds since 1970.
     timestamp: f64,
     approximate_value: f64,
 }
 
-/// A time as CloudWatch writes it: whole seconds since 1970.
+/// Returns the window of a report, from and to, in CloudWatch's form: whole seconds since 1970.
 #[must_use]
 pub fn window(now: Instant) -> (i64, i64) {
     let minute = now.as_seconds().div_euclid(PERIOD_SECONDS) * PERIOD_SECONDS;
-    // The minute that is not over counts already.
+    // The current minute counts, although it is not over.
     (minute - WINDOW_SECONDS, now.as_seconds())
 }
 
 impl Report {
-    /// How many keys it names.
+    /// Returns the number of keys in the report.
     #[must_use]
     pub fn keys(&self) -> u32 {
         u32::try_from(self.contributors.len()).unwrap_or(u32::MAX)
     }
 
-    /// The counters that were hot, each with the last minute in which they were. A counter's shards are counted together; orders, products and all
-    /// else that cannot be split are passed over, as is what lies outside of the window that was asked for.
+    /// Returns the hot counters, each with its last hot minute. A counter's shards are counted
+    /// together. Keys that cannot be split (orders, products and others) and points outside of the
+    /// window are ignored.
     #[must_use]
     pub fn hot(&self, now: Instant) -> BTreeMap<CounterName, Instant> {
         let mut throttled: BTreeMap<CounterName, BTreeMap<Instant, f64>> = BTreeMap::new();
@@ -79,10 +83,11 @@ impl Report {
 }
 
 impl Datapoint {
-    /// Where its minute begins, if that is inside the window: one from the future would be younger than every split.
+    /// Returns the beginning of its minute, if that is inside the window. A point from the future
+    /// would be newer than every split.
     fn minute(&self, now: Instant) -> Option<Instant> {
         let (from, to) = window(now);
-        // A number is cut to the range of an integer, and one that is none is 0: neither is inside.
+        // The cast saturates, and turns NaN into 0. Neither is inside the window.
         let seconds = self.timestamp as i64;
         let inside = (from..=to).contains(&seconds) && self.approximate_value > 0.0;
         inside.then(|| Instant::EPOCH.plus_seconds(seconds))

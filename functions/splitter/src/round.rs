@@ -1,4 +1,4 @@
-//! One round: which counters are hot, and each of them split once.
+//! One round of the splitter: finds the hot counters and splits each of them once.
 
 use futures::StreamExt as _;
 use key_schema::counter::{self, MAX_SHARDS, Reason};
@@ -12,37 +12,38 @@ use tokio::time::{self, timeout_at};
 use crate::cloudwatch::{CloudWatch, ReportError};
 use crate::report;
 
-/// Counters that are split at once. Few: the table is being throttled.
+/// The number of counters that are split concurrently. It is low, because the table is being
+/// throttled.
 const AT_ONCE: usize = 4;
 
-/// What was found and done.
+/// The results of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Round {
-    /// Partition keys that CloudWatch reports as throttled, whatever they belong to.
+    /// Partition keys that CloudWatch reports as throttled, of any kind of item.
     pub throttled: u32,
     /// Counters among them that were throttled often enough within a minute.
     pub hot: u32,
     /// Counters that have twice as many shards now.
     pub split: u32,
-    /// Counters that have as many shards as there can be, and are still throttled.
+    /// Counters that have the maximum number of shards and are still throttled.
     pub full: u32,
-    /// Counters that could not be split; each is logged, and seen again the next minute.
+    /// Counters that could not be split. Each is logged, and reported again in the next minute.
     pub failed: u32,
 }
 
-/// Nothing could be found out.
+/// The hot counters cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundError {
-    /// The table does not say which rule counts.
+    /// The table cannot name the rule that counts its throttles.
     #[error("the rule of throttled keys cannot be looked up: {0}")]
     Table(#[from] TableError),
-    /// There is none.
+    /// The table has no such rule.
     #[error("Contributor Insights is not enabled on the table")]
     NoRule,
-    /// There is no report.
+    /// CloudWatch returned no report.
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// Neither in time.
+    /// The rule or the report did not arrive in time.
     #[error("there is no report in time")]
     Time,
 }
@@ -57,15 +58,15 @@ enum SplitError {
     Time,
 }
 
-/// What became of one counter.
+/// The outcome of one counter.
 enum Outcome {
     Split,
-    /// It was split since, by this function or another.
+    /// It was split after that minute began, by this function or another.
     Cooling,
     Full,
 }
 
-/// Who splits counters that are throttled.
+/// The splitter, which splits throttled counters.
 #[derive(Debug)]
 pub struct Splitter {
     table: Table,
@@ -73,22 +74,23 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Of the counters in this table, which this CloudWatch watches.
+    /// Creates a splitter for the counters in this table, with the CloudWatch that observes it.
     #[must_use]
     pub const fn new(table: Table, cloudwatch: CloudWatch) -> Self {
         Self { table, cloudwatch }
     }
 
-    /// What the access patterns have consumed since the last look.
+    /// Returns the consumption of the access patterns since the last call.
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()
     }
 
-    /// Splits every counter that was throttled since it was split last, once, until `stop`.
+    /// Splits every counter that was throttled since its last split, once, until `stop`.
     ///
     /// # Errors
-    /// [`RoundError`] when it cannot be known which those are. A single counter that cannot be split is only counted.
+    /// [`RoundError`] if the hot counters cannot be determined. A single counter that cannot be
+    /// split is only counted.
     pub async fn come_by(&self, now: Instant, stop: time::Instant) -> Result<Round, RoundError> {
         let report = timeout_at(stop, self.report(now)).await.map_err(|_| RoundError::Time)??;
         let hot = report.hot(now);
@@ -105,7 +107,7 @@ impl Splitter {
                 Ok(Outcome::Split) => round.split += 1,
                 Ok(Outcome::Cooling) => {}
                 Ok(Outcome::Full) => round.full += 1,
-                // Without its name: anybody may have given it one.
+                // Without the counter's name, because any client may have chosen it.
                 Err(error) => {
                     tracing::error!(%error, "a hot counter could not be split");
                     round.failed += 1;
@@ -116,7 +118,8 @@ impl Splitter {
     }
 
     async fn report(&self, now: Instant) -> Result<report::Report, RoundError> {
-        // Each time: whoever switches Contributor Insights off and on again gets another rule.
+        // Look up the rule each time: disabling and enabling Contributor Insights creates another
+        // one.
         let rule = self.table.throttles_rule().await?.ok_or(RoundError::NoRule)?;
         Ok(self.cloudwatch.report(&rule, report::window(now)).await?)
     }
@@ -132,7 +135,7 @@ impl Splitter {
         let Some(split) = split else { return Ok(Outcome::Cooling) };
         match self.table.update(&split).await {
             Ok(_) => Ok(Outcome::Split),
-            // It has more shards than were read here.
+            // The counter has more shards than were read here.
             Err(WriteError::Refused(_)) => Ok(Outcome::Cooling),
             Err(WriteError::Table(error)) => Err(error.into()),
         }

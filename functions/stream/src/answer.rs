@@ -1,4 +1,4 @@
-//! What the consumer tells Lambda.
+//! The consumer's response to Lambda.
 
 use serde::Serialize;
 
@@ -6,9 +6,10 @@ use crate::sequence::SequenceNumber;
 
 /// A partial batch response that names at most one record.
 ///
-/// Lambda delivers again from the lowest sequence number named, so one is all there is to say. It takes a batch as done when the list is empty
-/// *or missing or null*, and as failed whole when an identifier is empty, null or unknown (Lambda developer guide, "Configuring partial batch response
-/// with DynamoDB and Lambda"): this type can say neither by mistake.
+/// Lambda delivers again from the lowest sequence number in the response, so one number is enough.
+/// It takes a batch as done if the list is empty, *missing or null*. It takes the batch as failed
+/// if an identifier is empty, null or unknown. (Lambda developer guide, "Configuring partial batch
+/// response with DynamoDB and Lambda".) This type cannot express either by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
@@ -22,14 +23,15 @@ struct ItemFailure {
 }
 
 impl Answer {
-    /// Every record before `earliest` is durable; all of them, if there is none.
+    /// Creates a response: every record before `earliest` is durable, or all records if it is
+    /// `None`.
     #[must_use]
     pub fn from_earliest(earliest: Option<SequenceNumber>) -> Self {
         let failure = |item_identifier| ItemFailure { item_identifier };
         Self { batch_item_failures: earliest.map(failure).into_iter().collect() }
     }
 
-    /// The record to begin with next time.
+    /// Returns the record that the next delivery begins with.
     #[must_use]
     pub fn earliest(&self) -> Option<&SequenceNumber> {
         self.batch_item_failures.first().map(|failure| &failure.item_identifier)

@@ -1,4 +1,4 @@
-//! What the archive of expired items holds. How its objects are named says [`key_schema::archive`].
+//! The content of an archive object. [`key_schema::archive`] defines the names of the objects.
 
 use key_schema::entity::AnyEntity;
 use key_schema::expiration::RemovedBy;
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::sequence::SequenceNumber;
 
-/// An expired item, as its object has it.
+/// An expired item, in the form of its archive object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Archived {
     /// The name of its entity.
     pub entity: String,
-    /// Where it lay.
+    /// The item's key in the table.
     pub key: Place,
     /// When it was removed.
     pub removed_at: Instant,
-    /// Who removed it.
+    /// The party that removed it.
     pub removed_by: RemovedBy,
     /// The stream record of the removal.
     pub sequence_number: String,
-    /// The item in DynamoDB's JSON. Only what the schema knows of it.
+    /// The item in DynamoDB's JSON, with the attributes that the schema knows.
     pub item: Item,
 }
 
@@ -43,7 +43,7 @@ impl From<&Key> for Place {
     }
 }
 
-/// The object of one removal.
+/// Returns the name of the object for one removal.
 ///
 /// # Errors
 /// [`KeyError`] of [`key_schema::archive::objects`].
@@ -51,7 +51,7 @@ pub fn name(item: &AnyEntity, key: &Key, removal: &SequenceNumber) -> Result<Str
     Ok(format!("{}{}.json", key_schema::archive::objects(item, key)?, removal.as_str()))
 }
 
-/// The hash of a key, by which the audit names an item.
+/// Returns the hash of a key. The audit identifies an item by it.
 #[must_use]
 pub fn hash(key: &Key) -> String {
     key::hash(key.pk.as_str(), key.sk.as_str())

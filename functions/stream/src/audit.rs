@@ -1,27 +1,31 @@
-//! Sink `audit`: what expired is archived, and that it expired is recorded.
+//! Sink `audit`: archives expired items and records that they expired.
 //!
-//! Only removals by DynamoDB itself count, and those by an identity that is neither DynamoDB's nor a caller's, which are labelled so. What a
-//! caller removes, a customer who signs out above all, leaves no trace here.
+//! Only removals by DynamoDB count, and removals by an unknown identity, which are labelled so. A
+//! removal by a caller, above all a customer's sign-out, leaves no trace here.
 //!
-//! # Why each removal is there once
+//! # Why each removal is recorded once
 //!
-//! Archive object and audit entry are named by the item's key and the record's sequence number, and written only where there is none; all that
-//! is in them is a function of the record. So a record that is delivered again finds its object and its entry, and completes what a
-//! crash has left out: the entry is written behind the object, and never names one that is not there.
+//! The names of the archive object and the audit entry contain the item's key and the record's
+//! sequence number. Both are written only if they do not exist, and their content is a function of
+//! the record. So a record that is delivered again finds its object and its entry, and completes
+//! the work after a crash. The entry is written after the object and never names a missing one.
 //!
-//! # Whose it was
+//! # Owners
 //!
-//! Of who is no customer (any more) nothing is archived, because nobody could take it out again: a session or a cart is archived only if it began under a profile
-//! that is there now, read strongly. What is archived before an erasure the janitor finds ([`key_schema::erasure`]). That something expired is recorded all the same,
-//! for an entry names nobody. Orders are the books, and are archived whosever they were.
+//! A session or a cart is archived only if it began under a profile that exists now, which is read
+//! strongly. Without a profile nobody could take it out of the archive again. The janitor removes
+//! objects that were archived before an erasure ([`key_schema::erasure`]). The expiry is recorded
+//! in any case, because an entry names no customer. Orders are part of the books and are always
+//! archived.
 //!
-//! # What is archived
+//! # Archived items
 //!
-//! Sessions, carts and retired orders, nothing of what the consumer itself writes. An order expires item by item: its head has the
-//! audit entry, its lines, history and the customer's copy are archived beside it without one of their own.
+//! The sink archives sessions, carts and retired orders, and nothing that the consumer itself
+//! writes. An order expires item by item. Its head has the audit entry. Its lines, its history and
+//! the customer's copy are archived without an entry.
 //!
-//! An item is archived as the schema knows it: it was decoded into its entity and is encoded again, so an attribute that the schema does not know
-//! (a token that somebody once stored with a session) stays behind.
+//! An item is decoded into its entity and encoded again. An attribute that the schema does not
+//! know, such as a token once stored with a session, is therefore not archived.
 
 use std::sync::Arc;
 
@@ -43,9 +47,10 @@ use crate::ledger::{Ledger, Reason, Verdict};
 use crate::ports::{Items, Objects};
 use crate::sink::Sink;
 
-/// How much earlier than its item was created a removal may be dated: two clocks differ.
+/// How long before its item's creation a removal may be dated, in seconds: two clocks differ.
 const CLOCK_SECONDS: i64 = 24 * 60 * 60;
-/// How long after its time an item is removed at the latest: DynamoDB leaves alone what expired over five years ago.
+/// How long after its expiry an item is removed at the latest, in seconds. DynamoDB does not remove
+/// items that expired more than five years ago.
 const LATEST_SECONDS: i64 = 5 * 366 * 24 * 60 * 60;
 
 /// The audit sink.
@@ -57,7 +62,7 @@ pub struct Audit<I, O> {
 }
 
 impl<I: Items, O: Objects> Audit<I, O> {
-    /// A sink over this table and archive that takes up to `concurrency` items at once.
+    /// Creates a sink on this table and archive that takes up to `concurrency` items at once.
     #[must_use]
     pub const fn new(table: Arc<I>, archive: Arc<O>, concurrency: usize) -> Self {
         Self { table, archive, concurrency }
@@ -75,14 +80,15 @@ impl<I: Items, O: Objects> Audit<I, O> {
         Ok(())
     }
 
-    /// Whether the customer is there whose it was, and was when it began.
+    /// Returns whether the owner exists now and existed when the item began. Returns true for items
+    /// without an owner.
     async fn is_somebodys(&self, expired: &Expired<'_>) -> Result<bool, KeepError> {
         let Some(customer) = expired.owner else { return Ok(true) };
         let owner = self.table.get(&key_schema::archive::owner(customer)?).await?;
         Ok(owner.is_some_and(|owner| owner.created_at <= expired.began_at))
     }
 
-    /// The name of the object that the item lies in from now on.
+    /// Archives the item and returns the name of its object.
     async fn archive(&self, record: &Record<'_>, expired: &Expired<'_>) -> Result<String, KeepError> {
         let name = archive::name(expired.item, &record.key, &record.origin.sequence)?;
         let object = Archived {
@@ -93,7 +99,7 @@ impl<I: Items, O: Objects> Audit<I, O> {
             sequence_number: record.origin.sequence.to_string(),
             item: expired.item.to_item()?,
         };
-        // By way of a value, whose members are in order: every delivery writes the same bytes.
+        // A `Value` has its members in order, so every delivery writes the same bytes.
         let body = serde_json::to_value(&object).and_then(|value| serde_json::to_vec(&value))?;
         self.archive.put_new(&name, body, expired.class).await?;
         telemetry::crash_point("stream.audit.archived");
@@ -115,7 +121,7 @@ impl<I: Items, O: Objects> Audit<I, O> {
             archive,
         };
         match self.table.write(&expiration::record(&entry.stored()?)?).await {
-            // Refused: an earlier delivery recorded it.
+            // Refused: an earlier delivery recorded the removal.
             Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
             Err(WriteError::Table(error)) => Err(error.into()),
         }
@@ -138,13 +144,13 @@ impl<I: Items, O: Objects> Sink for Audit<I, O> {
 /// An item that expired.
 struct Expired<'r> {
     item: &'r AnyEntity,
-    /// Who takes it along when erased; nobody where the books need it.
+    /// The customer whose erasure deletes the archived item, or `None` for items of the books.
     owner: Option<&'r CustomerId>,
     began_at: Instant,
     removed_at: Instant,
     by: RemovedBy,
     class: Class,
-    /// Whether it has an audit entry of its own.
+    /// Whether the item has its own audit entry.
     is_recorded: bool,
 }
 
@@ -155,12 +161,13 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
         Remover::Unknown => RemovedBy::Unknown,
         Remover::Caller => return None,
     };
-    // An order is kept for years and hardly ever looked at: the cold class. Sessions and carts are not: they are small and many, and that class
-    // charges an object as if it had 128 KB, for 90 days at least.
+    // An order is kept for years and rarely read, so it has the cold class. Sessions and carts are
+    // small and many, and that class charges each object as at least 128 KB for at least 90 days.
     let (owner, began_at, expires_at, class, is_recorded) = match item {
         AnyEntity::Session(session) => {
-            // Every attribute of a session is named here: one that is added does not compile until it is judged. None of these is a
-            // secret, the id included: it names the session in URLs and opens nothing.
+            // Every attribute of a session is named here, so a new one does not compile until it is
+            // judged. None of these is a secret. The id names the session in URLs and opens
+            // nothing.
             let Session { id: _, customer_id, expires_at, device: _ } = &session.data;
             (Some(customer_id), session.meta.created_at, *expires_at, Class::Standard, true)
         }
@@ -177,14 +184,15 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
     Some(Expired { item, owner, began_at, removed_at, by, class, is_recorded })
 }
 
-/// When an item was removed. It is part of the entry's key, so that the record alone decides: a stream's time that cannot be right, or is missing,
-/// is replaced by the time at which the item expired, not by the clock of whoever takes the record, which another delivery reads later.
+/// Returns when an item was removed. The time is part of the entry's key, so it must depend on the
+/// record alone. A missing or implausible time of the stream is replaced by the item's expiry. The
+/// clock would differ at the next delivery.
 fn removed_at(written_at: Option<Instant>, created_at: Instant, expires_at: Instant) -> Instant {
     let believed = created_at.plus_seconds(-CLOCK_SECONDS)..=expires_at.plus_seconds(LATEST_SECONDS);
     written_at.filter(|at| believed.contains(at)).unwrap_or(expires_at)
 }
 
-/// Why an expired item was not kept.
+/// The reason why an expired item was not kept.
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
     #[error(transparent)]
@@ -205,10 +213,10 @@ impl From<KeepError> for Verdict {
     fn from(error: KeepError) -> Self {
         match error {
             KeepError::Archive(error) => Self::Failed(Reason::new("archive", error)),
-            // The profile is unreadable: no retry changes that.
+            // The owner's profile is unreadable: no retry changes that.
             KeepError::Table(TableError::Decode(error)) => Self::Refused(Reason::new("malformed_owner", error)),
             KeepError::Table(error) => Self::Failed(Reason::new("table", error)),
-            // No retry changes what the item is.
+            // No retry changes the item.
             error => Self::Refused(Reason::new("unarchivable_item", error)),
         }
     }

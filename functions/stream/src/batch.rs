@@ -1,17 +1,22 @@
-//! What Lambda sends, decoded record by record.
+//! Lambda's event, decoded record by record.
 //!
-//! The typed event of `aws_lambda_events` fails as a whole when one record lacks a field or is malformed, and a batch that cannot be
-//! deserialized is a batch that comes again until it is given up. So the event is read as raw records, and of each record only what is needed,
-//! leniently: the time of writing and the event id may be missing or odd, further fields are ignored.
+//! The typed event of `aws_lambda_events` fails as a whole if one record lacks a field or is
+//! malformed. Lambda delivers a batch that cannot be deserialized again until it gives up. So this
+//! module keeps the records raw and reads only the parts that it needs. It is lenient: the time of
+//! the write and the event id may be missing or malformed, and further fields are ignored.
 //!
-//! What becomes of a record that is not one of ours:
-//! - without a usable sequence number: the invocation fails ([`BatchError`]). An answer could not name it, and leaving it out would lose it;
-//! - an item of an entity that this program does not know: ignored, and settled with that. Nobody delivers the record again, so a newer version
-//!   of the shop that brings an entity and a sink for it begins with a backfill from the table;
-//! - everything else (no `entity`, keys that are not our PK and SK, a malformed image, an unknown event name): quarantined, alone.
+//! Records that no sink can take:
+//! - A record without a usable sequence number fails the invocation ([`BatchError`]). A response
+//!   could not name it, and leaving it out would lose it.
+//! - A record of an entity that this program does not know is ignored and settled. Lambda does not
+//!   deliver it again, so a release that adds an entity and a sink starts with a backfill from the
+//!   table.
+//! - Every other one is quarantined alone: no `entity`, keys that are not our PK and SK, a
+//!   malformed image, an unknown event name.
 //!
-//! As deployed, the mapping's filter in template.yaml lets only known entities through, so an item without `entity` is dropped before it comes here.
-//! It is quarantined where no filter stands before: a replay, a redrive, a mapping of somebody else's.
+//! The event source mapping's filter in template.yaml passes known entities only, so it drops an
+//! item without `entity`. Such an item reaches the quarantine only without the filter: by a replay,
+//! a redrive or another mapping.
 
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
@@ -24,7 +29,7 @@ use telemetry::correlation;
 use crate::ledger::Reason;
 use crate::sequence::SequenceNumber;
 
-/// A DynamoDB Streams event as Lambda sends it, its records still unread.
+/// A DynamoDB Streams event as Lambda sends it, with undecoded records.
 #[derive(Debug, Deserialize)]
 pub struct Event {
     #[serde(rename = "Records")]
@@ -36,51 +41,51 @@ pub struct Event {
 pub struct Batch<'e> {
     /// Changes of known entities, in the order of the batch.
     pub records: Vec<Record<'e>>,
-    /// What cannot be read.
+    /// The records that cannot be read.
     pub malformed: Vec<Malformed<'e>>,
-    /// How many items were of entities that this program does not know.
+    /// The number of records of entities that this program does not know.
     pub foreign: usize,
 }
 
 /// One change of one item.
 #[derive(Debug)]
 pub struct Record<'e> {
-    /// Where it comes from.
+    /// Where the record comes from.
     pub origin: Origin<'e>,
-    /// The item.
+    /// The item's key.
     pub key: Key,
-    /// What happened to it.
+    /// The change.
     pub change: Change,
 }
 
-/// What happened to an item.
+/// A change of an item.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum Change {
-    /// It was created.
+    /// The item was created.
     Created {
-        /// What it is.
+        /// The item's state now.
         new: AnyEntity,
     },
-    /// It was changed.
+    /// The item was changed.
     Changed {
-        /// What it is now.
+        /// The item's state now.
         new: AnyEntity,
-        /// What it was; `None` where the old image cannot be read: an item that was malformed and is repaired must not be stuck on what it
-        /// was.
+        /// The item's former state, or `None` if the old image cannot be read. The repair of a
+        /// malformed item must not fail because of its old image.
         old: Option<AnyEntity>,
     },
-    /// It was removed.
+    /// The item was removed.
     Removed {
-        /// What it was.
+        /// The item's last state.
         old: AnyEntity,
-        /// By whom.
+        /// The party that removed it.
         by: Remover,
     },
 }
 
 impl Change {
-    /// What the item is now, if it is there.
+    /// Returns the item's state after the change, or `None` if it was removed.
     #[must_use]
     pub const fn after(&self) -> Option<&AnyEntity> {
         match self {
@@ -89,7 +94,7 @@ impl Change {
         }
     }
 
-    /// What the item was, if it was there and can be read.
+    /// Returns the item's state before the change, if it existed and can be read.
     #[must_use]
     pub const fn before(&self) -> Option<&AnyEntity> {
         match self {
@@ -100,49 +105,50 @@ impl Change {
     }
 }
 
-/// Who removed an item, by the record's `userIdentity` (Developer Guide, "DynamoDB Streams and Time to Live").
+/// The party that removed an item, by the record's `userIdentity` (Developer Guide, "DynamoDB
+/// Streams and Time to Live").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remover {
-    /// DynamoDB, because its time to live was over: type `Service`, principal `dynamodb.amazonaws.com`.
+    /// DynamoDB, because the item expired: type `Service`, principal `dynamodb.amazonaws.com`.
     Expiry,
     /// A caller: the record has no identity.
     Caller,
-    /// An identity that is neither.
+    /// Any other identity.
     Unknown,
 }
 
 /// A record that cannot be read.
 #[derive(Debug)]
 pub struct Malformed<'e> {
-    /// Where it comes from.
+    /// Where the record comes from.
     pub origin: Origin<'e>,
-    /// What is wrong with it.
+    /// The reason why it cannot be read.
     pub reason: Reason,
 }
 
-/// Where a record comes from, whatever it says.
+/// Where a record comes from. A malformed record has this too.
 #[derive(Debug)]
 pub struct Origin<'e> {
-    /// Its place in the shard.
+    /// Its position in the shard.
     pub sequence: SequenceNumber,
-    /// The stream's id of the event, if there is a usable one.
+    /// The stream's event id, if it is usable.
     pub event_id: Option<String>,
-    /// When the item was written, to the second, if that is known.
+    /// The time of the write in whole seconds, if it is known.
     pub written_at: Option<Instant>,
-    /// The id of the request that made the change ([`key_schema::item::CAUSE`]): that of the new image. What the old image of a removed item has is the id of an earlier
-    /// change, and who removed it is not known.
+    /// The id of the request that made the change ([`key_schema::item::CAUSE`]), from the new
+    /// image. The request of a removal is not known: the old image names that of an earlier change.
     pub cause: Option<String>,
-    /// The record as it came: JSON.
+    /// The record's JSON, unchanged.
     pub text: &'e str,
 }
 
-/// A batch that nothing can be answered for.
+/// A batch that cannot be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
-    /// A record has no usable sequence number, so a failure of it could not be reported.
+    /// A record has no usable sequence number, so its failure could not be reported.
     #[error("the record at position {position} of the batch has no sequence number")]
     NoSequenceNumber {
-        /// From 0.
+        /// The record's position in the batch, from 0.
         position: usize,
     },
 }
@@ -151,7 +157,7 @@ impl<'e> Batch<'e> {
     /// Decodes an event.
     ///
     /// # Errors
-    /// [`BatchError`] when a record cannot even be named.
+    /// [`BatchError`] if a record has no usable sequence number.
     pub fn decode(event: &'e Event) -> Result<Self, BatchError> {
         let mut batch = Self::default();
         for (position, raw) in event.records.iter().enumerate() {
@@ -175,7 +181,7 @@ impl<'e> Batch<'e> {
     }
 }
 
-/// The parts of a record, none of them looked into: so one that is odd does not hide the others.
+/// The parts of a record, undecoded: a malformed part does not hide the others.
 #[derive(Deserialize)]
 struct Header<'e> {
     #[serde(rename = "eventID", borrow)]
@@ -204,7 +210,7 @@ struct StreamRecord<'e> {
 }
 
 impl Header<'_> {
-    /// The item's key and what happened to it; `None` for an entity that is not known.
+    /// Returns the item's key and the change, or `None` if the entity is not known.
     fn read(&self) -> Result<Option<(Key, Change)>, Reason> {
         let record = &self.dynamodb;
         let key = item(record.keys, "Keys")?;
@@ -226,7 +232,8 @@ impl StreamRecord<'_> {
         text(self.sequence_number)?.parse().ok()
     }
 
-    /// Read beside the item, so that the record of one that is malformed has it as well.
+    /// Returns the request id. It is read apart from the item, so that malformed records have it
+    /// too.
     fn cause(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Image<'e> {
@@ -243,15 +250,16 @@ impl StreamRecord<'_> {
         correlation::id(&text).map(str::to_owned)
     }
 
-    /// Seconds since the epoch, with or without a fraction or an exponent.
+    /// Parses seconds since the epoch, with or without a fraction or an exponent.
     fn written_at(&self) -> Option<Instant> {
         let seconds: f64 = serde_json::from_str(self.approximate_creation_date_time?.get()).ok()?;
-        #[allow(clippy::cast_possible_truncation)] // Saturates; what is no instant is refused by `from_millis`.
+        #[allow(clippy::cast_possible_truncation)] // Saturates. `from_millis` refuses an invalid instant.
         Instant::from_millis((seconds * 1000.0) as i64)
     }
 }
 
-/// DynamoDB writes the names of the identity's members with a capital, Lambda with a small letter.
+/// Returns the party that removed an item. DynamoDB capitalizes the names of the identity's
+/// members, Lambda does not.
 fn remover(identity: Option<&RawValue>) -> Remover {
     #[derive(Deserialize)]
     struct Identity {

@@ -1,29 +1,35 @@
-//! Sink `bus`: tells the event bus what happened.
+//! Sink `bus`: publishes events on the event bus.
 //!
-//! # Why no event is lost, and few come twice
+//! # Why no event is lost, and few are published twice
 //!
-//! The events of a record are a function of the record ([`crate::transitions`]), and a record is settled only after the bus has taken all of
-//! them: whatever crashes in between, the record comes again and so do its events, under the same ids. The bus has no
-//! deduplication, so an event that it has taken is *marked* in the table ([`key_schema::mark`]), and what is marked is not sent again: neither
-//! when a batch is delivered a second time because of another record, nor when a record is replayed a month later.
+//! The events of a record are a function of the record ([`crate::transitions`]). A record is
+//! settled only after the bus has accepted all of them. If anything crashes in between, Lambda
+//! delivers the record again, and its events have the same ids. The bus has no deduplication, so
+//! the sink *marks* an accepted event in the table ([`key_schema::mark`]) and does not send a
+//! marked event again. That holds when a batch is delivered again because of another record, and
+//! when a record is replayed a month later.
 //!
-//! Between the bus's answer and the mark lies a gap. A crash in it sends the events of one wave again, with the ids that they had, by
-//! which subscribers recognise them. Marking first would close the gap and lose events instead.
+//! There is a gap between the bus's response and the mark. A crash in it sends the events of one
+//! wave again. Their ids are the same, so subscribers recognise them. Marking first would close the
+//! gap but lose events.
 //!
 //! # When a mark cannot be written
 //!
-//! The record is settled as done all the same. The event is out; the question is only how often it comes again. To fail the record is to
-//! have it delivered again for certain, without a mark, so the event is sent again for certain, and the shard waits for the table while it repeats
-//! itself. To settle it is to send it again only if the record is delivered for some other reason, and then once. So in every
-//! schedule the second way sends at most as often as the first, and neither loses anything. The write has by then been tried for seconds;
-//! that it failed is logged.
+//! The record is still settled as done. The event is published, and the only question is how often
+//! it is sent again. If the record failed, Lambda would certainly deliver it again without a mark.
+//! The event would be sent again, and the shard would wait for the table meanwhile. A settled
+//! record sends its event again only if it is delivered for another reason, and then once. So in
+//! every schedule settling sends at most as often as failing, and neither loses an event. By then
+//! the write has been retried for seconds. Its failure is logged.
 //!
 //! # Order
 //!
-//! The events of one item go out in their order: the next is sent when the bus has the one before. Events of different items have no order, so
-//! the batch goes out in *waves*, the first open event of each item in one call of the publisher, then the second of each, in as few requests as
-//! possible. An event that the bus does not take stops its item: what follows stays unsettled. One that it will never take is set aside
-//! and its item goes on. Records are never folded: two changes are two events.
+//! The events of one item are sent in order: the next one after the bus has accepted the one
+//! before. Events of different items have no order, so the sink sends a batch in *waves*, in as few
+//! requests as possible. The first wave has the first open event of each item, the second wave the
+//! second of each. An event that the bus does not accept now stops its item, and its later records
+//! stay unsettled. An event that the bus will never accept is set aside, and its item continues.
+//! Records are never folded: two changes are two events.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -43,9 +49,10 @@ use crate::ports::{Items, Publisher};
 use crate::sink::Sink;
 use crate::transitions::Rules;
 
-/// Whose marks they are.
+/// The purpose of this sink's marks.
 const PURPOSE: &str = "bus";
-/// The most events that are sent before their marks are written: what a crash can repeat.
+/// The maximum number of events that are sent before their marks are written. A crash can repeat
+/// that many.
 const WAVE: usize = 100;
 
 /// The sink of the event bus.
@@ -66,7 +73,7 @@ struct Open {
 }
 
 impl<I: Items, P: Publisher> Bus<I, P> {
-    /// A sink that marks in this table what it has published.
+    /// Creates a sink that marks its published events in this table.
     #[must_use]
     pub const fn new(table: Arc<I>, publisher: P, rules: Rules) -> Self {
         Self { table, publisher, rules }
@@ -105,7 +112,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                     Outcome::Retryable { reason } => stop(lane, ledger, Reason::new("bus", reason)),
                 }
             }
-            // What is out is settled before it is marked: see above.
+            // Settle published events before they are marked: see the module's documentation.
             known.extend(published.iter().cloned());
             for lane in &mut open {
                 pass_over(lane, &known, ledger);
@@ -113,13 +120,13 @@ impl<I: Items, P: Publisher> Bus<I, P> {
             self.mark(&published).await;
             telemetry::crash_point("stream.bus.marked");
             if !moved {
-                // The bus takes nothing at the moment: the rest need not try.
+                // The bus accepts nothing at the moment, so do not try the rest.
                 return;
             }
         }
     }
 
-    /// The events of each item. What has none is settled here.
+    /// Returns the events of each item. Records without events are settled here.
     fn open(&self, records: &[Record<'_>], ledger: &Ledger) -> Vec<Lane> {
         let open = |(position, record): (usize, &Record<'_>)| match self.rules.events(record) {
             Ok(events) if events.is_empty() => {
@@ -136,7 +143,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
         lanes.filter(|lane: &Lane| !lane.is_empty()).collect()
     }
 
-    /// Which of the events were published before, as far as is marked.
+    /// Returns the events that are marked as published.
     async fn known(&self, open: &[Lane]) -> Result<HashSet<EventId>, Reason> {
         let ids: Vec<&EventId> =
             open.iter().flatten().flat_map(|record| &record.events).map(|event| &event.id).collect();
@@ -164,7 +171,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
         tracing::warn!(unmarked, "events are sent again if their records come again");
     }
 
-    /// How many marks could not be written.
+    /// Writes the marks and returns how many could not be written.
     async fn keep(&self, published: &[EventId]) -> Result<usize, MarkError> {
         let now = Instant::now();
         let marks = published.iter().map(|id| Mark::new(PURPOSE, id.as_str(), now)).collect::<Result<Vec<_>, _>>()?;
@@ -182,7 +189,7 @@ impl<I: Items, P: Publisher> Sink for Bus<I, P> {
     }
 }
 
-/// Why marks were not written.
+/// The reason why marks were not written.
 #[derive(Debug, thiserror::Error)]
 enum MarkError {
     #[error(transparent)]
@@ -193,12 +200,12 @@ enum MarkError {
     Id(#[from] IdError),
 }
 
-/// The event that is to be sent first.
+/// Returns the next event of a lane.
 fn next(lane: &Lane) -> Option<&Event> {
     lane.front().and_then(|record| record.events.front())
 }
 
-/// Drops the events at the head of the lane that the bus has, and settles the records of which it has all.
+/// Drops the published events at the head of the lane, and settles their completed records.
 fn pass_over(lane: &mut Lane, known: &HashSet<EventId>, ledger: &Ledger) {
     while let Some(record) = lane.front_mut() {
         while record.events.front().is_some_and(|event| known.contains(&event.id)) {
@@ -212,14 +219,14 @@ fn pass_over(lane: &mut Lane, known: &HashSet<EventId>, ledger: &Ledger) {
     }
 }
 
-/// Sets the first record of the lane aside, and what it would still have sent.
+/// Refuses the first record of the lane, with its remaining events.
 fn refuse(lane: &mut Lane, ledger: &Ledger, reason: Reason) {
     if let Some(record) = lane.pop_front() {
         ledger.settle(record.position, Verdict::Refused(reason));
     }
 }
 
-/// The first record of the lane failed; what is behind it is not attempted.
+/// Fails the first record of the lane. The records behind it are not attempted.
 fn stop(lane: &mut Lane, ledger: &Ledger, reason: Reason) {
     if let Some(record) = lane.front() {
         ledger.settle(record.position, Verdict::Failed(reason));

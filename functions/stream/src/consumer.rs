@@ -1,4 +1,4 @@
-//! One batch through every sink.
+//! The consumer, which passes a batch through every sink.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::report::Report;
 use crate::settings::{self, Settings, StartError};
 use crate::sink::{self, Shared, Sink};
 
-/// The stream view that the consumer needs: transitions, audits and removals are read off the old image.
+/// The stream view that the consumer needs: transitions, audits and removals use the old image.
 const BOTH_IMAGES: &str = "NEW_AND_OLD_IMAGES";
 
-/// The sinks of this deployment, and what they share.
+/// The sinks of this deployment, and their shared parts.
 pub struct Consumer {
     name: String,
     sinks: Vec<Box<dyn Sink>>,
@@ -29,17 +29,17 @@ pub struct Consumer {
     table: Option<Arc<Table>>,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug)]
 pub struct Taken {
-    /// What Lambda is told.
+    /// The response to Lambda.
     pub answer: Answer,
-    /// What operators are told.
+    /// The report for operators.
     pub report: Report,
 }
 
 impl Consumer {
-    /// As the environment says; see [`crate::run`].
+    /// Creates a consumer from the environment ([`crate::run`] lists the variables).
     ///
     /// # Errors
     /// [`StartError`].
@@ -62,23 +62,23 @@ impl Consumer {
         Ok(Self { table: Some(table), ..consumer })
     }
 
-    /// Over sinks that are already built.
+    /// Creates a consumer with these sinks and without a table to measure.
     #[must_use]
     pub fn new(sinks: Vec<Box<dyn Sink>>, quarantine: Box<dyn Quarantine>, settings: Settings) -> Self {
         let name = sinks.iter().map(|sink| sink.name()).collect::<Vec<_>>().join(",");
         Self { name, sinks, quarantine, settings, table: None }
     }
 
-    /// How it works.
+    /// Returns the settings.
     #[must_use]
     pub const fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// Takes a batch until everything is settled, or until `stop`.
+    /// Takes a batch until every record is settled, or until `stop`.
     ///
     /// # Errors
-    /// [`BatchError`] when a record cannot be named; then nothing was done.
+    /// [`BatchError`] if a record cannot be named. No sink has seen the batch then.
     pub async fn take(&self, event: &Event, stop: Instant) -> Result<Taken, BatchError> {
         let started = Instant::now();
         let batch = Batch::decode(event)?;
@@ -115,7 +115,8 @@ impl Consumer {
         Ok(Taken { answer: Answer::from_earliest(earliest), report })
     }
 
-    /// Sets aside what the ledger has as refused. What cannot be set aside has failed: it is kept in the stream until it can.
+    /// Sets the ledger's refused records aside. A record that cannot be set aside has failed, so
+    /// the stream keeps it until it can.
     async fn set_aside(&self, consumer: &str, origins: &[&Origin<'_>], ledger: &Ledger) {
         stream::iter(ledger.refused())
             .for_each_concurrent(self.settings.concurrency, |(position, reason)| async move {

@@ -1,4 +1,4 @@
-//! What the index shall hold for an item: a function of the item alone.
+//! The search documents of items: a function of the item alone.
 
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
@@ -10,7 +10,7 @@ use search_index::{BulkOperation, Collection, OrderDocument, ProductDocument, Se
 
 use crate::batch::{Change, Record};
 
-/// What a change does to the index; `None` if its item is not searched for.
+/// Returns the index operation of a change, or `None` if its item has no document.
 pub(crate) fn operation(record: &Record<'_>) -> Option<Result<BulkOperation, SearchError>> {
     let id = id(&record.key);
     match &record.change {
@@ -19,15 +19,15 @@ pub(crate) fn operation(record: &Record<'_>) -> Option<Result<BulkOperation, Sea
     }
 }
 
-/// What the index shall hold for an item that is there; `None` if it is not searched for.
+/// Returns the index operation for an existing item, or `None` if it has no document.
 pub fn written(id: String, new: &AnyEntity) -> Option<Result<BulkOperation, SearchError>> {
     match new {
         AnyEntity::Product(new) if new.retired => {
             Some(tombstone(Collection::Products, id, new.meta.rev, new.meta.updated_at))
         }
         AnyEntity::Product(new) => Some(BulkOperation::index(id, new.meta.rev, &product(new))),
-        // Nobody can see it yet, or it is retired and in no list any more. The tombstone costs a write that comes to nothing, and keeps the rule without exception: the document
-        // always says what the item of its rev says.
+        // The order is invisible, or retired and in no list. The tombstone often changes nothing,
+        // but keeps the rule without exception: a document always shows the item of its rev.
         AnyEntity::Order(new) if new.status == OrderStatus::Placing || new.expires_at.is_some() => {
             Some(tombstone(Collection::Orders, id, new.meta.rev, new.meta.updated_at))
         }
@@ -53,15 +53,20 @@ fn tombstone(collection: Collection, id: String, rev: u64, at: Instant) -> Resul
     BulkOperation::tombstone(collection, id, rev, &at.to_string())
 }
 
-/// The rev of a removal. The shop itself retires and never removes; an operator's removal outranks the state that it removed, or that state's
-/// record, delivered once more, would bring the document back. The price: a product that an operator removed by hand and that is created again begins
-/// at rev 1, behind the tombstone, and is not found until its rev has grown beyond it, or the index is rebuilt without tombstones (`ops search
-/// rebuild --restored`). An order that is restored from the archive goes on beyond the tombstone.
+/// Returns the rev of a removal. The shop itself retires items and never removes them. An
+/// operator's removal must outrank the removed state. Otherwise a second delivery of that state
+/// would restore the document.
+///
+/// The price: a product that an operator removed and somebody creates again starts at rev 1, below
+/// the tombstone. It is not found until its rev exceeds the tombstone's, or until the index is
+/// rebuilt without tombstones (`ops search rebuild --restored`). An order that is restored from the
+/// archive continues above the tombstone.
 const fn after(rev: u64) -> u64 {
     rev.saturating_add(1)
 }
 
-/// The stream's time of a removal, for information only: no clock decides what the index holds.
+/// Returns the stream's time of a removal, for information only: no clock decides the index
+/// content.
 fn removed_at(record: &Record<'_>, otherwise: Instant) -> Instant {
     record.origin.written_at.unwrap_or(otherwise)
 }

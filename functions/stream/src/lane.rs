@@ -1,4 +1,4 @@
-//! Lanes: the records of one item, in order; the lanes of different items side by side.
+//! Lanes: the records of one item in order, concurrently with the lanes of other items.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -15,7 +15,7 @@ use crate::ledger::{Ledger, Verdict};
 /// The records of one item with their positions in the batch, in the order of the batch.
 pub type Lane<'r> = Vec<(usize, &'r Record<'r>)>;
 
-/// Sorts a batch into lanes, by their first records.
+/// Sorts a batch into lanes. Lanes are in the order of their first records.
 #[must_use]
 pub fn lanes<'r>(records: &'r [Record<'r>]) -> Vec<Lane<'r>> {
     let mut lanes: Vec<Lane<'r>> = Vec::new();
@@ -30,10 +30,12 @@ pub fn lanes<'r>(records: &'r [Record<'r>]) -> Vec<Lane<'r>> {
     lanes
 }
 
-/// Takes records one at a time: in order inside a lane, up to `concurrency` lanes at once, earlier lanes first.
+/// Takes records one at a time: in order inside a lane, and in up to `concurrency` lanes at once,
+/// earlier lanes first.
 ///
-/// Behind a failure the rest of its lane is not attempted, because a later record would then be taken before an earlier one; it stays unfinished. Other
-/// lanes go on: what they make durable is taken again without harm. A refused record does not stop its lane: it is set aside, and the records behind
+/// After a failure the rest of its lane is not attempted and stays unfinished, because a later
+/// record must not overtake an earlier one. Other lanes continue: their records can be taken again
+/// without harm. A refused record does not stop its lane. It is set aside, and the records behind
 /// it carry the item's newer state.
 pub async fn each<'r, F, T>(records: &'r [Record<'r>], concurrency: usize, ledger: &'r Ledger, take: F)
 where
@@ -47,7 +49,7 @@ where
                 let cause = record.origin.cause.as_deref();
                 let span =
                     info_span!("record", sequence_number = record.origin.sequence.as_str(), correlation_id = cause);
-                // What is derived from a change is written for the request that made it.
+                // Derived writes carry the id of the request that made the change.
                 let verdict = correlation::caused_by(cause, take(record)).instrument(span).await;
                 let failed = matches!(verdict, Verdict::Failed(_));
                 ledger.settle(position, verdict);

@@ -1,19 +1,20 @@
-//! What became of each record in one sink.
+//! The verdicts on the records of a batch, for one sink.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Why a record was not taken.
+/// The reason why a record was not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// A short stable name, safe to log.
+    /// A short stable name that is safe to log.
     pub kind: &'static str,
-    /// The rest. The detail of a refusal may quote the item, so it goes into the quarantine only, never into the log.
+    /// The details. Those of a refusal may quote the item, so they are kept in the quarantine and
+    /// never logged.
     pub detail: String,
 }
 
 impl Reason {
-    /// A reason.
+    /// Creates a reason.
     pub fn new(kind: &'static str, detail: impl fmt::Display) -> Self {
         Self { kind, detail: detail.to_string() }
     }
@@ -25,47 +26,49 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What became of a record.
+/// The outcome of a record in a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its effect is durable, or it has none here.
+    /// Its effect is durable, or it has no effect here.
     Done,
-    /// It will never be taken as it is: it belongs into the quarantine, and is unfinished until it lies there.
+    /// No retry can succeed. The record belongs in the quarantine, and is unfinished until it is
+    /// there.
     Refused(Reason),
-    /// It lies in the quarantine.
+    /// The record is in the quarantine.
     Quarantined,
-    /// It could not be taken now. It must come again.
+    /// The record could not be taken now and must be delivered again.
     Failed(Reason),
 }
 
 impl Verdict {
-    /// Whether the record need not come again.
+    /// Returns whether the record needs no further delivery.
     #[must_use]
     pub const fn is_durable(&self) -> bool {
         matches!(self, Self::Done | Self::Quarantined)
     }
 }
 
-/// The verdicts on the records of one batch, by their positions. A position without one is unfinished, so a sink that is stopped at any point has
-/// said exactly what it made durable.
+/// The verdicts on the records of one batch, by position. A position without a verdict is
+/// unfinished, so a sink that is stopped at any point has reported exactly the records that it made
+/// durable.
 #[derive(Debug)]
 pub struct Ledger(Mutex<Vec<Option<Verdict>>>);
 
 impl Ledger {
-    /// Nothing is settled yet.
+    /// Creates a ledger without verdicts.
     #[must_use]
     pub fn new(records: usize) -> Self {
         Self(Mutex::new(vec![None; records]))
     }
 
-    /// Settles the record at a position; a later verdict replaces an earlier one.
+    /// Settles the record at a position. A later verdict replaces an earlier one.
     pub fn settle(&self, position: usize, verdict: Verdict) {
         if let Some(entry) = self.entries().get_mut(position) {
             *entry = Some(verdict);
         }
     }
 
-    /// The refused records by position.
+    /// Returns the refused records with their positions.
     #[must_use]
     pub fn refused(&self) -> Vec<(usize, Reason)> {
         let entries = self.entries();
@@ -76,7 +79,7 @@ impl Ledger {
         entries.iter().enumerate().filter_map(refused).collect()
     }
 
-    /// The verdicts so far, `None` for what is unfinished.
+    /// Returns the verdicts so far, with `None` for an unfinished record.
     #[must_use]
     pub fn verdicts(&self) -> Vec<Option<Verdict>> {
         self.entries().clone()

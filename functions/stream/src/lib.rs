@@ -1,9 +1,11 @@
 //! The consumer of the table's stream.
 //!
-//! One crate, deployed twice: `StreamSearch` keeps the search index (`SINKS=search`), `StreamEvents` derives data from committed changes
-//! (`SINKS=derived`), so that an outage of the search engine delays nothing else. `SINKS=search,derived` folds both into one.
+//! The crate is deployed twice. `StreamSearch` keeps the search index (`SINKS=search`).
+//! `StreamEvents` publishes events, archives expired items and derives data
+//! (`SINKS=bus,audit,derived`). So an outage of the search engine delays nothing else.
+//! `SINKS=search,bus,audit,derived` folds both into one function.
 //!
-//! # What a batch goes through
+//! # The path of a batch
 //!
 //! ```text
 //! {"Records": [raw, raw, …]} ── batch ──▶ records ──▶ sink ──▶ ledger ─┐
@@ -11,22 +13,30 @@
 //!                                └─ malformed ──▶ quarantine ─▶ ledger ┘    that is not durable everywhere
 //! ```
 //!
-//! - [`batch`] decodes records one by one. One that cannot be read is set aside alone ([`quarantine`]); one without a sequence number fails the
-//!   invocation, because nothing could name it.
-//! - A [`sink::Sink`] gets all records at once and says of each what became of it. [`lane`] gives a sink that takes records one at a time their
-//!   order inside a key, concurrency across keys, and the rule that nothing of a key is attempted behind a failure.
-//! - [`answer`] names one record: the earliest that some sink has not made durable. Lambda delivers from there again, so every sink must be
-//!   able to take a record twice; the other way round, a record that no sink answered for counts as unfinished, never as done.
-//! - Before its deadline the consumer stops where it is ([`Settings`]), and what is not settled then is unfinished.
+//! - [`batch`] decodes records one by one. An unreadable record is set aside alone
+//!   ([`quarantine`]). A record without a sequence number fails the invocation, because a response
+//!   could not name it.
+//! - A [`sink::Sink`] receives all records at once and reports an outcome for each. [`lane`] serves
+//!   sinks that take records one at a time. It keeps the order inside a key and is concurrent
+//!   across keys. After a failure it attempts no more records of the key.
+//! - [`answer`] names one record: the earliest that some sink has not made durable. Lambda delivers
+//!   again from there, so every sink must be able to take a record twice. A record without an
+//!   outcome counts as unfinished, never as done.
+//! - Before its deadline the consumer stops ([`Settings`]). The records not settled by then are
+//!   unfinished.
 //!
 //! # Why it converges
 //!
-//! Lambda delivers at least once, in order inside an item, and after a failure again from the failed record on; bisecting and redriving replay records
-//! long after newer ones. So no sink trusts the order of arrival: the search index orders documents by the item's `rev` ([`search`]), and
-//! derived data is either a copy ordered in the same way, or written in one transaction with the proof that it was ([`derived`]), and an event has an
-//! id that is a function of its change ([`transitions`], [`mod@bus`]).
+//! Lambda delivers at least once and in order for each item. After a failure it delivers again from
+//! the failed record. Bisecting and redriving replay records long after newer ones. So no sink
+//! trusts the order of arrival:
 //!
-//! A new sink is one file with an implementation of [`sink::Sink`] and one line in [`sink::open`].
+//! - The search index orders documents by the item's `rev` ([`search`]).
+//! - Derived data is a copy in the same order, or is written in one transaction with its proof
+//!   ([`derived`]).
+//! - An event has an id that is a function of its change ([`transitions`], [`mod@bus`]).
+//!
+//! A new sink is one file with an implementation of [`sink::Sink`], and one line in [`sink::open`].
 
 pub mod answer;
 pub mod archive;
@@ -55,15 +65,20 @@ pub use settings::{Settings, StartError};
 
 /// Takes batches for as long as the runtime lives.
 ///
-/// Environment: `SINKS`, `TABLE_NAME`, `FAILED_RECORDS_BUCKET`; for the search sink `SEARCH_ENDPOINT` and `SEARCH_INDEX_PREFIX`, for the bus
-/// `BUS_NAME`, for the audit `ARCHIVE_BUCKET`; the SDK's own variables, and the optional ones of [`Settings::from_env`].
+/// Environment:
+/// - all sinks: `SINKS`, `TABLE_NAME`, `FAILED_RECORDS_BUCKET`, the SDK's variables, and the
+///   optional ones of [`Settings::from_env`]
+/// - `search`: `SEARCH_ENDPOINT` and `SEARCH_INDEX_PREFIX`
+/// - `bus`: `BUS_NAME`
+/// - `audit`: `ARCHIVE_BUCKET`
 ///
 /// # Errors
-/// [`StartError`] for an environment that cannot work, and when the Lambda Runtime API cannot be reached.
+/// [`StartError`] for an invalid environment. An error of the runtime if the Lambda Runtime API
+/// cannot be reached.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("stream");
     let consumer = Consumer::from_env().await;
-    // What ends a process is shown by its runtime as code would, and this one is for people.
+    // The runtime prints an error that ends the process in its debug form. This line is for people.
     let consumer = &consumer.inspect_err(|error| tracing::error!(cause = %error, "the consumer cannot start"))?;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<batch::Event>| async move {
         let stop = consumer.settings().stop(event.context.deadline());

@@ -1,7 +1,8 @@
-//! What the sinks stand on: the table, the search engine, and more to come with each sink.
+//! The ports of the sinks: table, search engine, event bus and object store.
 //!
-//! Each is a trait of the calls that sinks make, implemented by the client that reaches the real thing. The second implementation is the
-//! memory of the model test (`tests/model`), which runs the sinks' own code through every schedule of a small world.
+//! Each port is a trait with the calls that sinks make. Its client implements it. The second
+//! implementation is the memory of the model test (`tests/model`), which runs the sinks' own code
+//! through every schedule of a small world.
 
 use std::future::Future;
 

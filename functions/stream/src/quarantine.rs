@@ -1,4 +1,4 @@
-//! Records that cannot be taken, kept whole with the reason, so that the shard moves on.
+//! The quarantine: keeps records that cannot be taken, with the reason, so that the shard moves on.
 
 use std::sync::Arc;
 
@@ -12,16 +12,17 @@ use crate::batch::Origin;
 use crate::ledger::Reason;
 use crate::ports::Objects;
 
-/// What the names of all records that were set aside begin with.
+/// The prefix of the names of all quarantined records.
 pub const PREFIX: &str = "quarantine/";
-/// The longest event id that stands in a name; the stream's have 32 characters.
+/// The longest event id that is used in a name. The stream's ids have 32 characters.
 const MAX_EVENT_ID_BYTES: usize = 128;
-/// How far back the stream's own time of a record is believed: a stream keeps its records for 24 hours.
+/// The largest plausible distance of a record's time from now. A stream keeps its records for 24
+/// hours.
 const BELIEVED_SECONDS: i64 = 48 * 60 * 60;
 
-/// Where records are set aside.
+/// A place where records are set aside.
 pub trait Quarantine: Send + Sync {
-    /// Keeps one record; repeating it changes nothing.
+    /// Keeps one record. Repeating the call changes nothing.
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>>;
 }
 
@@ -32,21 +33,21 @@ pub struct Entry<'a> {
     pub consumer: &'a str,
     /// The record.
     pub origin: &'a Origin<'a>,
-    /// Why.
+    /// The reason.
     pub reason: &'a Reason,
 }
 
-/// Sets records aside in an object store, which takes every record that an invocation can bring (6 MB):
+/// A quarantine in an object store. It takes any record that fits into an invocation (6 MB):
 ///
 /// ```text
 /// quarantine/<day>/<event id or sequence number>-<consumer>.json
 /// ```
 ///
-/// Objects that Lambda itself writes, batches that were tried too often, lie in the same bucket under `aws/lambda/`.
+/// Lambda itself writes batches that were tried too often to the same bucket, under `aws/lambda/`.
 #[derive(Debug)]
 pub struct InStore<O>(pub Arc<O>);
 
-/// A record that was set aside, as its object has it.
+/// A record that was set aside, in the form of its object.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quarantined {
     /// When it was set aside.
@@ -55,13 +56,13 @@ pub struct Quarantined {
     pub consumer: String,
     /// The short name of the reason ([`Reason::kind`]).
     pub kind: String,
-    /// The rest of it. May quote the item.
+    /// The detail of the reason. It may quote the item.
     pub reason: String,
-    /// The record's place in its shard.
+    /// The record's position in its shard.
     pub sequence_number: String,
-    /// The stream's id of the event, if it had a usable one.
+    /// The stream's event id, if it is usable.
     pub event_id: Option<String>,
-    /// The record as it came.
+    /// The record's JSON, unchanged.
     pub record: Box<RawValue>,
 }
 
@@ -71,7 +72,7 @@ impl<O: Objects> Quarantine for InStore<O> {
             let failed = |error: serde_json::Error| Reason::new("quarantine", error);
             let now = Instant::now();
             let body = serde_json::to_vec(&entry.quarantined(now).map_err(failed)?).map_err(failed)?;
-            // There already: an earlier delivery set it aside.
+            // If the object exists, an earlier delivery set the record aside.
             let put = self.0.put_new(&entry.name(now), body, Class::Standard).await;
             put.map_err(|error| Reason::new("quarantine", error))?;
             telemetry::crash_point("stream.quarantine.kept");
@@ -93,20 +94,21 @@ impl Entry<'_> {
         })
     }
 
-    /// The name of the object, if the record is set aside `now`.
+    /// Returns the name of the object for a record that is set aside `now`.
     fn name(&self, now: Instant) -> String {
         let Origin { sequence, event_id, written_at, .. } = self.origin;
-        // A record without a good id of its own is told apart by its place, which every record here has.
+        // A record without a usable event id is identified by its sequence number.
         let event_id = event_id.as_deref().filter(|id| is_plain(id)).unwrap_or(sequence.as_str());
-        // The day is part of the name. That of the record is the same for every delivery, that of the writing would make two objects of one
-        // record that is retried over midnight. A time that no stream can give is not believed: nobody would look for the record there.
+        // The day is the record's, so every delivery gives the same name. The day of this write
+        // would give two objects for a record that is retried over midnight. An implausible time is
+        // not used, because nobody would look for the record under that day.
         let believed = now.plus_seconds(-BELIEVED_SECONDS)..=now.plus_seconds(BELIEVED_SECONDS);
         let day = written_at.filter(|at| believed.contains(at)).unwrap_or(now).day();
         format!("{PREFIX}{day}/{event_id}-{}.json", self.consumer)
     }
 }
 
-/// Whether an id can stand in a name as it is.
+/// Returns whether an id can be part of a name unchanged.
 fn is_plain(id: &str) -> bool {
     (1..=MAX_EVENT_ID_BYTES).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

@@ -1,5 +1,7 @@
-//! What operators see of a batch: one line of what happened, one line of metrics a sink (unless only heartbeats came), one
-//! line a failed record.
+//! The log lines of a batch for operators.
+//!
+//! A batch has one line, and one more line per failed record. Each sink has a line of metrics,
+//! unless the batch has only heartbeats.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +18,7 @@ use crate::batch::{Batch, Record};
 use crate::ledger::Verdict;
 use crate::sequence::SequenceNumber;
 
-/// What became of a batch, without keys and without anything of the items.
+/// The outcome of a batch, without keys and without item data.
 #[derive(Debug, Clone)]
 pub struct Report {
     consumer: String,
@@ -25,9 +27,9 @@ pub struct Report {
     in_time: bool,
     earliest: Option<String>,
     oldest: Option<Duration>,
-    /// How long ago the janitor wrote the heartbeat that came with the batch.
+    /// How long ago the janitor wrote the last heartbeat of the batch.
     heartbeat: Option<Duration>,
-    /// The batch holds heartbeats alone.
+    /// Whether all records are heartbeats.
     only_heartbeats: bool,
     causes: Ids,
     sinks: Vec<(&'static str, Counts)>,
@@ -36,16 +38,16 @@ pub struct Report {
     costs: Vec<Measured>,
 }
 
-/// How many records came to which end.
+/// The number of records for each outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Durable, or without effect.
+    /// Records that are durable or have no effect.
     pub done: usize,
-    /// In the quarantine.
+    /// Records in the quarantine.
     pub quarantined: usize,
-    /// Failed now.
+    /// Records that failed in this delivery.
     pub failed: usize,
-    /// Not attempted, or stopped at the deadline.
+    /// Records that were not attempted, or not settled at the deadline.
     pub unfinished: usize,
 }
 
@@ -73,7 +75,7 @@ impl Report {
         }
     }
 
-    /// Counts a sink's verdicts, and logs each failure.
+    /// Counts a sink's verdicts and logs each failure.
     pub(crate) fn sink(&mut self, name: &'static str, batch: &Batch<'_>, verdicts: &[Option<Verdict>]) {
         for (record, verdict) in batch.records.iter().zip(verdicts) {
             if let Some(Verdict::Failed(reason)) = verdict {
@@ -92,7 +94,7 @@ impl Report {
         self.sinks.push((name, Counts::of(verdicts)));
     }
 
-    /// Counts what became of the malformed records, and logs each that could not be set aside.
+    /// Counts the verdicts on malformed records, and logs each record that could not be set aside.
     pub(crate) fn aside(&mut self, batch: &Batch<'_>, verdicts: &[Option<Verdict>]) {
         for (malformed, verdict) in batch.malformed.iter().zip(verdicts) {
             if let Some(Verdict::Failed(reason)) = verdict {
@@ -114,19 +116,20 @@ impl Report {
         self.costs = costs;
     }
 
-    /// What became of the records in a sink.
+    /// Returns the counts of a sink.
     #[must_use]
     pub fn counts(&self, sink: &str) -> Option<Counts> {
         self.sinks.iter().find(|(name, _)| *name == sink).map(|(_, counts)| *counts)
     }
 
-    /// What became of the records that could not be read.
+    /// Returns the counts of the records that could not be read.
     #[must_use]
     pub const fn malformed(&self) -> Counts {
         self.malformed
     }
 
-    /// Writes the lines. A batch's metrics are grouped by consumer, a sink's by sink: the two deployments of this crate share a name.
+    /// Prints the lines. A batch's metrics are grouped by consumer and a sink's by sink, because
+    /// the two deployments of this crate share one service name.
     pub fn print(&self, request_id: &str, trace: Option<&str>) {
         for line in self.lines(request_id, trace) {
             line.print();
@@ -141,8 +144,8 @@ impl Report {
         lines
     }
 
-    /// CloudWatch charges each metric by the hour. In a shop without changes only heartbeats come, and a
-    /// heartbeat that succeeds needs no other metric than its own.
+    /// Returns whether the batch needs no metric except its heartbeat. CloudWatch charges each
+    /// metric by the hour, and a shop without changes has batches of heartbeats only.
     fn is_idle(&self) -> bool {
         let succeeded = |counts: &Counts| counts.failed + counts.unfinished + counts.quarantined == 0;
         self.heartbeat.is_some()
@@ -205,7 +208,7 @@ fn sink_line(name: &str, counts: Counts) -> Line {
         .metric("Quarantined", Unit::Count, count(counts.quarantined))
 }
 
-/// The age of a heartbeat.
+/// Returns the age of a heartbeat, or `None` for other records.
 fn heartbeat(record: &Record<'_>) -> Option<Duration> {
     match record.change.after() {
         Some(AnyEntity::Heartbeat(beat)) => Some(age(beat.round.as_millis())),
@@ -217,7 +220,7 @@ fn cost(measured: &Measured) -> Value {
     json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units})
 }
 
-/// Tells items apart in a log that must not name them: keys hold ids of customers.
+/// Returns a short hash of a key for the log, which must not contain keys: they hold customer ids.
 fn key_hash(key: &Key) -> String {
     document_id(key.pk.as_str(), key.sk.as_str()).chars().take(16).collect()
 }
@@ -227,7 +230,7 @@ fn age(written_at_millis: i64) -> Duration {
     SystemTime::now().duration_since(written).unwrap_or_default()
 }
 
-/// Exact below 2^53, and a batch has at most 10,000 records.
+/// Converts a count. It is exact below 2^53, and a batch has at most 10,000 records.
 #[allow(clippy::cast_precision_loss)]
 fn count(number: usize) -> f64 {
     number as f64
@@ -277,7 +280,7 @@ mod tests {
         assert_eq!(line["malformed"]["quarantined"], 1);
         assert_eq!(line["earliest_unfinished"], "2");
         assert_eq!((&line["correlation_ids"], &line["correlation_id_count"]), (&json!(["r7"]), &json!(1)));
-        // The older of the two records is as old as its own time says.
+        // The age is that of the older record, by its own time.
         assert!(line["OldestRecordAge"].as_f64().unwrap() >= age(1_000_000).as_secs_f64() * 1000.0 - 60_000.0);
     }
 

@@ -2,13 +2,17 @@
 //!
 //! # Why no schedule loses or resurrects a document
 //!
-//! A document is written with the `rev` of its item as external version, and the engine keeps the highest. `rev` grows with every write of an
-//! item and never restarts for a key, so whatever arrives twice, late or out of order, the document ends at the newest state that was
-//! delivered; an older one is answered with a conflict, which is success here. A removal is a write as well, a tombstone, because the engine
-//! forgets the version of a deleted document after a minute. Sequence numbers and clocks decide nothing.
+//! A document is written with its item's `rev` as external version, and the engine keeps the
+//! highest. `rev` grows with every write of an item and never restarts for a key. Records may
+//! therefore arrive twice, late or out of order: the document ends at the newest state that was
+//! delivered. The engine answers an older one with a conflict, which counts as success here. A
+//! removal is also a write, of a tombstone, because the engine forgets the version of a deleted
+//! document after a minute. Sequence numbers and clocks decide nothing.
 //!
-//! For the same reason records of one item may be folded: only the one of the highest rev is sent, and a batch is one bulk call. If the engine refuses
-//! that call because of one document, the client splits it ([`search_index::SearchClient::bulk`]): that document is refused, the others are written.
+//! For the same reason the sink may fold the records of one item and send only the highest rev. A
+//! batch is one bulk call. If the engine refuses that call because of one document, the client
+//! splits it ([`search_index::SearchClient::bulk`]). That document is refused, and the others are
+//! written.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,16 +26,17 @@ use crate::ledger::{Ledger, Reason, Verdict};
 use crate::ports::Index;
 use crate::sink::Sink;
 
-/// The statuses of an item in a bulk answer that are about the document, not about the call or the index.
+/// The status of an item in a bulk response for a fault of the document, not of the call or the
+/// index.
 const BAD_DOCUMENT: u16 = 400;
-/// There is no such index or alias.
+/// The status of an item in a bulk response if its index or alias does not exist.
 const NO_INDEX: u16 = 404;
 
 /// The index sink.
 #[derive(Debug)]
 pub struct Search<I> {
     index: I,
-    /// Whether indices, mappings and aliases were seen to be there.
+    /// Whether the indices, mappings and aliases are known to exist.
     ready: AtomicBool,
 }
 
@@ -40,18 +45,19 @@ struct Folded {
     operation: BulkOperation,
     /// The position of the record that the operation is made from.
     newest: usize,
-    /// The positions of the older ones.
+    /// The positions of the older records.
     older: Vec<usize>,
 }
 
 impl<I: Index> Search<I> {
-    /// A sink over this engine, which makes sure of the indices with its first batch.
+    /// Creates a sink on this engine. Its first batch creates missing indices.
     #[must_use]
     pub const fn new(index: I) -> Self {
         Self { index, ready: AtomicBool::new(false) }
     }
 
-    /// A sink over this engine. Creates what is missing of the indices; while the engine is away that is put off to the first batch.
+    /// Creates a sink on this engine, and missing indices. If the engine is unavailable, the first
+    /// batch creates them.
     pub async fn open(index: I) -> Self {
         let sink = Self::new(index);
         if let Err(error) = sink.ensure().await {
@@ -88,7 +94,7 @@ impl<I: Index> Search<I> {
                 if status == NO_INDEX {
                     self.ready.store(false, Ordering::Relaxed);
                 }
-                // Not the reason: it may quote the document, and this one goes to the log.
+                // Without the reason: it may quote the document, and this detail is logged.
                 Verdict::Failed(Reason::new("index_refuses", format!("status {status}")))
             }
         }
@@ -123,7 +129,7 @@ impl<I: Index> Sink for Search<I> {
     }
 }
 
-/// One operation an item. What is not searched for is settled here.
+/// Folds the records to one operation per item. Records without a document are settled here.
 fn fold(records: &[Record<'_>], ledger: &Ledger) -> Vec<Folded> {
     lanes(records).into_iter().filter_map(|lane| fold_lane(lane, ledger)).collect()
 }
@@ -144,7 +150,7 @@ fn fold_lane(lane: Vec<(usize, &Record<'_>)>, ledger: &Ledger) -> Option<Folded>
         };
         match &mut folded {
             None => folded = Some(Folded { operation, newest: position, older: Vec::new() }),
-            // The highest rev and not the last: a replay need not be in order.
+            // The highest rev counts, not the last record: a replay may be out of order.
             Some(folded) if folded.operation.rev() > operation.rev() => folded.older.push(position),
             Some(folded) => {
                 folded.older.push(folded.newest);
@@ -156,7 +162,8 @@ fn fold_lane(lane: Vec<(usize, &Record<'_>)>, ledger: &Ledger) -> Option<Folded>
     folded
 }
 
-/// All records of the item share a failure. A refusal is about the newest state alone: the older ones are superseded whatever becomes of it.
+/// Settles the records of one item. They share a failure. A refusal concerns the newest state only:
+/// it supersedes the older ones in any case.
 fn settle(folded: &Folded, ledger: &Ledger, verdict: Verdict) {
     let older = match &verdict {
         Verdict::Refused(_) => Verdict::Done,

@@ -1,4 +1,4 @@
-//! The place of a record in its shard.
+//! The sequence number of a record in its shard.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,13 +6,14 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// The most digits of a sequence number (API reference, `StreamRecord`: 21 to 40).
+/// The maximum number of digits of a sequence number (API reference, `StreamRecord`: 21 to 40).
 pub const MAX_DIGITS: usize = 40;
 
-/// A stream's sequence number: 1 to 40 decimal digits, more than any integer type holds. Ordered as a number, kept as it came, because
-/// Lambda looks for the very text.
+/// A stream's sequence number: 1 to 40 decimal digits, more than any integer type holds. It is
+/// compared as a number and kept as text, because Lambda compares the exact text.
 ///
-/// It orders the records of one shard. It is no version of a document: a shard splits, and a table that was restored begins anew.
+/// It orders the records of one shard. It cannot serve as a document version: a shard splits, and a
+/// restored table starts again.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct SequenceNumber(Box<str>);
@@ -23,7 +24,7 @@ pub struct SequenceNumber(Box<str>);
 pub struct NotASequenceNumber;
 
 impl SequenceNumber {
-    /// The digits as the stream gave them out.
+    /// Returns the digits as the stream sent them.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -51,7 +52,7 @@ impl fmt::Display for SequenceNumber {
 
 impl Ord for SequenceNumber {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Of two numbers without leading zeros the longer is the larger; equally long ones compare as text.
+        // Without leading zeros the longer number is larger, and equally long ones compare as text.
         let (ours, theirs) = (self.significant(), other.significant());
         ours.len().cmp(&theirs.len()).then_with(|| ours.cmp(theirs))
     }

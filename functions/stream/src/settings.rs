@@ -1,34 +1,34 @@
-//! What the environment decides.
+//! The consumer's settings from the environment.
 
 use std::time::{Duration, SystemTime};
 
 use key_schema::product::MAX_STOCK;
 use tokio::time::Instant;
 
-/// How the consumer works.
+/// The settings of the consumer.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How many lanes, and how many quarantine writes, are under way at once.
+    /// The number of lanes, and of quarantine writes, that run concurrently.
     pub concurrency: usize,
-    /// How long before its deadline the consumer stops, so that the answer still gets out.
+    /// How long before its deadline the consumer stops, so that the response is still sent.
     pub margin: Duration,
-    /// A stock below this is low ([`crate::transitions`]).
+    /// A stock below this number of units is low ([`crate::transitions`]).
     pub stock_low: u64,
 }
 
-/// Why the consumer cannot start.
+/// The reason why the consumer cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// `SINKS` is missing or names nothing.
+    /// `SINKS` is missing or empty.
     #[error("the environment variable SINKS names no sink")]
     NoSinks,
-    /// `SINKS` names what is not there.
+    /// `SINKS` names an unknown sink.
     #[error("SINKS names an unknown sink: {0}")]
     UnknownSink(String),
     /// `SINKS` names a sink twice.
     #[error("SINKS names a sink twice: {0}")]
     RepeatedSink(String),
-    /// A number in the environment is none, or out of range.
+    /// A variable is not a number, or is out of range.
     #[error("the environment variable {name} must be a number from {low} to {high}")]
     Number {
         /// The variable.
@@ -38,7 +38,7 @@ pub enum StartError {
         /// The largest value.
         high: u64,
     },
-    /// There is no way to the table.
+    /// The table's client cannot be set up.
     #[error(transparent)]
     Table(#[from] table::SetupError),
     /// The table cannot be described.
@@ -50,13 +50,14 @@ pub enum StartError {
     /// The stream lacks images that the sinks read.
     #[error("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {0}: set StreamViewType and start again")]
     StreamView(String),
-    /// There is no way to the search engine.
+    /// The search engine's client cannot be set up.
     #[error(transparent)]
     Search(#[from] search_index::ConfigError),
-    /// There is no way to the event bus: `BUS_NAME` is missing, or the TLS client cannot be built.
+    /// The event bus's client cannot be set up: `BUS_NAME` is missing, or TLS cannot be
+    /// initialised.
     #[error(transparent)]
     Bus(bus::SetupError),
-    /// There is no way to a bucket: the variable that names it is missing, or the TLS client cannot be built.
+    /// A bucket's client cannot be set up: its variable is missing, or TLS cannot be initialised.
     #[error(transparent)]
     Objects(objects::SetupError),
 }
@@ -68,8 +69,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// From `STREAM_CONCURRENCY` (1 to 64, default 8) and `STREAM_DEADLINE_MARGIN_MS` (50 to 60,000, default 1,000) and
-    /// `STOCK_LOW_THRESHOLD` (0 to 1,000,000,000,000, default 10).
+    /// Reads `STREAM_CONCURRENCY` (1 to 64, default 8), `STREAM_DEADLINE_MARGIN_MS` (50 to 60,000,
+    /// default 1,000) and `STOCK_LOW_THRESHOLD` (0 to 1,000,000,000,000, default 10).
     ///
     /// # Errors
     /// [`StartError::Number`].
@@ -96,14 +97,14 @@ impl Settings {
         })
     }
 
-    /// When to stop, for a function that is killed at `deadline`.
+    /// Returns when to stop in a function that is killed at `deadline`.
     #[must_use]
     pub fn stop(&self, deadline: SystemTime) -> Instant {
         Instant::now() + telemetry::time_left(deadline).saturating_sub(self.margin)
     }
 }
 
-/// The names in `SINKS`, each once.
+/// Returns the names in `SINKS`, each once.
 pub(crate) fn sinks(names: Option<&str>) -> Result<Vec<&str>, StartError> {
     let mut sinks: Vec<&str> = Vec::new();
     for name in names.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty()) {

@@ -1,4 +1,4 @@
-//! Where changes go.
+//! Sinks: the destinations of changes.
 
 use std::sync::Arc;
 
@@ -17,31 +17,32 @@ use crate::search::Search;
 use crate::settings::{Settings, StartError};
 use crate::transitions::Rules;
 
-/// Makes the effects of changes durable somewhere.
+/// A destination that makes the effects of changes durable.
 ///
-/// A sink gets a record more than once and, after a redrive or beside a slow predecessor, older records after newer ones. Its effects must be the
-/// same then.
+/// A sink may receive a record more than once. After a redrive, or beside a slow predecessor, it
+/// receives older records after newer ones. The result must be the same.
 pub trait Sink: Send + Sync {
-    /// Its name in `SINKS`, in logs, metrics and quarantined records.
+    /// Returns its name in `SINKS`, logs, metrics and quarantined records.
     fn name(&self) -> &'static str;
 
-    /// Takes the records of a batch and settles each in the ledger. May be dropped at any await: what is not settled by then comes again.
+    /// Takes the records of a batch and settles each in the ledger. The future may be dropped at
+    /// any await: Lambda delivers the unsettled records again.
     fn take<'a>(&'a self, records: &'a [Record<'a>], ledger: &'a Ledger) -> BoxFuture<'a, ()>;
 }
 
-/// What sinks are made from.
+/// The parts that sinks are built from.
 #[derive(Debug, Clone)]
 pub struct Shared {
     /// The table.
     pub table: Arc<Table>,
-    /// How the consumer works.
+    /// The consumer's settings.
     pub settings: Settings,
 }
 
-/// The sink with this name, ready to take records. One line a sink.
+/// Creates the sink with this name. Each sink has one line here.
 ///
 /// # Errors
-/// [`StartError`] for an unknown name and for a sink whose environment is incomplete.
+/// [`StartError`] for an unknown name, or a sink with an incomplete environment.
 pub async fn open(name: &str, shared: &Shared) -> Result<Box<dyn Sink>, StartError> {
     Ok(match name {
         "search" => Box::new(Search::open(SearchClient::from_env()?).await),

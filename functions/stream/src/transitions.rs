@@ -1,7 +1,8 @@
-//! Which events a change is: a function of its record alone.
+//! The rules that derive the events of a change from its record alone.
 //!
-//! Nothing is read and no clock is asked, so that a record which comes again, at any time and beside any other, gives the same events with the same ids.
-//! A transition is seen by comparing the two images of one record, never two records: between two records there may be others.
+//! The rules read no table and no clock. A record that is delivered again, in any batch, therefore
+//! yields the same events with the same ids. A transition is found by comparing the two images of
+//! one record. Two records cannot be compared, because there may be other changes between them.
 
 use bus::{CustomerTierChanged, Data, Event, EventId, OrderPlaced, OrderStatusChanged, Origin, ReviewPosted, StockLow};
 use key_schema::customer::Customer;
@@ -13,25 +14,26 @@ use key_schema::review::Review;
 
 use crate::batch::{Change, Record};
 
-/// What decides, beside the record.
+/// The inputs of the rules, besides the record.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The table's name, a part of every event's id: the same item in another table is another.
+    /// The table's name. It is part of every event id: the same key in another table is another
+    /// item.
     pub table: String,
-    /// A stock below this is low.
+    /// A stock below this number of units is low.
     pub stock_low: u64,
 }
 
-/// The old image cannot be read, and whether there was a transition depends on it. Guessing would lose an event or invent one.
+/// The old image is unreadable, and an event depends on it. Guessing would lose or invent an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("what the item was cannot be read, and an event depends on it")]
 pub struct UnreadableOldImage;
 
 impl Rules {
-    /// The events of a change, in their order; of each kind at most one.
+    /// Returns the events of a change, in order, with at most one of each kind.
     ///
     /// # Errors
-    /// [`UnreadableOldImage`].
+    /// [`UnreadableOldImage`] if an event depends on an old image that cannot be read.
     pub fn events(&self, record: &Record<'_>) -> Result<Vec<Event>, UnreadableOldImage> {
         let change = &record.change;
         let Some(new) = change.after() else { return Ok(Vec::new()) };
@@ -57,7 +59,7 @@ impl Rules {
             return Ok(None);
         }
         let crossed = match before {
-            // A product that comes into the catalogue with little or nothing in stock did not run low, whether it is new or comes back.
+            // A product that enters or returns to the catalogue with little stock did not run low.
             Before::Absent => false,
             Before::Unreadable => return Err(UnreadableOldImage),
             Before::Known(old) => old.sellable && old.available >= threshold,
@@ -73,13 +75,13 @@ impl Rules {
     }
 }
 
-/// What an item was before a change.
+/// The state of an item before a change.
 enum Before<'a, T> {
-    /// It was not there.
+    /// The item did not exist.
     Absent,
-    /// It was there, and nobody knows what it was.
+    /// The item existed, but its old image cannot be read.
     Unreadable,
-    /// It was this.
+    /// The item's old state.
     Known(&'a Stored<T>),
 }
 
@@ -90,16 +92,16 @@ fn before<T>(change: &Change, of: impl Fn(&AnyEntity) -> Option<&Stored<T>>) -> 
     }
 }
 
-/// The data of an event, if there is one, with what every item has.
+/// The data of an event, if there is one, with the item's metadata.
 type Happened<'a> = Result<Option<(&'a Meta, Data)>, UnreadableOldImage>;
 
 fn order<'a>(before: Before<'_, Order>, new: &'a Stored<Order>) -> Happened<'a> {
     if new.status == OrderStatus::Placing {
-        // Nobody can see it yet, whatever it was.
+        // An order in status `placing` is invisible, whatever its status was before.
         return Ok(None);
     }
     let from = match before {
-        // It comes back from the archive, which only orders at their end get into: nobody placed it now.
+        // Only closed orders are archived. A new item with a closed order was restored, not placed.
         Before::Absent if new.status.is_closed() => return Ok(None),
         Before::Absent => OrderStatus::Placing,
         Before::Unreadable => return Err(UnreadableOldImage),

@@ -1,4 +1,4 @@
-//! Answers of staff.
+//! Answers of staff to questions.
 
 use http_api::read::long_text;
 use http_api::url::location;
@@ -13,7 +13,7 @@ use crate::questions::no_question;
 use crate::view::AnswerView;
 use crate::{MAX_TEXT, otherwise, settle};
 
-/// POST questions/{id}/answers. With an Idempotency-Key it is given once.
+/// POST questions/{id}/answers: adds an answer, once per Idempotency-Key if the request has one.
 pub async fn answer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let question_id: QuestionId = request.path("id")?;
@@ -22,7 +22,7 @@ pub async fn answer(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let text = body.required("text", long_text(1..=MAX_TEXT));
     let (text,) = body.finish((text,))?;
     let Some(question) = store.table.get(&question::edit(&question_id)?).await? else {
-        // It may have been there when this very request came first.
+        // The question may have existed at the first attempt of this request.
         return match once {
             Some(once) => once.replay_or(store, no_question()).await,
             None => Err(no_question()),
@@ -31,7 +31,7 @@ pub async fn answer(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let at = Instant::now();
     let id = AnswerId::generate(at, store.random()?);
     let given = Stored::new(Answer { id, question_id, by: staff.id().clone(), text }, store.born(at)?, at);
-    // An answer is seen with its question, and nothing ever changes it.
+    // An answer has no separate URL: a client reads it with its question. It never changes.
     let location = location(&["questions", question.id.as_str()]);
     let answer = Response::created(location, &AnswerView::from(&given)).etag(given.meta.version);
     let claim = once.as_ref().map(|once| once.claim_with(&answer, given.meta.born.clone(), at)).transpose()?;

@@ -1,6 +1,6 @@
-//! Support: questions of customers, and what staff answer.
+//! Support: questions of customers, and answers of staff.
 //!
-//! A question is its customer's and staff's; to anybody else it does not exist.
+//! Only the customer and staff see a question. For any other caller it does not exist.
 
 mod answers;
 mod questions;
@@ -10,7 +10,7 @@ use http_api::{Error, Once, Problem, Response, Routes, Store};
 use key_schema::question::Part;
 use table::{Refusal, TransactError};
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
@@ -25,18 +25,19 @@ pub fn routes() -> Routes<Store> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("support");
     let store = Store::from_env().await?;
     http_api::run(routes(), store).await
 }
 
-/// The longest text, in bytes of UTF-8. A page of a hundred questions, and a question with all its answers, stay within the 1 MB that one Query reads.
+/// The longest text, in bytes of UTF-8. A page of a hundred questions, or a question with all its
+/// answers, stays within the 1 MB that one Query reads.
 const MAX_TEXT: usize = 8000;
 
-/// What a request is answered whose transaction went like this. What was refused may be the repetition of a request that was done: then it gets the
-/// first answer again.
+/// Returns the response to a request after its transaction. A refused request may repeat a
+/// completed one. Then it gets the first response again.
 async fn settle(
     store: &Store,
     once: Option<Once>,
@@ -55,10 +56,11 @@ async fn settle(
     }
 }
 
-/// What a refusal means that is none of the question's or its customer's.
+/// Explains a refusal for another reason than the question or its customer.
 fn otherwise(refusals: &[Refusal<Part>]) -> Problem {
     match refusals.first().map(|refusal| refusal.label) {
-        // The key alone, and whoever looks for its record finds none that counts.
+        // Only the key was refused. If `replay_or` finds no valid record, the first request is in
+        // progress.
         Some(Part::Idempotency) => Once::in_progress(),
         part => Problem::internal(format!("unexpected refusal of {part:?}")),
     }

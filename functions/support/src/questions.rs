@@ -1,4 +1,4 @@
-//! Questions: asking and reading them, alone, beside the profile, and in lists.
+//! Questions: asking and reading them, individually, beside the profile, and in lists.
 
 use http_api::read::{long_text, text};
 use http_api::url::location;
@@ -17,7 +17,7 @@ use crate::{MAX_TEXT, otherwise, settle};
 /// The longest subject, in bytes of UTF-8.
 const MAX_SUBJECT: usize = 200;
 
-/// POST customers/{id}/questions. With an Idempotency-Key it is asked once.
+/// POST customers/{id}/questions: adds a question, once per Idempotency-Key if the request has one.
 pub async fn ask(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer_id: CustomerId = request.path("id")?;
     request.owner(&customer_id)?;
@@ -41,7 +41,7 @@ fn refused(refusals: &[Refusal<Part>]) -> Problem {
     if refusals.iter().any(|refusal| refusal.label == Part::Customer) { no_customer() } else { otherwise(refusals) }
 }
 
-/// GET customers/{id}/questions, newest first.
+/// GET customers/{id}/questions: lists a customer's questions, newest first.
 pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -53,7 +53,8 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// GET customers/{id}/support: profile and newest questions lie next to each other, so they are one Query.
+/// GET customers/{id}/support: returns the profile and the newest questions. They are adjacent in
+/// the partition, so one Query reads both.
 pub async fn support(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -63,7 +64,7 @@ pub async fn support(store: &Store, request: &Request<'_>) -> Result<Response, P
         match item {
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerQuestion(question) => questions.push(QuestionView::from(question)),
-            // The range holds nothing else; what a later version puts there is not this route's.
+            // The range holds no other entity. This route ignores those that a later release adds.
             _ => {}
         }
     }
@@ -71,7 +72,7 @@ pub async fn support(store: &Store, request: &Request<'_>) -> Result<Response, P
     Ok(Response::ok(&SupportView { customer: CustomerView::from(customer), questions }))
 }
 
-/// GET questions?status=open: what waits for an answer, oldest first.
+/// GET questions?status=open: lists the questions without an answer, oldest first.
 pub async fn open(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let Some(Open) = request.query_as("status")? else {
@@ -84,7 +85,7 @@ pub async fn open(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// GET questions/{id}, with its answers.
+/// GET questions/{id}: returns a question with its answers.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: QuestionId = request.path("id")?;
@@ -94,7 +95,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
         match item {
             AnyEntity::Question(found) => question = Some(found),
             AnyEntity::Answer(answer) => answers.push(answer.into()),
-            // The range holds nothing else; what a later version puts there is not this route's.
+            // The range holds no other entity. This route ignores those that a later release adds.
             _ => {}
         }
     }
@@ -104,7 +105,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     Ok(Response::ok(&whole).etag(question.meta.version))
 }
 
-/// 404 for a question that is not there, or not the caller's.
+/// Returns 404 for a question that does not exist or is not the caller's.
 pub fn no_question() -> Problem {
     Problem::not_found("question")
 }

@@ -1,4 +1,4 @@
-//! What clients see of questions and answers.
+//! The JSON bodies of questions and answers.
 
 use http_api::view::CustomerView;
 use key_schema::id::{AnswerId, CustomerId, QuestionId};
@@ -64,7 +64,7 @@ impl<'a> From<&'a Listed> for QuestionView<'a> {
             subject: title,
             text,
             status: *status,
-            // Only questions without any are listed.
+            // The list contains only questions without answers.
             answer_count: 0,
             version: *version,
             created_at: *created_at,

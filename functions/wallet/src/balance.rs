@@ -1,4 +1,4 @@
-//! What is in a wallet, and how it came there.
+//! Reads a wallet's balance and entries.
 
 use http_api::{Problem, Request, Response, Store};
 use key_schema::entity::AnyEntity;
@@ -8,7 +8,8 @@ use key_schema::wallet::{self, Wallet};
 
 use crate::view::{EntryView, WalletView};
 
-/// GET customers/{id}/wallet. Who was never given anything has nothing: 0 in US dollars, version 0 and no ETag.
+/// GET customers/{id}/wallet: returns the balance. A customer without a wallet item has 0 in US
+/// dollars, version 0 and no ETag.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -25,7 +26,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     })
 }
 
-/// GET customers/{id}/wallet/entries, newest first.
+/// GET customers/{id}/wallet/entries: lists the entries, newest first.
 pub async fn entries(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;

@@ -1,8 +1,9 @@
-//! Money that is paid in.
+//! Deposits: money paid into a wallet.
 //!
-//! A deposit answers the balance after it, and the answer is part of its transaction. So the balance is read, the new one is computed, and the
-//! money is added on the condition that the balance still is what was read; whoever loses the race reads again. (A transfer answers no balance, and
-//! needs none of this.)
+//! The response to a deposit contains the new balance and is part of the deposit's transaction. So
+//! the function reads the balance, computes the new one, and adds the money on the condition that
+//! the balance is unchanged. The loser of a race reads again. The response to a transfer has no
+//! balance, so a transfer needs none of this.
 
 use http_api::{Code, Once, Problem, Request, Response, Store};
 use key_schema::id::{CustomerId, EntryId};
@@ -13,7 +14,7 @@ use table::{Backoff, TableError, TransactError};
 
 use crate::view::{DepositView, EntryView, entries_of, movement};
 
-/// POST customers/{id}/wallet/deposits, once for each Idempotency-Key.
+/// POST customers/{id}/wallet/deposits: pays money in, once per Idempotency-Key.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let customer: CustomerId = request.path("id")?;
@@ -28,7 +29,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         };
         let entry = entry(store, &customer, money, note.clone())?;
         let answer = DepositView { entry: EntryView::from(&entry), balance };
-        // Nothing ever changes an entry.
+        // An entry never changes, so its version is always 1.
         let answer = Response::created(entries_of(&customer), &answer).etag(1);
         let claim = once.claim_with(&answer, entry.id.born(), entry.at)?;
         let refusals = match store.table.transact(&wallet::deposit(&entry, seen.as_ref(), claim)?).await {
@@ -45,7 +46,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         {
             return Ok(first);
         }
-        // Somebody else moved the balance after it was read.
+        // Another request changed the balance after this one read it.
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
         }

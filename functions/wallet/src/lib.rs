@@ -1,4 +1,4 @@
-//! Wallets: what a customer has, every movement of it, and how money moves.
+//! Wallets: balances, their entries, deposits and transfers.
 
 mod balance;
 mod deposits;
@@ -7,7 +7,7 @@ mod view;
 
 use http_api::{Error, Routes, Store};
 
-/// The routes of this function.
+/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
@@ -20,7 +20,7 @@ pub fn routes() -> Routes<Store> {
 /// Answers requests until the environment is shut down.
 ///
 /// # Errors
-/// When the environment lacks what the function needs, or the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("wallet");
     let store = Store::from_env().await?;

@@ -1,4 +1,5 @@
-//! Money that goes from one customer to another, in one transaction that reads nothing beforehand: what it needs are its conditions.
+//! Transfers: one transaction moves money from one customer to another. It reads nothing
+//! beforehand, because its conditions check all requirements.
 
 use http_api::read::parsed;
 use http_api::{Code, Once, Problem, Request, Response, Store};
@@ -10,12 +11,12 @@ use table::{Refusal, TransactError};
 
 use crate::view::{TransferView, entries_of, movement};
 
-/// POST transfers, once for each Idempotency-Key.
+/// POST transfers: moves money, once per Idempotency-Key.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let once = Once::required(request)?;
     let transfer = read(store, request)?;
     request.owner(&transfer.from)?;
-    // Nothing ever changes a transfer.
+    // A transfer never changes, so its version is always 1.
     let answer = Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
     let claim = once.claim_with(&answer, transfer.id.born(), transfer.at)?;
     match store.table.transact(&wallet::transfer(&transfer, claim)?).await {
@@ -38,8 +39,8 @@ fn read(store: &Store, request: &Request<'_>) -> Result<Transfer, Problem> {
     Ok(Transfer { id: EntryId::generate(at, store.random()?), from, to, money, note, at })
 }
 
-/// What the transaction's refusals mean, the most telling first: whether there are the accounts, then whether they can have this money between
-/// them at all, then whether there is enough of it.
+/// Explains the transaction's refusals, the most specific first: missing accounts, then a currency
+/// or limit that forbids this transfer, then too little money.
 fn refused(transfer: &Transfer, refusals: &[Refusal<Part>]) -> Problem {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     let missing: Vec<&str> = [(Side::From, "/from"), (Side::To, "/to")]
@@ -67,13 +68,14 @@ fn refused(transfer: &Transfer, refusals: &[Refusal<Part>]) -> Problem {
         (_, Some(Err(error @ WalletError::TooMuch))) => impossible(error.to_string(), "/amount/amount"),
         (Some(Err(_)), _) => Problem::new(Code::InsufficientFunds, "There is less in the wallet; nothing was moved.")
             .error("/amount/amount", WalletError::Insufficient.to_string()),
-        // The key alone, and whoever looks for its record finds none that counts.
+        // Only the key was refused. If `replay_or` finds no valid record, the first request is in
+        // progress.
         _ if of(Part::Idempotency).is_some() => Once::in_progress(),
         _ => Problem::internal(format!("unexpected refusal of {:?}", refusals.first().map(|refusal| refusal.label))),
     }
 }
 
-/// The wallet as it was when it was refused.
+/// Returns the wallet that a refusal carries.
 fn wallet_in(refusal: &Refusal<Part>) -> Option<Stored<Wallet>> {
     Stored::from_item(refusal.item.as_deref()?.clone()).ok()
 }

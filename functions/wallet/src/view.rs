@@ -1,4 +1,4 @@
-//! What clients see of wallets and movements, and what they say of a movement.
+//! The JSON bodies of wallets and movements.
 
 use http_api::body::Object;
 use http_api::read::{MAX_AMOUNT, money, text};
@@ -12,12 +12,12 @@ use serde::Serialize;
 /// The longest note, in bytes of UTF-8.
 const MAX_NOTE: usize = 200;
 
-/// The fields that every movement has: how much, more than nothing, and what is said about it.
+/// Reads the fields of every movement: a positive amount and an optional note.
 pub fn movement(body: &mut Object<'_>) -> (Option<Money>, Option<Option<String>>) {
     (body.required("amount", money(1..=MAX_AMOUNT)), body.optional("note", text(1..=MAX_NOTE)))
 }
 
-/// Where a movement can be seen: in the list of the wallet that was asked to make it.
+/// Returns the URL path that shows a movement: the entries of the wallet named in the request.
 pub fn entries_of(customer: &CustomerId) -> String {
     location(&["customers", customer.as_str(), "wallet", "entries"])
 }
@@ -30,7 +30,7 @@ pub struct WalletView<'a> {
     pub version: u64,
 }
 
-/// A movement, as the owner of one of its wallets sees it.
+/// A movement in the view of the owner of one of its wallets.
 #[derive(Serialize)]
 pub struct EntryView<'a> {
     id: &'a EntryId,
@@ -53,7 +53,7 @@ impl<'a> From<&'a WalletEntry> for EntryView<'a> {
     }
 }
 
-/// A deposit, with what the wallet has since.
+/// A deposit, with the balance after it.
 #[derive(Serialize)]
 pub struct DepositView<'a> {
     #[serde(flatten)]

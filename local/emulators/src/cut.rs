@@ -1,4 +1,4 @@
-//! Answers that break off in the middle.
+//! Responses that break off in the middle.
 
 use std::io;
 use std::pin::Pin;
@@ -9,14 +9,15 @@ use hyper::body::{Body, Frame};
 use hyper::http::HeaderValue;
 use hyper::{Response, header};
 
-/// The first half of a body, behind which the connection is closed.
+/// The first half of a body. After it the connection closes.
 #[derive(Debug)]
 pub(crate) struct Cut {
     half: Option<Bytes>,
     is_sent: bool,
 }
 
-/// The answer with half of its body, which says that it has all of it. `None` for a body that has no half.
+/// Returns the response with half of its body, and headers that announce the whole body. Returns
+/// `None` for a body that cannot be halved.
 pub(crate) fn cut<B>(answer: Response<B>, body: &Bytes) -> Option<Response<Cut>> {
     let half = body.len().checked_div(2).filter(|half| *half > 0)?;
     let (mut head, _) = answer.into_parts();
@@ -26,7 +27,7 @@ pub(crate) fn cut<B>(answer: Response<B>, body: &Bytes) -> Option<Response<Cut>>
 }
 
 impl Cut {
-    /// Closes the connection behind these bytes.
+    /// Closes the connection after these bytes.
     pub(crate) const fn after(half: Bytes) -> Self {
         Self { half: Some(half), is_sent: false }
     }
@@ -43,7 +44,7 @@ impl Body for Cut {
         if let Some(half) = self.half.take() {
             return Poll::Ready(Some(Ok(Frame::data(half))));
         }
-        // What was written goes out while the server waits, and only then.
+        // The server writes the buffered bytes only while it waits, so the body waits once.
         if !std::mem::replace(&mut self.is_sent, true) {
             context.waker().wake_by_ref();
             return Poll::Pending;

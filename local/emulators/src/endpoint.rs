@@ -1,4 +1,4 @@
-//! What the endpoints have in common: a loopback port, connections, faults.
+//! Common code of the endpoints: a loopback port, connections and faults.
 
 use std::borrow::Cow;
 use std::io;
@@ -21,51 +21,51 @@ use crate::access::{self, Access, Denied, Guard, Need};
 use crate::cut::{Cut, cut};
 use crate::faults::{FaultKind, Faults};
 
-/// More than any request that a service behind an endpoint takes.
+/// Maximum request body. It is larger than any request that an emulated service accepts.
 const MAX_BODY: usize = 64 << 20;
-/// How late a slow answer is.
+/// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(300);
-/// When a connection without an answer is closed.
+/// Time after which a connection without a response is closed.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How long the endpoint waits before it accepts again after it could not.
+/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// What answers behind an endpoint.
+/// The service behind an endpoint.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// Does what a request asks for.
+    /// Handles a request.
     fn answer(&self, request: Request<Bytes>) -> impl Future<Output = Answer> + Send;
 
-    /// The refusal of a request that a throttle, an error or a conflict strikes, in the service's words; `None` where that cannot happen
-    /// to it.
+    /// Returns the service's error response for a throttle, an error or a conflict. Returns `None`
+    /// if the fault cannot hit this request.
     fn refusal(&self, kind: FaultKind, request: &Request<Bytes>) -> Option<Answer>;
 
-    /// Whose call it is, where it says so.
+    /// Returns the name of the caller, if the request has one.
     fn caller<'r>(&'r self, request: &'r Request<Bytes>) -> Option<Cow<'r, str>> {
         access::caller(request.headers()).map(Cow::Borrowed)
     }
 
-    /// What a request needs to be allowed.
+    /// Returns the permissions that a request needs.
     fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need>;
 
-    /// The refusal of a request that its caller may not make, in the service's words.
+    /// Returns the service's error response to a caller that lacks a permission.
     fn forbidden(&self, denied: &Denied) -> Answer;
 }
 
-/// Asks for the connection to be closed in place of the answer that carries it.
+/// Extension of a response. It closes the connection, and no response is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HangUp;
 
-/// Asks for the connection to be closed behind the head of the answer that carries it.
+/// Extension of a response. It closes the connection after the response's head.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BrokenOff;
 
-/// A port that is closed, with its connections, when the value is dropped.
+/// A listening port. Dropping the value closes it and its connections.
 pub(crate) struct Endpoint {
     url: String,
     guard: Guard,
-    // Holds the task that accepts, which holds those of the connections: dropping ends them all.
+    // Holds the accepting task, which holds the connections' tasks. Dropping it ends them all.
     _tasks: JoinSet<()>,
 }
 
@@ -84,7 +84,7 @@ impl Endpoint {
         &self.url
     }
 
-    /// From now on functions are refused what they may not do.
+    /// Makes the endpoint refuse calls that a function has no permission for.
     pub(crate) fn enforce(&self, access: Arc<Access>) {
         self.guard.set(access);
     }
@@ -109,14 +109,14 @@ async fn accept<S: Service>(listener: TcpListener, service: Arc<S>, faults: Faul
 }
 
 async fn converse<S: Service>(stream: TcpStream, service: Arc<S>, faults: Faults, guard: Guard) {
-    // A socket without the option is slower, not wrong.
+    // A socket without this option is only slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| answer(request, service.as_ref(), &faults, &guard));
-    // An error is a client that went away, or a fault that closed the connection.
+    // An error means that the client has disconnected, or that a fault has closed the connection.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// Answers one request, or does not, if a fault strikes it. An error closes the connection.
+/// Responds to one request, unless a fault prevents it. An error closes the connection.
 async fn answer<S: Service>(
     request: Request<Incoming>,
     service: &S,
@@ -132,7 +132,7 @@ async fn answer<S: Service>(
     if let Err(denied) = guard.check(service.caller(&request).as_deref(), |access| service.needs(&request, access)) {
         return whole(service.forbidden(&denied));
     }
-    // A partial failure is the service's own: it strikes entries, not requests.
+    // The service itself handles partial failures, because they hit entries and not requests.
     let possible = |kind| match kind {
         FaultKind::Reset | FaultKind::Timeout | FaultKind::Slow | FaultKind::Truncate => true,
         FaultKind::Throttle | FaultKind::Error | FaultKind::Conflict => service.refusal(kind, &request).is_some(),
@@ -166,7 +166,7 @@ async fn answer<S: Service>(
     }
 }
 
-/// Half of an answer; none of one that has no halves.
+/// Returns half of a response. A response that cannot be halved closes the connection.
 async fn truncated(answer: Answer) -> io::Result<Response<Either<Full<Bytes>, Cut>>> {
     let (head, body) = answer.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
@@ -174,7 +174,7 @@ async fn truncated(answer: Answer) -> io::Result<Response<Either<Full<Bytes>, Cu
     Ok(half.map(Either::Right))
 }
 
-/// An answer without a body.
+/// Returns a response without a body.
 pub(crate) fn plain(status: StatusCode) -> Answer {
     let mut answer = Answer::default();
     *answer.status_mut() = status;

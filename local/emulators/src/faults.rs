@@ -1,28 +1,29 @@
-//! Faults as data: which may happen, how often, and how often they did.
+//! Fault rules: which faults can happen, how often, and how often they have happened.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// What goes wrong. Which of them can happen to a request, and how a throttled or failed one is answered, is each endpoint's own.
+/// The fault that a request suffers. Each endpoint decides which faults apply to a request, and
+/// what the response to a throttled or failed request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Refused because there were too many; nothing is done.
+    /// The service rejects the request because there are too many. Nothing is done.
     Throttle,
-    /// A failure on the other side; nothing is done.
+    /// The service fails. Nothing is done.
     Error,
-    /// Done, but the answer never comes: the connection is closed after ten seconds.
+    /// The request is processed, but no response comes. The connection closes after ten seconds.
     Timeout,
-    /// Done, and answered 300 ms late.
+    /// The request is processed, and the response is 300 ms late.
     Slow,
-    /// The connection is closed without an answer; nothing is done.
+    /// The connection closes without a response. Nothing is done.
     Reset,
-    /// Done, but the connection is closed in the middle of the answer.
+    /// The request is processed, but the connection closes in the middle of the response.
     Truncate,
-    /// A part of a batch is done, the rest is returned as undone.
+    /// A part of a batch is processed, and the rest is returned as unprocessed.
     Partial,
-    /// Refused because somebody else is writing the same; nothing is done.
+    /// The service rejects the request because of a concurrent write. Nothing is done.
     Conflict,
 }
 
@@ -31,34 +32,35 @@ pub enum FaultKind {
 #[error("the rate of a fault lies between 0 and 1")]
 pub struct RateError;
 
-/// One rule.
+/// A fault rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What goes wrong.
+    /// The fault to inject.
     pub kind: FaultKind,
-    /// The share of the requests it can happen to, from 0 to 1.
+    /// Share of the possible requests that are hit, from 0 to 1.
     pub rate: f64,
-    /// How often at most; without it there is no limit.
+    /// Maximum number of hits. `None` means no limit.
     #[serde(default)]
     pub count: Option<u32>,
-    /// Decides which requests are hit: the same seed picks the same ones of a sequence.
+    /// Seed of the random choice. The same seed picks the same requests of a sequence.
     #[serde(default)]
     pub seed: u64,
 }
 
-/// A rule and how often it has struck.
+/// A rule and the number of its hits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FaultCount {
     /// The rule.
     pub fault: Fault,
-    /// Where the partition keys begin that it can happen to; without it, to every request.
+    /// Prefix of the partition keys that the rule applies to. Without it, the rule applies to all
+    /// requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// How many requests it has hit.
+    /// Number of requests that the rule has hit.
     pub fired: u64,
 }
 
-/// The rules in force, shared with the endpoint that applies them: clones see the same rules.
+/// The active rules, shared with the endpoint that applies them. Clones share the same rules.
 #[derive(Debug, Clone, Default)]
 pub struct Faults(Arc<Mutex<Vec<Rule>>>);
 
@@ -70,7 +72,8 @@ struct Rule {
     random: fastrand::Rng,
 }
 
-/// What strikes one request: the kind, a number for what the kind leaves to chance, and where the keys begin that it is aimed at.
+/// A hit on one request: the kind, a random number for choices of that kind, and the rule's key
+/// prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strike {
     pub(crate) kind: FaultKind,
@@ -79,19 +82,20 @@ pub(crate) struct Strike {
 }
 
 impl Faults {
-    /// Puts a rule in force, after the ones that are. Where two strike the same request, the
-    /// earlier one does.
+    /// Adds a rule after the existing ones. If two rules hit the same request, the earlier one
+    /// wins.
     ///
     /// # Errors
-    /// [`RateError`] when the rate is not between 0 and 1.
+    /// [`RateError`] if the rate is not between 0 and 1.
     pub fn add(&self, fault: Fault) -> Result<(), RateError> {
         self.put(fault, None)
     }
 
-    /// The same for requests alone that name an item whose partition key begins so. Only a table knows of such.
+    /// Adds a rule for requests that name an item whose partition key has this prefix. Only tables
+    /// support such rules.
     ///
     /// # Errors
-    /// [`RateError`] when the rate is not between 0 and 1.
+    /// [`RateError`] if the rate is not between 0 and 1.
     pub fn add_to_keys(&self, fault: Fault, beginning: &str) -> Result<(), RateError> {
         self.put(fault, Some(beginning.to_owned()))
     }
@@ -105,35 +109,36 @@ impl Faults {
         Ok(())
     }
 
-    /// Puts every rule out of force.
+    /// Removes every rule.
     pub fn clear(&self) {
         self.rules().clear();
     }
 
-    /// The rules in force, with their counts.
+    /// Returns the active rules with their counts.
     #[must_use]
     pub fn counts(&self) -> Vec<FaultCount> {
         let count = |rule: &Rule| FaultCount { fault: rule.fault.clone(), key: rule.key.clone(), fired: rule.fired };
         self.rules().iter().map(count).collect()
     }
 
-    /// Whether a rule of this kind may still strike.
+    /// Returns whether a rule of this kind can still hit a request.
     pub(crate) fn has(&self, kind: FaultKind) -> bool {
         self.rules().iter().any(|rule| rule.fault.kind == kind && !rule.is_spent())
     }
 
-    /// Whether a rule is aimed at keys.
+    /// Returns whether a rule with a key prefix can still hit a request.
     pub(crate) fn are_aimed(&self) -> bool {
         self.rules().iter().any(|rule| rule.key.is_some() && !rule.is_spent())
     }
 
-    /// Draws for one request, which the kinds in `possible` can happen to and which names no keys.
+    /// Decides which fault hits a request without keys. `possible` filters the kinds.
     pub(crate) fn draw(&self, possible: impl Fn(FaultKind) -> bool) -> Option<Strike> {
         self.draw_at(&[], possible)
     }
 
-    /// Draws for one request, which the kinds in `possible` can happen to, on items of these partitions. Each rule draws from its
-    /// own sequence, whatever the others do, so that adding a rule does not move another's hits.
+    /// Decides which fault hits a request for these partition keys. `possible` filters the kinds.
+    /// Each rule has its own random sequence, so that adding a rule does not change another rule's
+    /// hits.
     pub(crate) fn draw_at(&self, keys: &[String], possible: impl Fn(FaultKind) -> bool) -> Option<Strike> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {

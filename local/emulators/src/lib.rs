@@ -1,5 +1,5 @@
-//! What stands in for AWS on one machine: the table, the search engine, the event bus, the object store, mail, and what
-//! CloudWatch counts of throttled keys.
+//! Emulates AWS services on one machine: the table, the search engine, the event bus, the object
+//! store, mail, and CloudWatch's count of throttled keys.
 
 pub mod access;
 pub mod contributors;

@@ -1,5 +1,5 @@
-//! What an endpoint has taken, kept to be looked at: the newest, up to a bound. A file lets the newest of them outlive
-//! the process.
+//! Keeps the newest entries that an endpoint has accepted, up to a limit, for inspection. With a
+//! file, the newest of them survive the process.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -10,21 +10,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How many are there again after a restart. The file holds twice as many at most.
+/// Maximum number of entries restored after a restart. The file holds at most twice as many.
 const RESTORED: usize = 20_000;
 
-/// A part of what was taken, in order.
+/// A page of the entries, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// The part.
+    /// The entries of the page.
     pub items: Vec<T>,
-    /// How many there were up to its end since the start: where the next part begins.
+    /// Number of entries since the start, up to the end of this page. The next page starts there.
     pub next: u64,
-    /// Whether there are later ones.
+    /// Whether later entries exist.
     pub more: bool,
 }
 
-/// The newest of what was taken.
+/// The newest entries.
 #[derive(Debug)]
 pub(crate) struct Log<T> {
     kept: Mutex<Kept<T>>,
@@ -38,7 +38,7 @@ struct Kept<T> {
     history: Option<History>,
 }
 
-/// One JSON text a line for each of them.
+/// A file with one JSON text per line, one for each entry.
 #[derive(Debug)]
 struct History {
     path: PathBuf,
@@ -51,8 +51,8 @@ impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
         Self { kept: Mutex::new(Kept { items: VecDeque::new(), dropped: 0, history: None }), capacity }
     }
 
-    /// Begins with what was taken before, as the file says, and keeps there what is taken from now on. What cannot be read
-    /// of it is passed over: it is only looked at.
+    /// Restores earlier entries from the file, and adds later entries to it. Unreadable lines are
+    /// skipped, because the entries serve only for inspection.
     pub(crate) fn open(path: &Path, capacity: usize) -> io::Result<Self> {
         let (mut newest, mut line) = (VecDeque::new(), Vec::new());
         let mut reader = BufReader::new(OpenOptions::new().read(true).append(true).create(true).open(path)?);
@@ -77,7 +77,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
         kept.items.push_back(item);
     }
 
-    /// At most `limit` of them, without the first `after` since the start.
+    /// Returns at most `limit` entries, without the first `after` since the start.
     pub(crate) fn page(&self, after: u64, limit: usize) -> Page<T> {
         let kept = self.lock();
         let skipped = after.max(kept.dropped);
@@ -87,7 +87,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
         Page { items, next, more: next < kept.total() }
     }
 
-    /// How many are no longer kept.
+    /// Returns the number of entries that are no longer kept.
     pub(crate) fn dropped(&self) -> u64 {
         self.lock().dropped
     }
@@ -113,7 +113,7 @@ impl<T: Serialize> Kept<T> {
 }
 
 impl History {
-    /// A file with just these.
+    /// Creates a file with only these entries.
     fn written<'a, T: Serialize + 'a>(path: &Path, items: impl IntoIterator<Item = &'a T>) -> io::Result<Self> {
         let next = path.with_extension("next");
         let (mut text, mut lines) = (Vec::new(), 0);
@@ -174,7 +174,7 @@ mod tests {
         let log: Log<u32> = Log::open(&path, 100_000).unwrap();
         log.push(45_000);
         let all = log.page(0, 100_000);
-        // The line that was cut off took a place.
+        // The incomplete line counted as one of the restored lines.
         assert_eq!(all.items, (25_001..=45_000).collect::<Vec<_>>());
         assert_eq!((all.next, log.dropped()), (20_000, 0));
         fs::remove_file(path).unwrap();

@@ -1,4 +1,5 @@
-//! Lambda's asynchronous invocation: an event is taken, and the function is called with it later.
+//! Implements Lambda's asynchronous invocation: the event is accepted first, and the function is
+//! called later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,25 +15,25 @@ use tokio::time::{Instant, sleep};
 use crate::pending::Work;
 use crate::{CallError, Invoke, Message, Pace, Queue};
 
-/// Events of one function that are taken and not finished. Beyond it, publishers wait.
+/// Maximum number of unfinished events of one function. Beyond it, publishers wait.
 const CAPACITY: usize = 1000;
 
-/// What becomes of an event that fails, as the template says.
+/// Settings for failed events, from the template.
 #[derive(Debug, Clone)]
 pub struct AsyncSettings {
     /// ARN of the function.
     pub arn: String,
-    /// How often an event that failed is tried again.
+    /// Maximum number of retries of a failed event.
     pub maximum_retries: u32,
-    /// Age from which an event is given up.
+    /// Age at which an event is given up.
     pub maximum_age: Duration,
-    /// Where events go that are given up. Without it they are only logged.
+    /// Queue for given-up events. Without it they are only logged.
     pub on_failure: Option<Arc<Queue>>,
 }
 
-/// A function that is invoked with events that nobody waits for, by the
-/// [rules](https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html) of Lambda.
-/// Dropping it abandons what is under way.
+/// A function that is invoked asynchronously, by Lambda's
+/// [rules](https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html).
+/// Dropping it abandons events in progress.
 pub struct AsyncFunction {
     arn: String,
     events: mpsc::Sender<(Value, Work)>,
@@ -46,7 +47,7 @@ struct Caller {
 }
 
 impl AsyncFunction {
-    /// Has to run inside a Tokio runtime.
+    /// Starts to process events. Must run inside a Tokio runtime.
     #[must_use]
     pub fn start(settings: AsyncSettings, function: Arc<dyn Invoke>, pace: Pace) -> Arc<Self> {
         let (events, receiver) = mpsc::channel(1);
@@ -57,16 +58,17 @@ impl AsyncFunction {
         Arc::new(Self { arn, events, _tasks: tasks })
     }
 
-    /// Its ARN.
+    /// Returns the function's ARN.
     #[must_use]
     pub fn arn(&self) -> &str {
         &self.arn
     }
 
-    /// Takes an event, to invoke the function with it later. It is `work` until it is finished or given up.
+    /// Accepts an event, to invoke the function with it later. It counts as `work` until it is
+    /// finished or given up.
     ///
     /// # Errors
-    /// [`CallError::NotCalled`] when the function is gone for good.
+    /// [`CallError::NotCalled`] if the function has stopped for good.
     pub async fn take(&self, event: Value, work: Work) -> Result<(), CallError> {
         let sent = self.events.send((event, work)).await;
         sent.map_err(|_| CallError::NotCalled(format!("{} takes no events any more", self.arn)))
@@ -94,7 +96,7 @@ async fn work_off(caller: Arc<Caller>, mut events: mpsc::Receiver<(Value, Work)>
 }
 
 impl Caller {
-    /// Calls the function until it took the event or the event is given up.
+    /// Calls the function until it succeeds or the event is given up.
     async fn finish(&self, event: &Value) {
         let begun = Instant::now();
         let payload = Bytes::from(event.to_string());
@@ -111,7 +113,8 @@ impl Caller {
                     failures += 1;
                     self.pace.after(failures)
                 }
-                // A throttled function is asked again without counting, until the event is too old.
+                // Calls of a throttled function do not count as retries. They go on until the event
+                // is too old.
                 CallError::NotCalled(_) => {
                     refusals += 1;
                     self.pace.after(refusals)
@@ -130,7 +133,7 @@ impl Caller {
         }
     }
 
-    /// The record that Lambda sends to an on-failure destination.
+    /// Sends the record of Lambda's on-failure destination.
     fn give_up(&self, event: &Value, condition: &str, calls: u32, error: &CallError) {
         tracing::warn!(function = self.settings.arn, condition, calls, "an event is given up");
         let Some(queue) = &self.settings.on_failure else { return };

@@ -1,9 +1,9 @@
-//! What is under way, kept in a file, so that it outlives the process.
+//! Keeps unfinished work in a file, so that it survives the process.
 //!
-//! One JSON object a line: an event that was accepted, a message that was given up, one of these that was put back, and
-//! what is settled. A line has reached the operating system when its call returns: it survives the end of this
-//! process, not a power cut. Only what is not settled is kept in memory, and the file is written anew with just that
-//! when it holds much more.
+//! The file has one JSON object per line: an accepted event, a given-up message, a redriven message
+//! or a settled id. A line has reached the operating system when its call returns. It therefore
+//! survives the end of this process, but not a power cut. Memory holds only unsettled work. When
+//! the file grows much larger than that, it is rewritten with only the unsettled work.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -16,28 +16,28 @@ use serde_json::Value;
 
 use crate::queue::GivenUp;
 
-/// Lines beyond twice those that are needed, from which on the file is written anew.
+/// The file is rewritten when it has this many lines more than twice the needed ones.
 const SLACK: usize = 10_000;
 
-/// An event that a bus accepted and some target has not finished with.
+/// An event that a bus has accepted and that some target has not finished.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// The bus's own id of it.
+    /// The event's id on the bus.
     pub id: String,
-    /// The bus.
+    /// Name of the bus.
     pub bus: String,
-    /// The event in the form in which targets get it.
+    /// The event in the form in which targets receive it.
     pub event: Value,
 }
 
-/// What was not settled when a journal was closed, or its process ended.
+/// Unfinished work at the time when a journal was closed or its process ended.
 #[derive(Debug, Default, PartialEq)]
 pub struct Unsettled {
-    /// Events to be published again, in the order in which they were accepted.
+    /// Events to publish again, in the order in which they were accepted.
     pub accepted: Vec<Accepted>,
-    /// Messages that lie in a dead-letter queue.
+    /// Messages in a dead-letter queue.
     pub given_up: Vec<GivenUp>,
-    /// Messages that lay there and were put back: to be handed over again.
+    /// Messages that were redriven from a dead-letter queue, to be delivered again.
     pub redriven: Vec<GivenUp>,
 }
 
@@ -49,16 +49,16 @@ pub struct Journal(Mutex<State>);
 struct State {
     path: PathBuf,
     file: File,
-    /// Bytes of whole lines.
+    /// Bytes of complete lines.
     length: u64,
     lines: usize,
-    /// Lines from which on the file is written anew.
+    /// Number of lines above which the file is rewritten.
     most: usize,
     live: Live,
     closed: bool,
 }
 
-/// What is not settled, in order, and where each id stands in it.
+/// The unsettled entries, in order, and the number of each id's entry.
 #[derive(Debug, Default)]
 struct Live {
     next: u64,
@@ -82,11 +82,13 @@ enum Line {
 }
 
 impl Journal {
-    /// Opens the file, creating it if need be, and reads what is not settled. A last line that was cut off (the process
-    /// ended while writing) is removed; other lines that cannot be read are passed over.
+    /// Opens or creates the file, and reads the unsettled entries.
+    ///
+    /// An incomplete last line, left by a process that ended while writing, is removed. Other
+    /// unreadable lines are skipped with a warning.
     ///
     /// # Errors
-    /// When the file cannot be used.
+    /// If the file cannot be used.
     pub fn open(path: &Path) -> io::Result<Arc<Self>> {
         let mut reader = BufReader::new(appending(path)?);
         let (mut line, mut lines, mut length, mut live) = (Vec::new(), 0, 0, Live::default());
@@ -110,7 +112,7 @@ impl Journal {
         Ok(Arc::new(Self(Mutex::new(state))))
     }
 
-    /// What is not settled.
+    /// Returns the unsettled entries.
     #[must_use]
     pub fn unsettled(&self) -> Unsettled {
         let mut unsettled = Unsettled::default();
@@ -127,33 +129,33 @@ impl Journal {
     /// Keeps an event until it is settled.
     ///
     /// # Errors
-    /// When it cannot be kept: it must not be said to be accepted.
+    /// If the event cannot be kept. The caller must not acknowledge it then.
     pub fn accept(&self, accepted: Accepted) -> io::Result<()> {
         self.lock().add(Line::Accepted(accepted))
     }
 
-    /// Takes nothing any more: what is under way now counts as unsettled. For the end of a system, in which calls fail that
-    /// are to be made again.
+    /// Closes the journal: work in progress stays unsettled. A system calls this when it ends,
+    /// because calls that fail from then on must be repeated at the next start.
     pub fn close(&self) {
         self.lock().closed = true;
     }
 
-    /// Keeps a message that was given up until it is settled.
+    /// Keeps a given-up message until it is settled.
     pub(crate) fn give_up(&self, message: GivenUp) {
         self.note(Line::GivenUp(message));
     }
 
-    /// A message that was given up is under way again.
+    /// Marks a given-up message as in delivery again.
     pub(crate) fn redrive(&self, id: &str) {
         self.note(Line::Redriven(id.to_owned()));
     }
 
-    /// Nothing is left to do about this event or message.
+    /// Marks an event or message as finished.
     pub(crate) fn settle(&self, id: &str) {
         self.note(Line::Settled(id.to_owned()));
     }
 
-    /// A line whose loss means only that something is done twice.
+    /// Writes a line. If it is lost, the only effect is that work is repeated.
     fn note(&self, line: Line) {
         let mut state = self.lock();
         if !state.closed
@@ -176,7 +178,7 @@ impl State {
         let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
         if let Err(error) = self.file.write_all(&text) {
-            // What was written of the line would spoil the next one.
+            // A partial line would corrupt the next one.
             self.file.set_len(self.length)?;
             return Err(error);
         }
@@ -192,7 +194,7 @@ impl State {
         Ok(())
     }
 
-    /// Writes the file anew with what is not settled.
+    /// Rewrites the file with only the unsettled entries.
     fn rewrite(&mut self) -> io::Result<()> {
         let next = self.path.with_extension("next");
         match fs::remove_file(&next) {

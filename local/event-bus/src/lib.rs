@@ -1,19 +1,22 @@
-//! What AWS does between an event bus and its subscribers, on one machine.
+//! Emulates AWS between an event bus and its subscribers, on one machine.
 //!
-//! An [`EventBus`] gives each event to the targets of the rules whose pattern takes it: to a function,
-//! which is invoked by Lambda's rules for events that nobody waits for ([`AsyncFunction`]), or to a
-//! [`Queue`], which a [`QueueMapping`] empties into a function by the rules of an event source mapping.
-//! What a target cannot be given, a function does not take or a queue hands out in vain ends in a
-//! dead-letter queue.
+//! An [`EventBus`] passes each event to the targets of the rules whose pattern matches. A function
+//! is invoked by Lambda's rules for asynchronous invocation ([`AsyncFunction`]). A [`Queue`] holds
+//! events until a [`QueueMapping`] passes them to a function, by the rules of an event source
+//! mapping.
+//!
+//! An event or message that fails too often ends in a dead-letter queue. The failures can be in the
+//! delivery to a target, in a function, or in the receptions of a queue.
 //!
 //! ```text
 //! publish ─▶ rules ─┬─▶ AsyncFunction ──▶ Invoke        retries, age ─▶ on-failure queue
 //!                   └─▶ Queue ─▶ QueueMapping ─▶ Invoke  receptions  ─▶ dead-letter queue
 //! ```
 //!
-//! Delivery is at least once, as on AWS, and everything is bounded: a bus whose targets cannot keep up
-//! makes publishers wait. Waits are those of [`Pace`], much shorter than AWS's; counts and ages are the
-//! template's. With a [`Journal`], what is under way and what was given up outlives the process.
+//! Delivery is at least once, as on AWS. All buffers are bounded: a bus whose targets cannot keep
+//! up makes publishers wait. Waits come from [`Pace`] and are much shorter than on AWS. Counts and
+//! ages come from the template. With a [`Journal`], unfinished work and given-up messages survive
+//! the process.
 
 mod function;
 mod journal;
@@ -34,19 +37,20 @@ pub use pending::{Pending, Work};
 pub use queue::{GivenUp, Message, Queue, QueueFull, QueueSettings};
 pub use rules::{EventBus, Rule, Target, TargetKind};
 
-/// Calls a function and waits for its answer.
+/// Calls a function and waits for its result.
 pub trait Invoke: Send + Sync + 'static {
-    /// Sends `payload` and gives the function's answer. Must end: the function's own timeout bounds it.
+    /// Sends `payload` and returns the function's result. It must return: the function's timeout
+    /// limits it.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, CallError>>;
 }
 
-/// Why a call gave no answer.
+/// The reason why a call returned no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The function ran and failed, timed out or crashed.
     #[error("the function failed: {0}")]
     Failed(String),
-    /// The function could not be called, because it is throttled or not there.
+    /// The function could not be called, because it is throttled or does not exist.
     #[error("the function could not be called: {0}")]
     NotCalled(String),
 }

@@ -1,4 +1,4 @@
-//! Lambda's event source mapping for a queue.
+//! Implements Lambda's event source mapping for a queue.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,42 +10,44 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{Invoke, Message, Pace, Queue};
 
-/// The settings of a mapping, as the template has them.
+/// Settings of a mapping in the template.
 #[derive(Debug, Clone)]
 pub struct QueueMappingSettings {
-    /// Most messages of one call.
+    /// Maximum number of messages per call.
     pub batch_size: usize,
-    /// How long to wait for a full batch.
+    /// Maximum wait for a full batch.
     pub batching_window: Duration,
-    /// Whether the function's answer may name the messages that failed.
+    /// Whether the function's response may name the messages that failed.
     pub report_batch_item_failures: bool,
-    /// Most calls at once.
+    /// Maximum number of concurrent calls.
     pub maximum_concurrency: usize,
 }
 
-/// The role of a function, which Lambda assumes to take messages for it.
+/// The role of a function, which Lambda assumes to receive the function's messages.
 pub trait Role: Send + Sync + 'static {
-    /// Whether it may make this call of the queue.
+    /// Checks that the role allows this call of the queue.
     ///
     /// # Errors
-    /// Why not, in the words of the service.
+    /// The reason, in the service's words.
     fn ask(&self, call: QueueCall) -> Result<(), String>;
 }
 
 /// A call of the SQS API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueCall {
-    /// Takes messages.
+    /// Receives messages.
     ReceiveMessage,
-    /// Removes one that is done.
+    /// Deletes a processed message.
     DeleteMessage,
 }
 
-/// Empties a queue into a function until it is dropped. Messages under way then stay in the queue.
+/// Passes a queue's messages to a function until it is dropped. Unfinished messages stay in the
+/// queue.
 ///
-/// A message that failed is shown again soon ([`Pace`]) instead of after the visibility timeout, because
-/// the mapping knows that its call is over. It counts as received all the same.
-/// What the function's [`Role`] may not take stays in the queue, and what it may not delete comes again.
+/// A failed message is visible again soon ([`Pace`]) and not after the visibility timeout, because
+/// the mapping knows that the call has ended. The reception still counts. Messages that the
+/// function's [`Role`] may not receive stay in the queue. Messages that it may not delete are
+/// delivered again.
 pub struct QueueMapping {
     _tasks: JoinSet<()>,
 }
@@ -59,7 +61,7 @@ struct Poller {
 }
 
 impl QueueMapping {
-    /// Has to run inside a Tokio runtime.
+    /// Starts the pollers. Must run inside a Tokio runtime.
     #[must_use]
     pub fn start(
         settings: QueueMappingSettings,
@@ -127,7 +129,7 @@ impl Poller {
             if failed.contains(&message.id) {
                 self.queue.show_after(&message.receipt, self.pace.after(message.receive_count));
             } else if let Err(reason) = self.role.ask(QueueCall::DeleteMessage) {
-                // It is shown again when its visibility timeout is over.
+                // The message is visible again after its visibility timeout.
                 tracing::warn!(reason, queue = self.queue.arn(), "a message may not be deleted");
             } else {
                 self.queue.delete(&message.receipt);
@@ -136,7 +138,7 @@ impl Poller {
     }
 }
 
-/// The messages of a batch that are to be handed out again.
+/// The messages of a batch to deliver again.
 #[derive(Debug, PartialEq, Eq)]
 enum Failures {
     All,
@@ -152,9 +154,11 @@ impl Failures {
     }
 }
 
-/// Reads an answer by the rules of the Lambda developer guide, "Implementing partial batch responses" for SQS: nothing,
-/// `null` and an empty list are success; an empty, unknown or missing identifier, or what is no such answer, fails the
-/// whole batch.
+/// Reads a response by the rules of the Lambda developer guide, "Implementing partial batch
+/// responses" for SQS.
+///
+/// An empty response, `null` and an empty list mean success. An empty, unknown or missing
+/// identifier fails the whole batch, and so does any other response.
 fn failures(answer: &[u8], batch: &[Message]) -> Failures {
     let none = Failures::These(HashSet::new());
     if answer.iter().all(u8::is_ascii_whitespace) {

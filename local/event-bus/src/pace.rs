@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-/// How fast something is tried again. The default suits one machine; AWS waits a minute and more.
+/// The waits between retries. The default suits one machine. AWS waits a minute and more.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// The first wait; it doubles up to `most`.
+    /// The first wait. It doubles up to `most`.
     pub first: Duration,
     /// The longest wait.
     pub most: Duration,
@@ -16,7 +16,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The wait after so many failures, at least one.
+    /// Returns the wait after this many failures, at least one.
     pub(crate) fn after(self, failures: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
         self.first.saturating_mul(doubled).min(self.most)

@@ -1,4 +1,4 @@
-//! What is under way, so that somebody can wait for it.
+//! Tracks work in progress, so that callers can wait for its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use tokio::sync::watch;
 
 use crate::Journal;
 
-/// The events that are on their way and the messages that wait, each until its last consequence is over:
-/// a target has taken it, its function has finished it, or a dead-letter queue has it.
+/// The events in delivery and the messages waiting in queues. Each stays pending until every target
+/// has taken it, its function has finished, or a dead-letter queue has it.
 #[derive(Debug, Clone)]
 pub struct Pending(watch::Sender<Open>);
 
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    /// The numbers of what is under way.
+    /// The numbers of the pending work.
     numbers: BTreeSet<u64>,
 }
 
-/// Something under way, until its last clone is finished or dropped: whoever hands it on hands this on with it, so
-/// that what follows from it is waited for like itself.
+/// A piece of work in progress. It ends when its last clone is finished or dropped. Follow-up work
+/// carries a clone, so that [`Pending::settled`] waits for it too.
 ///
-/// To drop one is to abandon it, as happens when a system ends: nobody waits for it any more, but a journal keeps
-/// what it was about, to be done again.
+/// Dropping a clone without [`Work::finish`] abandons the work, as when a system ends. No caller
+/// waits for it then, but a journal keeps it, and the next start repeats it.
 #[derive(Debug)]
 pub struct Work {
     ticket: Arc<Ticket>,
@@ -35,7 +35,7 @@ pub struct Work {
 struct Ticket {
     number: u64,
     open: watch::Sender<Open>,
-    /// Where it is noted by which id, once all of it is finished.
+    /// The journal to notify, and the id to settle, when all of the work is finished.
     journal: Option<(Arc<Journal>, String)>,
     abandoned: AtomicBool,
 }
@@ -47,13 +47,13 @@ impl Default for Pending {
 }
 
 impl Pending {
-    /// Something begins.
+    /// Begins a piece of work.
     #[must_use]
     pub fn begin(&self) -> Work {
         self.open(None)
     }
 
-    /// Something begins that a journal keeps under this id until it is finished.
+    /// Begins a piece of work that a journal keeps under this id until it is finished.
     #[must_use]
     pub fn begin_kept(&self, journal: &Arc<Journal>, id: &str) -> Work {
         self.open(Some((Arc::clone(journal), id.to_owned())))
@@ -70,22 +70,22 @@ impl Pending {
         Work { ticket: Arc::new(ticket), finished: false }
     }
 
-    /// How much is under way.
+    /// Returns the number of pieces of work in progress.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.borrow().numbers.len()
     }
 
-    /// Waits until everything that began before the call is over.
+    /// Waits for the end of all work that began before the call.
     pub async fn settled(&self) {
         let end = self.0.borrow().next;
-        // The sender is part of this value: it cannot be gone.
+        // This value holds the sender, so waiting cannot fail.
         let _ = self.0.subscribe().wait_for(|open| open.numbers.first().is_none_or(|&first| first >= end)).await;
     }
 }
 
 impl Work {
-    /// This part of it is over.
+    /// Finishes this part of the work.
     pub fn finish(mut self) {
         self.finished = true;
     }

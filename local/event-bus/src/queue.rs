@@ -1,4 +1,5 @@
-//! A queue as SQS's standard queues are, in memory. A journal keeps what was given up.
+//! Implements an in-memory queue with the rules of an SQS standard queue. A journal keeps given-up
+//! messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,23 +13,25 @@ use tokio::time::Instant;
 use crate::Journal;
 use crate::pending::Work;
 
-/// Messages that a queue holds. SQS has no such bound, but also does not live in this process.
+/// Maximum number of messages in a queue. SQS has no limit, but this queue uses the process's
+/// memory.
 const CAPACITY: usize = 100_000;
 
-/// What the template says of a queue.
+/// Settings of a queue in the template.
 #[derive(Debug, Clone)]
 pub struct QueueSettings {
-    /// Its ARN.
+    /// ARN of the queue.
     pub arn: String,
-    /// How long a message that was received is hidden from others.
+    /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
-    /// Where a message goes, and after how many receptions. Without it a message is handed out for ever.
+    /// The dead-letter queue, and the receptions after which a message moves there. Without it a
+    /// message is delivered forever.
     pub redrive: Option<(Arc<Queue>, u32)>,
-    /// What keeps the messages that are given up to this queue.
+    /// The journal of the messages that are given up to this queue.
     pub journal: Option<Arc<Journal>>,
 }
 
-/// A standard queue. How long messages are kept is not enforced.
+/// A standard queue. The retention period is not enforced.
 #[derive(Debug)]
 pub struct Queue {
     settings: QueueSettings,
@@ -39,107 +42,108 @@ pub struct Queue {
 /// A message that was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its id, for as long as it lives.
+    /// Id of the message. It never changes.
     pub id: String,
-    /// What whoever received it last deletes it by.
+    /// Receipt of the last reception. The receiver deletes the message with it.
     pub receipt: String,
-    /// What was sent.
+    /// The sent text.
     pub body: String,
-    /// When it was sent.
+    /// Time of sending.
     pub sent: SystemTime,
-    /// When it was received first.
+    /// Time of the first reception.
     pub first_received: Option<SystemTime>,
-    /// How often it was received.
+    /// Number of receptions.
     pub receive_count: u32,
 }
 
 /// A message in a dead-letter queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GivenUp {
-    /// ARN of the queue that it lies in.
+    /// ARN of the dead-letter queue.
     pub queue: String,
     /// The message.
     pub message: Message,
     /// ARN of the queue or function that it was meant for.
     pub to: String,
-    /// What that is to be given again: the event.
+    /// The event to deliver again.
     pub event: Value,
 }
 
 #[derive(Debug)]
 struct Stored {
     message: Message,
-    /// Hidden until then.
+    /// The message is hidden until this time.
     visible_at: Instant,
     content: Content,
 }
 
 #[derive(Debug)]
 enum Content {
-    /// A message is work to be done.
+    /// The message is work in progress.
     Work(Work),
-    /// One that was given up is not. It was meant for this ARN, which is to be given this event again.
+    /// The message was given up. On a redrive, the target with this ARN receives this event again.
     GivenUp { to: String, event: Value },
 }
 
-/// A queue holds as many messages as it can.
+/// The queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: {CAPACITY} messages")]
 pub struct QueueFull;
 
 impl Queue {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(settings: QueueSettings) -> Arc<Self> {
         Arc::new(Self { settings, messages: Mutex::default(), arrived: Notify::new() })
     }
 
-    /// Its ARN.
+    /// Returns the queue's ARN.
     #[must_use]
     pub fn arn(&self) -> &str {
         &self.settings.arn
     }
 
-    /// Adds a message, which is `work` until it is deleted or given up.
+    /// Adds a message. It counts as `work` until it is deleted or given up.
     ///
     /// # Errors
-    /// [`QueueFull`].
+    /// [`QueueFull`] if the queue has no room.
     pub fn send(&self, body: String, work: Work) -> Result<(), QueueFull> {
         self.keep(Message::new(body), Content::Work(work))
     }
 
-    /// Adds what was given up elsewhere, where `to` was to have `event`: nobody is expected to work on it.
+    /// Adds a message that was given up elsewhere, where `to` should have received `event`. The
+    /// message is not work in progress.
     pub(crate) fn give_up(&self, message: Message, to: &str, event: Value) -> Result<(), QueueFull> {
         let given_up = GivenUp { queue: self.arn().to_owned(), message, to: to.to_owned(), event };
         let Some(journal) = &self.settings.journal else { return self.restore(given_up) };
         let id = given_up.message.id.clone();
-        // First, so that nothing follows from it that the journal does not know yet.
+        // The journal comes first, so that it knows the message before any later step.
         journal.give_up(given_up.clone());
         self.restore(given_up).inspect_err(|_| journal.settle(&id))
     }
 
-    /// Adds a message that was given up to this queue before, as its journal says.
+    /// Adds a message that was given up to this queue before, according to the journal.
     ///
     /// # Errors
-    /// [`QueueFull`].
+    /// [`QueueFull`] if the queue has no room.
     pub fn restore(&self, given_up: GivenUp) -> Result<(), QueueFull> {
         let GivenUp { message, to, event, .. } = given_up;
         self.keep(message, Content::GivenUp { to, event })
     }
 
-    /// The messages that were given up to this queue, oldest first.
+    /// Returns the messages that were given up to this queue, oldest first.
     #[must_use]
     pub fn given_up(&self) -> Vec<GivenUp> {
         self.lock().iter().filter_map(|stored| self.as_given_up(stored)).collect()
     }
 
-    /// How many messages were given up to this queue.
+    /// Returns the number of messages that were given up to this queue.
     #[must_use]
     pub fn count_given_up(&self) -> usize {
         self.lock().iter().filter(|stored| matches!(stored.content, Content::GivenUp { .. })).count()
     }
 
-    /// Takes the oldest message out that was given up to this queue and meant for one of `to`.
+    /// Removes and returns the oldest given-up message whose target ARN `to` accepts.
     pub(crate) fn take_given_up(&self, to: impl Fn(&str) -> bool) -> Option<GivenUp> {
         let mut messages = self.lock();
         let meant = |stored: &Stored| matches!(&stored.content, Content::GivenUp { to: arn, .. } if to(arn));
@@ -153,14 +157,15 @@ impl Queue {
         Some(GivenUp { queue, message, to: to.clone(), event: event.clone() })
     }
 
-    /// What keeps the messages that are given up to it.
+    /// Returns the journal of the messages that are given up to this queue.
     pub(crate) const fn journal(&self) -> Option<&Arc<Journal>> {
         self.settings.journal.as_ref()
     }
 
-    /// At most `limit` messages that are not hidden, oldest first. They are hidden from others until
-    /// they are deleted or the visibility timeout is over. One that was received too often already goes
-    /// to the dead-letter queue instead.
+    /// Receives at most `limit` visible messages, oldest first.
+    ///
+    /// They are hidden from other receivers until they are deleted or the visibility timeout ends.
+    /// A message with too many receptions moves to the dead-letter queue instead.
     pub fn receive(&self, limit: usize) -> Vec<Message> {
         let now = Instant::now();
         let mut received = Vec::new();
@@ -173,7 +178,7 @@ impl Queue {
             };
             if let Some((dead, most)) = &self.settings.redrive
                 && stored.message.receive_count >= *most
-                // Without room there it stays here, and is handed out once more.
+                // If the dead-letter queue is full, the message stays here and is delivered again.
                 && dead.give_up(stored.message.clone(), self.arn(), stored.event()).is_ok()
             {
                 tracing::warn!(queue = self.arn(), receptions = stored.message.receive_count, "a message is given up");
@@ -192,7 +197,7 @@ impl Queue {
         received
     }
 
-    /// Waits until a message is there that is not hidden.
+    /// Waits until a message is visible.
     pub async fn ready(&self) {
         loop {
             let arrived = self.arrived.notified();
@@ -209,7 +214,7 @@ impl Queue {
         }
     }
 
-    /// Removes a message by the receipt of its last reception; an older receipt does nothing.
+    /// Removes a message by the receipt of its last reception. An older receipt has no effect.
     pub fn delete(&self, receipt: &str) {
         let mut messages = self.lock();
         let Some(index) = messages.iter().position(|stored| stored.message.receipt == receipt) else { return };
@@ -225,7 +230,7 @@ impl Queue {
         }
     }
 
-    /// Shows a message again after `wait`, by the receipt of its last reception.
+    /// Makes a message visible after `wait`, by the receipt of its last reception.
     pub fn show_after(&self, receipt: &str, wait: Duration) {
         if let Some(stored) = self.lock().iter_mut().find(|stored| stored.message.receipt == receipt) {
             stored.visible_at = Instant::now() + wait;
@@ -233,7 +238,7 @@ impl Queue {
         self.arrived.notify_waiters();
     }
 
-    /// Everything in it, hidden or not, oldest first.
+    /// Returns all messages, hidden or not, oldest first.
     #[must_use]
     pub fn contents(&self) -> Vec<Message> {
         self.lock().iter().map(|stored| stored.message.clone()).collect()
@@ -256,7 +261,7 @@ impl Queue {
 }
 
 impl Stored {
-    /// What the message holds, which is an event where it came from a bus.
+    /// Returns the message's body as JSON, or as a string if it is not JSON.
     fn event(&self) -> Value {
         serde_json::from_str(&self.message.body).unwrap_or_else(|_| self.message.body.as_str().into())
     }
@@ -268,7 +273,7 @@ impl Message {
         Self { id, receipt: String::new(), body, sent: SystemTime::now(), first_received: None, receive_count: 0 }
     }
 
-    /// The message as an SQS event of Lambda has it. There is no `md5OfBody`: nothing here needs it.
+    /// Returns the message as in Lambda's SQS event, without `md5OfBody`, which no consumer needs.
     pub(crate) fn event(&self, arn: &str) -> Value {
         let milliseconds = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

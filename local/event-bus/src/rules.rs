@@ -1,4 +1,4 @@
-//! The bus: which targets get an event, and what becomes of it when one cannot be given it.
+//! Implements the bus: selects the targets of an event, retries the delivery and gives up.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,48 +13,48 @@ use tokio::time::{Instant, sleep};
 use crate::pending::{Pending, Work};
 use crate::{AsyncFunction, GivenUp, Message, Pace, Queue};
 
-/// Events on their way to a target. Beyond it, publishers wait.
+/// Maximum number of deliveries in progress. Beyond it, publishers wait.
 const CAPACITY: usize = 1000;
-/// How handing over is tried again of what is put back: an operator who does it looks at what becomes of it.
+/// Retries and age of a redriven message. An operator who redrives messages watches the result.
 const REDRIVE_RETRIES: u32 = 20;
 const REDRIVE_AGE: Duration = Duration::from_secs(3600);
 
 /// A rule of a bus.
 #[derive(Clone)]
 pub struct Rule {
-    /// Its name, for logs and for what is given up.
+    /// Name of the rule, for logs and given-up events.
     pub name: String,
-    /// The bus that it listens to.
+    /// The bus that the rule belongs to.
     pub bus: String,
-    /// The events that it takes.
+    /// The events that the rule matches.
     pub pattern: Pattern,
-    /// Who gets them.
+    /// The targets of these events.
     pub targets: Vec<Target>,
 }
 
-/// Who gets the events of a rule.
+/// A target of a rule.
 #[derive(Clone)]
 pub struct Target {
-    /// Where they go.
+    /// The function or queue.
     pub kind: TargetKind,
-    /// How often handing an event over is tried again.
+    /// Maximum number of retries of a delivery.
     pub maximum_retries: u32,
-    /// Age from which that is given up.
+    /// Age at which a delivery is given up.
     pub maximum_age: Duration,
-    /// Where events go that could not be handed over. Without it they are only logged.
+    /// Queue for events that could not be delivered. Without it they are only logged.
     pub dead_letter: Option<Arc<Queue>>,
 }
 
-/// Where the events of a rule go.
+/// The kind of a target.
 #[derive(Clone)]
 pub enum TargetKind {
-    /// A function, invoked with each of them.
+    /// A function, invoked with each event.
     Function(Arc<AsyncFunction>),
     /// A queue.
     Queue(Arc<Queue>),
 }
 
-/// Gives events to the targets of rules until it is dropped.
+/// Delivers events to the targets of rules until it is dropped.
 pub struct EventBus {
     rules: Vec<Rule>,
     deliveries: mpsc::Sender<Delivery>,
@@ -69,7 +69,7 @@ struct Delivery {
 }
 
 impl EventBus {
-    /// Has to run inside a Tokio runtime.
+    /// Starts to deliver events. Must run inside a Tokio runtime.
     #[must_use]
     pub fn start(rules: Vec<Rule>, pace: Pace) -> Self {
         let (deliveries, receiver) = mpsc::channel(1);
@@ -78,8 +78,8 @@ impl EventBus {
         Self { rules, deliveries, _tasks: tasks }
     }
 
-    /// Takes an event of `bus` in the form in which EventBridge delivers it. It is `work` until every target has
-    /// finished with it or given it up.
+    /// Publishes an event on `bus`, in EventBridge's delivery format. It counts as `work` until
+    /// every target has finished it or given it up.
     pub async fn publish(&self, bus: &str, event: &Value, work: &Work) {
         for rule in self.rules.iter().filter(|rule| rule.bus == bus && rule.pattern.matches(event)) {
             for target in &rule.targets {
@@ -89,16 +89,17 @@ impl EventBus {
                     event: event.clone(),
                     work: work.clone(),
                 };
-                // The receiver ends with this value.
+                // The receiver is dropped only with this value.
                 let _ = self.deliveries.send(delivery).await;
             }
         }
     }
 
-    /// Puts the oldest message that was given up to `dead` back to the one of `targets`, by ARN, that it was meant for.
-    /// `false`: there is none.
+    /// Redelivers the oldest message in `dead` to its original target, if `targets` (by ARN) has
+    /// it. Returns whether a message was found.
     pub async fn redrive(&self, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, pending: &Pending) -> bool {
-        // Before the message is taken, so that none is in between when nobody waits any more.
+        // Reserves room before taking the message, so that a caller that stops waiting loses no
+        // message.
         let Ok(place) = self.deliveries.reserve().await else { return false };
         let Some(given_up) = dead.take_given_up(|to| targets.contains_key(to)) else { return false };
         let work = match dead.journal() {
@@ -114,7 +115,7 @@ impl EventBus {
         true
     }
 
-    /// Hands over a message that was put back before, as the journal says, without having come to an end.
+    /// Delivers a message again whose redrive did not finish, according to the journal.
     pub async fn redrive_again(
         &self,
         given_up: GivenUp,
@@ -145,7 +146,8 @@ async fn deliver(mut incoming: mpsc::Receiver<Delivery>, pace: Pace) {
 }
 
 impl Delivery {
-    /// What was given up to `dead`. `None` when there is nobody any more that it was meant for.
+    /// Creates the delivery of a message from `dead`. Returns `None` if its target no longer
+    /// exists.
     fn again(given_up: GivenUp, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, work: Work) -> Option<Self> {
         let target = Target {
             kind: targets.get(&given_up.to)?.clone(),
@@ -195,7 +197,8 @@ impl Delivery {
         }
     }
 
-    /// EventBridge sends the event itself, with the reason in attributes; here both are in the body.
+    /// Sends the event to the dead-letter queue with the reason in the body. EventBridge puts the
+    /// reason into attributes.
     fn give_up(&self, condition: &str, retries: u32, error: &str) {
         tracing::warn!(rule = self.rule, condition, retries, error, "an event cannot be delivered");
         let Some(queue) = &self.target.dead_letter else { return };

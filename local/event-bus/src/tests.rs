@@ -1,4 +1,4 @@
-//! The rules of the bus, of asynchronous invocation and of queues, in the tests' own time.
+//! Tests the bus, asynchronous invocation and queues, in simulated time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ mod journal;
 
 type Script = dyn Fn(usize, &Value) -> Result<Value, CallError> + Send + Sync;
 
-/// A function whose answer to each call, by its index and its event, is scripted.
+/// A function with a script that returns the result of each call from its index and event.
 #[derive(Clone)]
 struct Function {
     script: Arc<Script>,
@@ -32,13 +32,13 @@ impl Function {
         self.calls.lock().unwrap().iter().map(|(_, event)| event.clone()).collect()
     }
 
-    /// Returns the bodies of the messages of each call. Each message has the members of SAM's sample
-    /// event, with values of the same types.
+    /// Returns the bodies of the messages of each call. Each message has the members of SAM's
+    /// sample event, with values of the same types.
     fn batches(&self) -> Vec<Vec<String>> {
         let sample = include_str!("../../../events/fulfilment-generated-sqs-receive-message.json");
         let sample: Value = serde_json::from_str(sample).unwrap();
         let mut sample = types(&sample["Records"][0]);
-        // Nothing here computes or reads the hash.
+        // No code here computes or reads the hash.
         sample.remove("/md5OfBody").unwrap();
         let bodies = |event: Value| {
             let records = event["Records"].as_array().unwrap().iter();
@@ -52,7 +52,8 @@ impl Function {
     }
 }
 
-/// Returns the pointer of each member of an object, and of the objects in it, with the type of its value.
+/// Returns the pointer of each member of an object, including nested ones, with the type of its
+/// value.
 fn types(value: &Value) -> BTreeMap<String, &'static str> {
     let mut types = BTreeMap::new();
     for (name, value) in value.as_object().unwrap() {
@@ -90,7 +91,7 @@ impl Invoke for Function {
     }
 }
 
-/// A role that may do everything but this call, so many times.
+/// A role that refuses each of these calls once, and allows all others.
 #[derive(Clone, Default)]
 struct Refusing(Arc<Mutex<Vec<QueueCall>>>);
 
@@ -108,7 +109,7 @@ fn failed() -> CallError {
     CallError::Failed("scripted".to_owned())
 }
 
-/// What a function answers that never does.
+/// Returns the scripted result of a function that never returns.
 fn hangs() -> CallError {
     CallError::NotCalled("hangs".to_owned())
 }
@@ -142,7 +143,7 @@ fn mapping_as(refuses: Refusing, function: &Function, queue: &Arc<Queue>) -> Que
     QueueMapping::start(settings, Arc::clone(queue), Arc::new(function.clone()), Arc::new(refuses), Pace::default())
 }
 
-/// Waits until nothing is under way, in the test's own time.
+/// Waits until no work is in progress, in simulated time.
 async fn settle(pending: &Pending) {
     timeout(Duration::from_secs(7200), pending.settled()).await.unwrap();
 }
@@ -329,7 +330,7 @@ async fn what_was_given_up_is_no_work_to_wait_for() {
     let dead = queue(None);
     let function = Function::new(|_, _| Err(failed()));
     asynchronous(&function, &dead).take(json!({}), pending.begin()).await.unwrap();
-    // Dropped with the call under way: nobody waits for it either.
+    // The function was dropped during the call, so no caller waits for the call.
     settle(&pending).await;
     dead.give_up(Message::new("x".to_owned()), "arn", Value::Null).unwrap();
     assert_eq!((pending.count(), dead.contents().len()), (0, 1));

@@ -1,38 +1,40 @@
-//! Event patterns: which events a rule of EventBridge or a filter of a Lambda event source mapping
-//! takes.
+//! Event patterns, which select events for a rule of EventBridge or a filter of a Lambda event
+//! source mapping.
 //!
-//! Both services speak one language, that of
-//! [EventBridge](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html);
+//! Both services use the language of
+//! [EventBridge](https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-pattern-operators.html).
 //! Lambda's [filters](https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html)
-//! know less of it. What a [`Dialect`] does not have is refused when the pattern is read. Addresses
-//! (`cidr`) are refused in both: nothing here compares them.
+//! support only a part of it. A pattern with an operator that its [`Dialect`] lacks is rejected
+//! when it is read. The operator `cidr` is rejected in both dialects, because no pattern here
+//! compares addresses.
 
 use serde_json::{Map, Value};
 
-/// Whose language a pattern is in.
+/// The service whose language a pattern uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Filter criteria of an event source mapping.
     Lambda,
-    /// The event pattern of a rule: with wildcards, and with lists and letter case inside other operators.
+    /// The event pattern of a rule. It adds wildcards, and lists and case-insensitivity inside
+    /// other operators.
     EventBridge,
 }
 
-/// What is wrong with a pattern.
+/// The reason why a pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// Not a JSON object.
+    /// The pattern is not a JSON object.
     #[error("it is no JSON object")]
     Json,
-    /// The value at this field is neither an object of fields nor a list of what it may be.
+    /// The value of this field is neither an object of fields nor a list of allowed values.
     #[error("the value of `{0}` must be an object or a list")]
     Shape(String),
-    /// No such operator, or not with such a value.
+    /// The operator does not exist, or not with this value.
     #[error("`{0}` is no operator with its value")]
     Operator(String),
 }
 
-/// A pattern that was understood.
+/// A valid pattern.
 #[derive(Debug, Clone)]
 pub struct Pattern(Fields);
 
@@ -40,16 +42,16 @@ impl Pattern {
     /// Reads a pattern from its JSON text.
     ///
     /// # Errors
-    /// [`PatternError`] for what the service would refuse.
+    /// [`PatternError`] if the service would reject the pattern.
     pub fn read(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
         let value: Value = text.parse().map_err(|_| PatternError::Json)?;
         Self::new(&value, dialect)
     }
 
-    /// Reads a pattern that is JSON already.
+    /// Reads a pattern from a JSON value.
     ///
     /// # Errors
-    /// [`PatternError`] for what the service would refuse.
+    /// [`PatternError`] if the service would reject the pattern.
     pub fn new(pattern: &Value, dialect: Dialect) -> Result<Self, PatternError> {
         match pattern {
             Value::Object(fields) => Fields::read(fields, dialect).map(Self),
@@ -57,14 +59,14 @@ impl Pattern {
         }
     }
 
-    /// Whether the pattern takes `event`.
+    /// Returns whether the pattern matches `event`.
     #[must_use]
     pub fn matches(&self, event: &Value) -> bool {
         self.0.matches(event)
     }
 }
 
-/// Matches an object when each named field matches and, for each `$or`, one alternative.
+/// Matches an object if each named field matches, and one alternative of each `$or`.
 #[derive(Debug, Clone, Default)]
 struct Fields {
     fields: Vec<(String, Rule)>,
@@ -75,7 +77,7 @@ struct Fields {
 enum Rule {
     /// The field is an object that matches.
     Object(Fields),
-    /// The field is a value that one of these tests takes.
+    /// The field is a value that passes one of these tests.
     Value(Vec<Test>),
 }
 
@@ -106,7 +108,7 @@ enum Comparison {
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
     Literal(String),
-    /// Any number of any characters.
+    /// Any number of arbitrary characters.
     Any,
 }
 
@@ -136,7 +138,8 @@ impl Fields {
         Ok(read)
     }
 
-    /// A field of what is no object is missing, which `exists: false` takes.
+    /// Returns whether a value matches. Fields of a non-object are missing, so `exists: false`
+    /// matches.
     fn matches(&self, value: &Value) -> bool {
         self.fields.iter().all(|(name, rule)| rule.matches(value.get(name)))
             && self.alternatives.iter().all(|any| any.iter().any(|fields| fields.matches(value)))
@@ -178,7 +181,7 @@ impl Test {
         test.ok_or_else(|| PatternError::Operator(name.clone()))
     }
 
-    /// What only EventBridge has.
+    /// Reads an operator that only EventBridge supports.
     fn read_more(name: &str, operand: &Value) -> Option<Self> {
         let ignoring_case = || match operand.as_object()?.iter().next()? {
             (inner, Value::String(text)) if inner == "equals-ignore-case" && operand.as_object()?.len() == 1 => {
@@ -194,8 +197,8 @@ impl Test {
         }
     }
 
-    /// What `anything-but` leaves out: one or several values, or what one operator takes. EventBridge also takes a
-    /// list of operands for that operator.
+    /// Reads the operand of `anything-but`: one or several values, or one operator. EventBridge
+    /// also accepts a list of operands for that operator.
     fn read_excluded(but: &Value, dialect: Dialect) -> Result<Option<Vec<Self>>, PatternError> {
         match but {
             Value::String(_) | Value::Number(_) => Ok(Some(vec![Self::read(but, dialect)?])),
@@ -221,8 +224,8 @@ impl Test {
         }
     }
 
-    /// Whether the field holds such a value; of a list, one of its values. As in EventBridge only
-    /// leaves count: for `exists` an object is no value.
+    /// Returns whether the field's value passes the test. For a list, one of its values is enough.
+    /// As in EventBridge, `exists` ignores objects and considers only leaf values.
     fn takes(&self, value: Option<&Value>) -> bool {
         let leaves = match value {
             None | Some(Value::Object(_)) => &[],
@@ -246,7 +249,8 @@ impl Test {
             (Self::PrefixIgnoreCase(prefix), Value::String(text)) => text.to_lowercase().starts_with(prefix.as_str()),
             (Self::SuffixIgnoreCase(suffix), Value::String(text)) => text.to_lowercase().ends_with(suffix.as_str()),
             (Self::Wildcard(pieces), Value::String(text)) => fits(pieces, text),
-            // Numbers only: an attribute `{"N": "5"}` holds a string, and Lambda does not compare it.
+            // Only JSON numbers: an attribute `{"N": "5"}` holds a string, and Lambda does not
+            // compare it.
             (Self::Numeric(terms), Value::Number(number)) => {
                 number.as_f64().is_some_and(|number| terms.iter().all(|(term, bound)| term.holds(number, *bound)))
             }
@@ -255,7 +259,7 @@ impl Test {
     }
 }
 
-/// `["=", 5]` or a range such as `[">", 0, "<=", 5]`.
+/// Reads `["=", 5]` or a range such as `[">", 0, "<=", 5]`.
 fn comparisons(terms: &[Value]) -> Option<Vec<(Comparison, f64)>> {
     let (pairs, []) = terms.as_chunks::<2>() else {
         return None;
@@ -274,7 +278,8 @@ fn comparisons(terms: &[Value]) -> Option<Vec<(Comparison, f64)>> {
     (1..=2).contains(&pairs.len()).then(|| pairs.iter().map(read).collect())?
 }
 
-/// The parts of a wildcard pattern: `*` is anything, `\\*` and `\\\\` are themselves. Two stars in a row are refused.
+/// Splits a wildcard pattern. `*` matches any text. `\*` and `\\` match themselves. Two stars in a
+/// row are invalid.
 fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces = vec![];
     let mut literal = String::new();
@@ -300,8 +305,8 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Each literal is taken where it is found first, the last one at the end: with stars between them no other place
-/// fits better.
+/// Matches each literal at its first occurrence, and the last literal at the end. A later
+/// occurrence never matches more, because a star follows each literal.
 fn fits(pieces: &[Piece], text: &str) -> bool {
     match pieces {
         [] => text.is_empty(),

@@ -1,4 +1,4 @@
-//! Both dialects, operator by operator.
+//! Tests both dialects, operator by operator.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
@@ -45,7 +45,7 @@ fn each_operator_takes_and_leaves_what_the_guide_says() {
         (image(json!({"gone": {"S": [{"exists": true}]}})), false),
         (image(json!({"gone": {"S": [{"exists": false}]}})), true),
         (json!({"dynamodb": {"OldImage": {"e": {"S": [{"exists": false}]}}}}), true),
-        // Only leaves exist.
+        // `exists` considers only leaf values.
         (json!({"dynamodb": {"NewImage": [{"exists": true}]}}), false),
         (image(json!({"empty": {"S": [""]}})), true),
         (image(json!({"nothing": [null]})), true),
@@ -60,7 +60,7 @@ fn each_operator_takes_and_leaves_what_the_guide_says() {
         (size(json!({"numeric": [">", 0, "<=", 300]})), true),
         (size(json!({"numeric": [">", 0, "<", 300]})), false),
         (size(json!({"numeric": [">=", 301]})), false),
-        // Numbers of items are strings.
+        // Numbers in items are strings.
         (image(json!({"list": {"L": {"N": [{"numeric": ["=", 1]}]}}})), false),
         (json!({"eventName": ["MODIFY"], "dynamodb": {"SizeBytes": [1]}}), false),
         (json!({"$or": [{"eventName": ["INSERT"]}, {"dynamodb": {"SizeBytes": [300]}}]}), true),

@@ -12,14 +12,15 @@ use crate::log::Lines;
 use crate::server::{Call, RuntimeApi, Work};
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, process};
 
-/// Longest that a process may take until it asks for its first invocation (AWS: 10 s).
+/// Time that a process may take from its start to its first request for an invocation (AWS: 10 s).
+/// If the function's timeout is longer, it applies instead.
 const INIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An invocation that waits for an environment.
 pub(crate) struct Job {
     pub(crate) payload: Bytes,
     pub(crate) reply: oneshot::Sender<Result<Bytes, InvokeError>>,
-    /// Whether the process is killed when it has been handed the payload.
+    /// Whether to kill the process once it has received the payload.
     pub(crate) crash: bool,
 }
 
@@ -33,17 +34,18 @@ pub(crate) struct Environment {
     pub(crate) lines: Arc<Lines>,
 }
 
-/// A process that was started, and the Runtime API that it talks to.
+/// A started process and its Runtime API.
 struct Runtime {
     child: Child,
-    /// The process may watch its standard input, which ends with this process, however that does.
+    /// Standard input of the process. It closes when this process ends for any reason, so the child
+    /// can detect that.
     _alive: Option<ChildStdin>,
     api: RuntimeApi,
 }
 
 impl Environment {
-    /// Takes invocations until `stop` changes, then ends the process. `ready` is told once the first
-    /// process is ready for work or has failed to become so.
+    /// Takes invocations until `stop` changes, then ends the process. Notifies `ready` once the
+    /// first process is ready or has failed to start.
     pub(crate) async fn run(self, mut stop: watch::Receiver<bool>, ready: oneshot::Sender<()>) {
         let mut slot = None;
         tokio::select! {
@@ -60,7 +62,7 @@ impl Environment {
         if let Err(failure) = self.begin(slot).await {
             self.log.tell(&self.spec.name, &failure.to_string());
         }
-        // Nobody waits for an environment that was added for its load.
+        // No task awaits an environment that was added because of load.
         let _ = ready.send(());
         loop {
             let job = tokio::select! {
@@ -74,7 +76,7 @@ impl Environment {
             };
             let Some(job) = job else { return };
             if job.reply.is_closed() {
-                continue; // Whoever asked has given up; AWS would not start it either.
+                continue; // The caller has given up. AWS would not start the invocation either.
             }
             let request_id = uuid::Uuid::new_v4().to_string();
             let begun = match slot {
@@ -99,7 +101,7 @@ impl Environment {
         }
     }
 
-    /// Starts a process and waits until it asks for work.
+    /// Starts a process and waits until it requests its first invocation.
     async fn begin(&self, slot: &mut Option<Runtime>) -> Result<(), FunctionError> {
         let failed = |error: std::io::Error| {
             FunctionError::new("Runtime.InvalidEntrypoint", format!("cannot be started: {error}"))
@@ -122,7 +124,8 @@ impl Environment {
         Err(failure)
     }
 
-    /// Hands the invocation to the runtime and waits for its end, the process's, or the timeout's.
+    /// Hands the invocation to the runtime and waits for its result, the process's end or the
+    /// timeout.
     async fn serve(&self, runtime: &mut Runtime, request_id: &str, payload: Bytes, crash: bool) -> Outcome {
         let timeout = self.spec.timeout;
         let deadline = Instant::now() + timeout;
@@ -140,7 +143,7 @@ impl Environment {
         let Runtime { child, api, .. } = runtime;
         loop {
             tokio::select! {
-                // An answer counts even if the process ended right after it.
+                // A result counts even if the process ended right after it.
                 biased;
                 call = api.calls.recv() => match call {
                     Some(Call::Finished(answer)) => return Outcome::Answered(answer),
@@ -149,7 +152,8 @@ impl Environment {
                     None => return Outcome::Lost(exited(request_id, "Runtime API is gone")),
                 },
                 () = until_handed_over(&mut handed_over) => {
-                    // Only fails when the process is gone already; its end is seen below.
+                    // The kill fails only if the process has already exited. `child.wait()` below
+                    // reports that.
                     let _ = child.start_kill();
                     handed_over = None;
                 }
@@ -167,8 +171,8 @@ impl Environment {
         }
     }
 
-    /// After an invocation: waits until the runtime asks for the next one, so that none is handed to
-    /// a process that is about to end.
+    /// Waits, after an invocation, until the runtime requests the next one. Otherwise the next
+    /// invocation could be handed to a process that is about to exit.
     async fn settle(&self, slot: &mut Option<Runtime>) {
         let Some(runtime) = slot else { return };
         let deadline = Instant::now() + self.spec.timeout;
@@ -183,9 +187,9 @@ impl Environment {
 }
 
 enum Outcome {
-    /// The function's answer or error. The process lives on.
+    /// The function returned a response or an error. The process keeps running.
     Answered(Result<Bytes, FunctionError>),
-    /// The process ended, or has to.
+    /// The process has exited or must be ended.
     Lost(FunctionError),
 }
 
@@ -210,7 +214,7 @@ impl Runtime {
     }
 }
 
-/// Waits for the end of an idle process; for ever when there is none.
+/// Waits until an idle process exits. Never returns if there is no process.
 async fn lost(slot: &mut Option<Runtime>) -> String {
     match slot {
         Some(runtime) => process::describe(runtime.child.wait().await),
@@ -218,10 +222,10 @@ async fn lost(slot: &mut Option<Runtime>) -> String {
     }
 }
 
-/// Waits until the runtime has the invocation; for ever when nobody wants to know.
+/// Waits until the runtime has received the invocation. Never returns for `None`.
 async fn until_handed_over(handed_over: &mut Option<watch::Receiver<u64>>) {
     if let Some(changes) = handed_over
-        // Only fails when the Runtime API is gone, which is seen elsewhere.
+        // This fails only if the Runtime API has ended. The other branches detect that.
         && changes.changed().await.is_ok()
     {
         return;
@@ -234,7 +238,7 @@ fn exited(request_id: &str, reason: &str) -> FunctionError {
     FunctionError::new("Runtime.ExitError", message)
 }
 
-/// An X-Ray header of an invocation that is not sampled.
+/// Returns the X-Ray header of an invocation that is not sampled.
 fn trace_id() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let random = uuid::Uuid::new_v4().simple().to_string();

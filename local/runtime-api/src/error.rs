@@ -1,10 +1,10 @@
-//! How an invocation can fail.
+//! Errors of an invocation.
 
 use std::fmt;
 
 use serde_json::{Value as Json, json};
 
-/// Why an invocation gave no answer.
+/// The reason why an invocation returned no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvokeError {
     /// No function has this name.
@@ -13,13 +13,13 @@ pub enum InvokeError {
     /// The payload is larger than [`crate::MAX_PAYLOAD`].
     #[error("a payload of {0} bytes is too large for an invocation")]
     PayloadTooLarge(usize),
-    /// The function failed, crashed or ran out of time.
+    /// The function failed, crashed or timed out.
     #[error(transparent)]
     Function(#[from] FunctionError),
-    /// The caller's deadline passed; the function may still be at work.
+    /// The caller's deadline passed. The function may still be running.
     #[error("no answer came before the deadline")]
     Deadline,
-    /// There are too many invocations; the function was not invoked.
+    /// There are too many invocations. The function was not invoked.
     #[error("the function is throttled")]
     Throttled,
     /// The functions are being shut down.
@@ -27,10 +27,11 @@ pub enum InvokeError {
     Stopped,
 }
 
-/// What Lambda returns with `X-Amz-Function-Error`: a type and a message, e.g. `Runtime.ExitError`.
+/// An error that Lambda returns with `X-Amz-Function-Error`: a type and a message, e.g.
+/// `Runtime.ExitError`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionError {
-    /// `errorType`: the function's own, or one of Lambda's such as `Sandbox.Timedout`.
+    /// `errorType`: set by the function, or one of Lambda's such as `Sandbox.Timedout`.
     pub error_type: String,
     /// `errorMessage`.
     pub message: String,
@@ -45,7 +46,7 @@ impl fmt::Display for FunctionError {
 }
 
 impl FunctionError {
-    /// The error as the body that Lambda answers with.
+    /// Returns the error as the body of Lambda's response.
     #[must_use]
     pub fn to_json(&self) -> Json {
         json!({"errorType": self.error_type, "errorMessage": self.message})
@@ -55,8 +56,8 @@ impl FunctionError {
         Self { error_type: error_type.to_owned(), message: message.into() }
     }
 
-    /// Reads what a runtime posts when its function failed. What is not of the documented form is kept
-    /// as the message, because it is all that there is to tell.
+    /// Reads the error that a runtime posts when its function failed. If the body does not have the
+    /// documented form, all of it becomes the message.
     pub(crate) fn from_runtime(body: &[u8]) -> Self {
         let json: Json = serde_json::from_slice(body).unwrap_or_default();
         let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);

@@ -1,32 +1,32 @@
-//! What can be made to go wrong with the invocations of a function.
+//! Fault rules for the invocations of a function.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What goes wrong.
+/// The fault that an invocation suffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The function is not invoked: there are too many invocations already.
+    /// Lambda rejects the invocation because there are too many. The function does not run.
     Throttle,
-    /// The function is not invoked; its answer is an error as if it had been.
+    /// The invocation fails with a function error. The function does not run.
     Error,
-    /// The function is not invoked; its answer is a timeout, at once.
+    /// The invocation times out at once. The function does not run.
     Timeout,
     /// The function is invoked 300 ms late.
     Slow,
-    /// The process is killed when it has been handed the invocation.
+    /// The process is killed once it has received the invocation.
     Crash,
 }
 
-/// One rule.
+/// A fault rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    /// What goes wrong.
+    /// The fault to inject.
     pub kind: FaultKind,
-    /// The share of the invocations it can happen to, from 0 to 1.
+    /// Share of the invocations that are hit, from 0 to 1.
     pub rate: f64,
-    /// How often at most; without it there is no limit.
+    /// Maximum number of hits. `None` means no limit.
     pub count: Option<u32>,
-    /// Decides which invocations are hit: the same seed picks the same ones of a sequence.
+    /// Seed of the random choice. The same seed picks the same invocations of a sequence.
     pub seed: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct Fault {
 #[error("the rate of a fault lies between 0 and 1")]
 pub struct RateError;
 
-/// The rules in force for one function: clones see the same rules.
+/// The active fault rules of one function. Clones share the same rules.
 #[derive(Debug, Clone, Default)]
 pub struct Faults(Arc<Mutex<Vec<Rule>>>);
 
@@ -47,11 +47,11 @@ struct Rule {
 }
 
 impl Faults {
-    /// Puts a rule in force, after the ones that are. Where two strike the same invocation, the
-    /// earlier one does.
+    /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier one
+    /// wins.
     ///
     /// # Errors
-    /// [`RateError`].
+    /// [`RateError`] if the rate is not between 0 and 1.
     pub fn add(&self, fault: Fault) -> Result<(), RateError> {
         if !(0.0..=1.0).contains(&fault.rate) {
             return Err(RateError);
@@ -61,18 +61,19 @@ impl Faults {
         Ok(())
     }
 
-    /// Puts every rule out of force.
+    /// Removes every rule.
     pub fn clear(&self) {
         self.rules().clear();
     }
 
-    /// The rules in force, each with how often it has struck.
+    /// Returns the active rules, each with its number of hits.
     #[must_use]
     pub fn counts(&self) -> Vec<(Fault, u64)> {
         self.rules().iter().map(|rule| (rule.fault.clone(), rule.fired)).collect()
     }
 
-    /// Draws for one invocation. Each rule draws from its own sequence, whatever the others do.
+    /// Decides which fault hits one invocation. Each rule has its own random sequence, independent
+    /// of the other rules.
     pub(crate) fn draw(&self) -> Option<FaultKind> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {

@@ -1,4 +1,4 @@
-//! Every function, its environments and the invocations that wait for them.
+//! The functions, their execution environments and their waiting invocations.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
@@ -14,13 +14,13 @@ use crate::faults::{FaultKind, Faults};
 use crate::log::{Line, Lines};
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, MAX_PAYLOAD};
 
-/// Invocations of one function that wait at once. Beyond it, callers wait to be let in.
+/// Maximum number of queued invocations of one function. Beyond it, callers wait for a free slot.
 const QUEUE: usize = 1024;
-/// How late an invocation is that a fault makes slow.
+/// Delay of an invocation that [`FaultKind::Slow`] hits.
 const SLOW: Duration = Duration::from_millis(300);
 
-/// A set of running functions. [`Functions::shutdown`] ends their processes in order; dropping it
-/// kills them.
+/// A set of running functions. [`Functions::shutdown`] ends their processes in order. Dropping the
+/// value kills them.
 pub struct Functions {
     pools: HashMap<String, Pool>,
     environments: StdMutex<JoinSet<()>>,
@@ -40,15 +40,15 @@ struct Pool {
 
 #[derive(Default)]
 struct Load {
-    /// Invocations that wait or run.
+    /// Invocations that are waiting or running.
     invocations: usize,
     environments: usize,
 }
 
 impl Functions {
-    /// Starts one execution environment of each function and returns when all of them are ready for
-    /// work. One that cannot be set up is reported to the log and tried again by its next invocation,
-    /// as in Lambda.
+    /// Starts one execution environment of each function and returns when all of them are ready. An
+    /// environment that fails to start is reported to the log, and the function's next invocation
+    /// tries again, as in Lambda.
     pub async fn start(specs: Vec<FunctionSpec>, log: Log) -> Self {
         let mut pools = HashMap::with_capacity(specs.len());
         for spec in specs {
@@ -70,17 +70,19 @@ impl Functions {
             warm.push(functions.add_environment(pool));
         }
         for ready in warm {
-            // Dropped only by an environment that was stopped.
+            // An environment drops the sender only when it was stopped.
             let _ = ready.await;
         }
         functions
     }
 
-    /// Invokes the function `name` and waits for its answer until `deadline`, which includes waiting
-    /// for a free environment. The function's own timeout counts from when it is handed the payload.
+    /// Invokes the function `name` and returns its response.
+    ///
+    /// The wait until `deadline` includes the wait for a free environment. The function's own
+    /// timeout starts when the function receives the payload.
     ///
     /// # Errors
-    /// [`InvokeError`]; after [`InvokeError::Deadline`] the function may still be at work.
+    /// [`InvokeError`]. After [`InvokeError::Deadline`] the function may still be running.
     pub async fn invoke(&self, name: &str, payload: Bytes, deadline: Instant) -> Result<Bytes, InvokeError> {
         let Some(pool) = self.pools.get(name) else {
             return Err(InvokeError::UnknownFunction(name.to_owned()));
@@ -120,27 +122,30 @@ impl Functions {
         timeout_at(deadline, work).await.map_err(|_| InvokeError::Deadline)?
     }
 
-    /// What can be made to go wrong with the function `name`, if there is one.
+    /// Returns the fault rules of the function `name`, or `None` if there is no such function.
     #[must_use]
     pub fn faults(&self, name: &str) -> Option<&Faults> {
         self.pools.get(name).map(|pool| &pool.faults)
     }
 
-    /// How the function `name` is run, if there is one: for those who run it elsewhere.
+    /// Returns how to run the function `name`, or `None` if there is no such function. Callers use
+    /// it to run the function outside this process.
     #[must_use]
     pub fn spec(&self, name: &str) -> Option<&FunctionSpec> {
         self.pools.get(name).map(|pool| &*pool.spec)
     }
 
-    /// The newest lines that the functions have written, at most `limit`, oldest first: those of one function, or of all, that contain a text. Older ones are
-    /// forgotten, and one that was just written may not have been read yet.
+    /// Returns the newest lines that the functions have written, at most `limit`, oldest first.
+    ///
+    /// `function` selects one function, and `None` selects all. Lines must contain `containing`.
+    /// Older lines are dropped, and a line that was just written may not have been read yet.
     #[must_use]
     pub fn lines(&self, function: Option<&str>, containing: &str, limit: usize) -> Vec<Line> {
         let of = |line: &Line| function.is_none_or(|name| line.function == name);
         self.lines.find(|line| of(line) && line.text.contains(containing), limit)
     }
 
-    /// The names of the functions, sorted.
+    /// Returns the names of the functions, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.pools.keys().map(String::as_str).collect();
@@ -148,15 +153,16 @@ impl Functions {
         names
     }
 
-    /// Ends every process: asks first, kills after 3 s. Invocations that wait or run get
-    /// [`InvokeError::Stopped`].
+    /// Ends every process: requests it to exit and kills it after 3 s. Waiting and running
+    /// invocations fail with [`InvokeError::Stopped`].
     pub async fn shutdown(&self) {
         self.stop.send_replace(true);
         let mut environments = std::mem::take(&mut *lock(&self.environments));
         while environments.join_next().await.is_some() {}
     }
 
-    /// Counts an invocation in, and adds an environment when it would have to wait for one.
+    /// Adds one to the count of invocations, and starts an environment if the invocation would
+    /// wait.
     fn count(&self, pool: &Pool) -> Counted {
         let mut load = lock(&pool.load);
         load.invocations += 1;
@@ -180,7 +186,7 @@ impl Functions {
     }
 }
 
-/// Counts its invocation out when dropped.
+/// Subtracts its invocation from the count when dropped.
 struct Counted(Arc<StdMutex<Load>>);
 
 impl Drop for Counted {
@@ -190,7 +196,7 @@ impl Drop for Counted {
     }
 }
 
-/// What these locks guard is whole after every statement, so a panic elsewhere does not spoil it.
+/// Locks a mutex, also after a panic: the values are consistent after every statement.
 fn lock<T>(mutex: &StdMutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

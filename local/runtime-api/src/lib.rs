@@ -1,14 +1,16 @@
-//! Runs functions as Lambda runs them: each in processes of its own, behind a Lambda Runtime API.
+//! Runs functions as AWS Lambda does: in separate processes behind a Lambda Runtime API.
 //!
-//! An execution environment is one process and one HTTP listener that speaks the
-//! [Runtime API](https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html) to it. It handles one
-//! invocation at a time. When every environment of a function is busy another is started, up to the
-//! function's bound; beyond that invocations wait their turn. What runs is therefore what is deployed:
-//! the same binary asks the same API for its work, is stopped at the same timeout, and whatever it
-//! keeps in memory is shared only between the invocations that one environment handles in a row.
+//! An execution environment is one process and one HTTP listener that serves the process the
+//! [Runtime API](https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html). It handles one
+//! invocation at a time. When all environments of a function are busy, [`Functions`] starts
+//! another, up to the function's limit. At the limit, invocations wait in a queue.
 //!
-//! A process that dies answers its invocation with `Runtime.ExitError`, and the next invocation starts
-//! it again. Processes end with [`Functions::shutdown`], or as soon as their Runtime API is gone.
+//! The local system therefore runs the deployed binary. The binary uses the same API and has the
+//! same timeout. Only invocations that one environment handles in succession share memory.
+//!
+//! When a process dies, its invocation fails with `Runtime.ExitError`, and the next invocation
+//! starts a new process. [`Functions::shutdown`] ends all processes. A process also ends when its
+//! Runtime API closes.
 
 mod environment;
 mod error;
@@ -25,6 +27,6 @@ pub use functions::Functions;
 pub use log::{Line, Log};
 pub use spec::FunctionSpec;
 
-/// Most bytes of an invocation's payload and of its answer (AWS: 6 MB, and 100 bytes for the answer's
-/// envelope).
+/// Maximum size in bytes of an invocation's payload and of its response. AWS allows 6 MB, and 100
+/// bytes for the response's envelope.
 pub const MAX_PAYLOAD: usize = 6 * 1024 * 1024 + 100;

@@ -1,4 +1,4 @@
-//! What becomes of the lines that functions write.
+//! Reads, keeps and shows the lines that functions write.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,31 +6,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 
-/// Bytes of a line that are shown; the rest of a longer one is dropped.
+/// Maximum bytes of a line. The rest of a longer line is dropped.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// How many lines are kept to be looked at, and how many bytes of them.
+/// Maximum number of lines kept in memory, and of their bytes.
 const KEPT_LINES: usize = 20_000;
 const KEPT_BYTES: usize = 8 << 20;
 
-/// Which lines of the functions are shown on standard error.
+/// Selects the lines of the functions that are shown on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Log {
-    /// None.
+    /// Shows no lines.
     Off,
-    /// Warnings and errors, and whatever is not a JSON log line, such as a panic's message.
+    /// Shows warnings, errors, and lines that are not JSON, such as a panic's message.
     #[default]
     Problems,
-    /// Every line.
+    /// Shows every line.
     All,
 }
 
 /// A line that a function has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Which function.
+    /// Name of the function.
     pub function: String,
-    /// The line, without its end.
+    /// The line, without its line ending.
     pub text: String,
 }
 
@@ -55,7 +55,7 @@ impl Lines {
         }
     }
 
-    /// The newest of those that are asked for, oldest first.
+    /// Returns the newest lines that `wanted` accepts, at most `limit`, oldest first.
     pub(crate) fn find(&self, wanted: impl Fn(&Line) -> bool, limit: usize) -> Vec<Line> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found: Vec<Line> = kept.lines.iter().rev().filter(|line| wanted(line)).take(limit).cloned().collect();
@@ -65,14 +65,15 @@ impl Lines {
 }
 
 impl Log {
-    /// Shows a line of this process about a function.
+    /// Shows a message of this process about a function.
     pub(crate) fn tell(self, name: &str, message: &str) {
         if self != Self::Off {
             eprintln!("{name}: {message}");
         }
     }
 
-    /// Reads `source` to its end, keeps the lines, and shows those that are asked for, each with the function's name.
+    /// Reads `source` to its end, keeps its lines, and shows the selected ones with the function's
+    /// name.
     pub(crate) async fn forward(self, lines: Arc<Lines>, name: String, source: impl tokio::io::AsyncRead + Unpin) {
         let mut source = BufReader::new(source);
         let mut line = Vec::new();
@@ -98,7 +99,7 @@ impl Log {
     }
 }
 
-/// Reads one line into `line`, without its end; false at the end of the source.
+/// Reads one line into `line`, without its line ending. Returns false at the end of the source.
 async fn read_line(source: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> bool {
     loop {
         let Ok(buffer) = source.fill_buf().await else {

@@ -12,13 +12,13 @@ use tokio::process::{Child, Command};
 use crate::log::Lines;
 use crate::{FunctionSpec, Log};
 
-/// How long a process may take to end by itself before it is killed.
+/// How long a process may take to exit before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
-/// Windows' own value.
+/// The value from the Windows API.
 #[cfg(windows)]
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
 
-/// Starts the function's program. It is killed when the handle is dropped.
+/// Starts the function's program. Dropping the handle kills the process.
 pub(crate) fn spawn(
     spec: &FunctionSpec,
     variables: BTreeMap<String, OsString>,
@@ -30,13 +30,13 @@ pub(crate) fn spawn(
         .args(&spec.args)
         .env_clear()
         .envs(variables)
-        // Held open as long as this process lives.
+        // Stays open as long as this process runs.
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    // A group of its own: Ctrl-C in the terminal reaches the local system alone, which then ends its
-    // functions in order.
+    // In a separate process group, Ctrl-C in the terminal reaches only the local system, which then
+    // ends its functions in order.
     #[cfg(unix)]
     command.process_group(0);
     #[cfg(windows)]
@@ -51,16 +51,16 @@ pub(crate) fn spawn(
     Ok(child)
 }
 
-/// Asks the process to end and kills it if it does not.
+/// Requests the process to exit, and kills it if it does not.
 pub(crate) async fn terminate(child: &mut Child) {
     ask_to_end(child);
     if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
-        // Only fails when the process is gone already, which is what is wanted.
+        // The kill fails only if the process has already exited, which is the goal.
         let _ = child.kill().await;
     }
 }
 
-/// How Lambda words the end of a process.
+/// Describes the end of a process in Lambda's words.
 pub(crate) fn describe(status: io::Result<ExitStatus>) -> String {
     let status = match status {
         Ok(status) => status,
@@ -76,10 +76,10 @@ pub(crate) fn describe(status: io::Result<ExitStatus>) -> String {
 fn ask_to_end(child: &Child) {
     use rustix::process::{Pid, Signal, kill_process};
 
-    // `id` is none once the process was waited for, so the number cannot be another process's.
+    // `id` is `None` after the process was waited for, so a reused process id is never signalled.
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     if let Some(pid) = id.and_then(Pid::from_raw) {
-        // Only fails when the process is gone already.
+        // Fails only if the process has already exited.
         let _ = kill_process(pid, Signal::TERM);
     }
 }

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::{FunctionError, MAX_PAYLOAD};
 
-/// An invocation as the runtime gets it.
+/// An invocation in the form that the runtime receives.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) request_id: String,
@@ -27,24 +27,24 @@ pub(crate) struct Work {
     pub(crate) payload: Bytes,
 }
 
-/// What the runtime told its environment.
+/// A call of the runtime, as the environment sees it.
 #[derive(Debug)]
 pub(crate) enum Call {
-    /// It is ready for the next invocation.
+    /// The runtime requests the next invocation.
     Waiting,
     /// The invocation in progress is finished.
     Finished(Result<Bytes, FunctionError>),
-    /// It could not be set up, and will exit.
+    /// The runtime could not initialize, and will exit.
     InitFailed(FunctionError),
 }
 
-/// The listener, and both ends that the environment holds of it. The listener closes with it, which
-/// ends every call that is still open.
+/// The listener, and the environment's ends of its channels. Dropping the value closes the listener
+/// and every open call.
 pub(crate) struct RuntimeApi {
     pub(crate) address: SocketAddr,
     pub(crate) work: mpsc::Sender<Work>,
     pub(crate) calls: mpsc::Receiver<Call>,
-    /// Counts the invocations that the runtime was given.
+    /// Number of invocations handed to the runtime.
     pub(crate) handed_over: watch::Sender<u64>,
     server: JoinHandle<()>,
 }
@@ -77,7 +77,7 @@ impl RuntimeApi {
             .route("/2018-06-01/runtime/init/error", post(init_error))
             .with_state(shared);
         let server = tokio::spawn(async move {
-            // Serving ends only with the task.
+            // `axum::serve` returns only when the task is aborted.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { address, work, calls, handed_over, server })
@@ -91,7 +91,7 @@ impl Drop for RuntimeApi {
 }
 
 impl Shared {
-    /// Whether `id` is the invocation in progress, which it then no longer is.
+    /// Ends the invocation in progress if it has this id, and returns whether it did.
     fn finish(&self, id: &str) -> bool {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let matches = current.as_deref() == Some(id);
@@ -109,7 +109,7 @@ impl Shared {
     }
 }
 
-/// Answers when there is an invocation, however long that takes.
+/// Responds when there is an invocation. The wait has no limit.
 async fn next(State(shared): State<Arc<Shared>>) -> Response {
     if shared.calls.send(Call::Waiting).await.is_err() {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -160,7 +160,7 @@ async fn read_failure(request: Request) -> FunctionError {
     FunctionError::from_runtime(&body)
 }
 
-/// For an invocation that is over (its time ran out) or never was.
+/// Returns the response for an invocation that has timed out or never existed.
 fn invalid_request_id() -> Response {
     let body = json!({"errorType": "InvalidRequestID", "errorMessage": "Invalid request ID"});
     (StatusCode::BAD_REQUEST, body.to_string()).into_response()

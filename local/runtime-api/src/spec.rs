@@ -1,37 +1,37 @@
-//! What a function is, and the environment variables that Lambda gives its process.
+//! Describes a function and the environment variables that Lambda sets in its process.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Variables of this process that reach a function: where to find programs and where diagnostics go.
-/// Nothing else does, so that a function neither sees the developer's own AWS settings nor comes to
-/// depend on what Lambda does not give it.
+/// Variables of this process that a function inherits: program search paths and diagnostics. A
+/// function sees no others, so it cannot use the developer's AWS settings or variables that Lambda
+/// does not set.
 const INHERITED: [&str; 5] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "LD_LIBRARY_PATH"];
 
 /// A function and how to run it.
 #[derive(Debug, Clone)]
 pub struct FunctionSpec {
-    /// Its name, by which it is invoked.
+    /// The name that callers invoke the function by.
     pub name: String,
-    /// The program of an execution environment.
+    /// Program that runs in an execution environment.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<OsString>,
-    /// The function's own environment variables. They win over what Lambda sets.
+    /// The function's environment variables. They override the ones that Lambda sets.
     pub environment: BTreeMap<String, String>,
-    /// What `_HANDLER` says.
+    /// Value of `_HANDLER`.
     pub handler: String,
-    /// Longest that one invocation may take.
+    /// Maximum duration of one invocation.
     pub timeout: Duration,
-    /// Memory in MiB, as the function is told. It is not enforced.
+    /// Memory in MiB, as reported to the function. The limit is not enforced.
     pub memory_mb: u32,
-    /// Most execution environments at once, at least 1.
+    /// Maximum number of concurrent execution environments, at least 1.
     pub max_environments: usize,
-    /// Region that the function is told.
+    /// Region reported to the function.
     pub region: String,
-    /// Account that its ARN names.
+    /// Account in the function's ARN.
     pub account: String,
 }
 
@@ -40,8 +40,8 @@ impl FunctionSpec {
         format!("arn:aws:lambda:{}:{}:function:{}", self.region, self.account, self.name)
     }
 
-    /// Everything that the process of an environment finds set, as
-    /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html> lists it.
+    /// Returns every environment variable of an environment's process, as listed in
+    /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>.
     pub(crate) fn variables(&self, runtime_api: &str, stream: &str) -> BTreeMap<String, OsString> {
         let mut variables = BTreeMap::new();
         for name in INHERITED {

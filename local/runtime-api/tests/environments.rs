@@ -1,5 +1,5 @@
-//! Functions in processes of their own. The test binary starts itself again as the function, on the
-//! real `lambda_runtime`.
+//! Tests functions that run in separate processes. The test binary starts itself again as the
+//! function, on the real `lambda_runtime`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -12,7 +12,7 @@ use runtime_api::{Fault, FaultKind, FunctionSpec, Functions, InvokeError, Log, M
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// The function. It is a test only so that the test binary can be told to run it alone.
+/// Runs the function. It is a test so that the test binary can be told to run only it.
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "the function that the other tests start"]
 async fn function() {
@@ -38,7 +38,7 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
         Some("exit") => std::process::exit(7),
         Some("hang") => std::future::pending().await,
         Some("grow") => Ok(json!("x".repeat(MAX_PAYLOAD))),
-        // Ends only when this many invocations have met, each in a process of its own.
+        // Returns only when two invocations run at once, each in a separate process.
         Some("meet") => {
             let folder = event.payload["folder"].as_str().unwrap().to_owned();
             let mine = format!("{folder}/{}", std::process::id());
@@ -242,7 +242,7 @@ async fn a_fault_strikes_as_it_is_asked_to_and_what_is_not_invoked_keeps_its_pro
 
     faults.clear();
     faults.add(fault(FaultKind::Crash)).unwrap();
-    // It would never answer: only its end does.
+    // The function never returns, so only the kill can end the invocation.
     let (kind, message) = error_type(invoke(&functions, json!({"do": "hang"})).await);
     assert_eq!(kind, "Runtime.ExitError");
     assert!(message.contains("signal"), "{message}");

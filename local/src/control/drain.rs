@@ -1,4 +1,5 @@
-//! `POST /_local/drain`: waits until everything written before has passed the consumer and its subscribers.
+//! `POST /_local/drain`: waits until the consumers and subscribers have processed all earlier
+//! writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +16,14 @@ use super::objects;
 use super::problem::Problem;
 
 const LONGEST_SECONDS: u64 = 3600;
-/// How often a subscriber's own write is followed to the subscribers of what it causes. A picked order is the longest
-/// way: paid, admitted, told of. Beyond it, others are writing all the time.
+/// Maximum rounds of following a subscriber's write to the subscribers of its events. A picked
+/// order takes the most rounds: payment, admission, notification. After `ROUNDS`, other clients
+/// must be writing all the time.
 const ROUNDS: usize = 8;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Parameters {
-    /// How long to wait at most.
+    /// Maximum wait in seconds.
     #[serde(default = "default_timeout")]
     timeout_s: u64,
 }
@@ -41,14 +43,14 @@ pub(super) async fn drain(
     let bound = Duration::from_secs(parameters.timeout_s);
     let drained = tokio::time::timeout(bound, settled(&control)).await;
     let progress = control.poller.progress();
-    // Every mapping reads the same records, so the farthest one has seen them all.
+    // Every mapping reads the same records, so the mapping with the highest count has seen all.
     let settled = |mapping: &MappingProgress| mapping.delivered + mapping.filtered + mapping.discarded + mapping.lost;
     let records = progress.mappings.iter().map(settled).max().unwrap_or(0);
     let lag: usize = progress.mappings.iter().map(|mapping| mapping.pending).sum();
     if drained.is_err() {
         let events = control.subscribers.pending();
         let mut message = format!("the consumer has not caught up: {lag} records and {events} deliveries to go");
-        // What cannot be read is not counted.
+        // `lag` does not count records that cannot be read.
         let mut shards = progress.mappings.iter().flat_map(|mapping| &mapping.shards);
         if let Some(trouble) = shards.find_map(|shard| shard.trouble.as_ref()) {
             message = format!("{message}, and those that cannot be read: {trouble}");
@@ -78,13 +80,14 @@ pub(super) async fn drain(
     Ok(Json(answer))
 }
 
-/// Subscribers write to the table, which its stream passes on, so that one follows the other until no new event
-/// came.
+/// Waits for the stream and the subscribers in turn until no new event appears. Subscribers write
+/// to the table, and its stream passes these writes on.
 async fn settled(control: &Control) {
     let mut before = None;
     for _ in 0..ROUNDS {
         control.poller.drained().await;
-        // However many there are: the page after the last one is empty.
+        // With `u64::MAX`, `published` returns an empty page after the last event. Its `next` is
+        // the number of events.
         let accepted = control.backends.events.published(u64::MAX, 1).next;
         if before == Some(accepted) {
             return;

@@ -1,5 +1,7 @@
-//! `GET /_local/events` and `GET /_local/mail`: what the functions published and sent, in the order in which it was
-//! taken. What was taken twice stands there twice.
+//! `GET /_local/events` and `GET /_local/mail`: published events and sent messages.
+//!
+//! The lists are in the order of acceptance. An event or message that was accepted twice appears
+//! twice.
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use super::Control;
 use super::paging::{self, PAGE, Parameters};
 use super::problem::Problem;
 
-/// A page of the events that the buses took.
+/// Returns a page of the events that the buses accepted.
 pub(super) async fn events(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,
@@ -21,7 +23,7 @@ pub(super) async fn events(
     Ok(Json(paging::answer(page, event)))
 }
 
-/// A page of the messages that were sent.
+/// Returns a page of the sent messages.
 pub(super) async fn mail(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,
@@ -30,7 +32,7 @@ pub(super) async fn mail(
     Ok(Json(paging::answer(page, |mail| json!(mail))))
 }
 
-/// The event itself, and how it was put.
+/// Returns the event's detail, with its envelope in the field `envelope`.
 fn event(published: Published) -> Value {
     let envelope = json!({
         "id": published.event_id,

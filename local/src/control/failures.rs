@@ -1,4 +1,4 @@
-//! `GET /_local/failures` and `POST /_local/failures/redrive`: what the subscribers of the bus gave up.
+//! `GET /_local/failures` and `POST /_local/failures/redrive`: messages in dead-letter queues.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::Control;
 use super::paging::{self, PAGE, Parameters};
 use super::problem::Problem;
 
-/// A page of the messages in dead-letter queues, queue by queue, oldest first.
+/// Returns a page of the messages in dead-letter queues, queue by queue, oldest first.
 pub(super) async fn list(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,
@@ -29,7 +29,7 @@ pub(super) async fn list(
     Ok(Json(paging::answer(page, |given_up| failure(&control, given_up))))
 }
 
-/// Puts all of them back to the queue or function that they were meant for.
+/// Returns all messages to the queue or function that they were meant for.
 pub(super) async fn redrive(State(control): State<Arc<Control>>) -> Json<Value> {
     Json(json!({"redriven": control.subscribers.redrive().await}))
 }

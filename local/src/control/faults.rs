@@ -16,11 +16,13 @@ use super::problem::Problem;
 
 const FUNCTION: &str = "function:";
 
+/// The body of a request, such as
 /// `{"target":"table","kind":"throttle","rate":0.3,"count":10,"seed":1}`.
 ///
-/// `rate` is the share of the requests, invocations or passes of a crash point that are hit, `count` how many at
-/// most, and the same `seed` picks the same ones of a sequence. `key` aims a fault of the table: `COUNTER#product:1#`.
-/// The `kind` `clock` sets the clock of a function's processes `seconds` forward or back.
+/// `rate` is the share of requests, invocations or passes of a crash point that are hit. `count` is
+/// the maximum number of hits. The same `seed` picks the same ones of a sequence. `key` restricts a
+/// fault of the table, as in `COUNTER#product:1#`. The `kind` `clock` sets the clock of a
+/// function's processes `seconds` forward or back.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -31,11 +33,13 @@ pub(super) struct Request {
     count: Option<u32>,
     #[serde(default)]
     seed: u64,
-    /// Where the partition keys begin of the items of the table that it is about; without it, every request can be hit.
+    /// Prefix of the partition keys of the table's items that the fault hits. Without it, every
+    /// request can be hit.
     key: Option<String>,
-    /// Where a function crashes; without it as soon as it has its event.
+    /// The crash point of a function. Without it, the function crashes when it has received its
+    /// event.
     point: Option<String>,
-    /// How far a clock is stepped.
+    /// Seconds by which a function's clock is set forward or back.
     seconds: Option<i64>,
 }
 
@@ -43,7 +47,7 @@ fn always() -> f64 {
     1.0
 }
 
-/// The faults in force, by target, and how often each has struck.
+/// Lists the active faults by target, each with its number of hits.
 pub(super) async fn list(State(control): State<Arc<Control>>) -> Json<Value> {
     let mut all = serde_json::Map::new();
     for (name, faults) in backends(&control) {
@@ -70,7 +74,7 @@ pub(super) async fn list(State(control): State<Arc<Control>>) -> Json<Value> {
     Json(all.into())
 }
 
-/// Puts a fault in force.
+/// Activates a fault.
 pub(super) async fn add(
     State(control): State<Arc<Control>>,
     request: Result<Json<Request>, JsonRejection>,
@@ -83,7 +87,7 @@ pub(super) async fn add(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Puts every fault out of force.
+/// Removes every fault.
 pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusCode, Problem> {
     for faults in backends(&control).into_iter().filter_map(|(_, faults)| faults) {
         faults.clear();
@@ -97,7 +101,7 @@ pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusC
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What can fail besides functions; the search engine is none when it is another one.
+/// Returns the targets besides functions. An external search engine has no faults.
 fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 6] {
     let backends = &control.backends;
     [
@@ -178,7 +182,7 @@ fn add_to_function(control: &Control, name: &str, request: &Request) -> Result<(
 /// The kind that makes a function's clock wrong.
 const CLOCK: &str = "clock";
 
-/// What else can happen to a function.
+/// The other kinds of faults of a function.
 const KINDS: [(&str, runtime_api::FaultKind); 5] = [
     ("crash", runtime_api::FaultKind::Crash),
     ("error", runtime_api::FaultKind::Error),

@@ -1,8 +1,9 @@
 //! Restricts `/_local` to programs and pages of this machine.
 //!
-//! A page of any site can let its own name resolve to 127.0.0.1, and then read what is served there
-//! (DNS rebinding). The browser still sends the page's name as `Host`. A page can also send a simple
-//! POST to 127.0.0.1 without reading the response. Then the browser sends the page's `Origin`.
+//! A page of any site can let its own name resolve to 127.0.0.1, and then read responses from there
+//! (DNS rebinding). The browser still sends the page's name as `Host`. A page can also send a
+//! simple POST to 127.0.0.1 without reading the response. Then the browser sends the page's
+//! `Origin`.
 
 use std::net::IpAddr;
 
@@ -14,7 +15,7 @@ use http::uri::Authority;
 
 use super::problem::Problem;
 
-/// Hands on a request to a loopback host, and refuses any other with 403.
+/// Passes on a request to a loopback host, and refuses any other with 403.
 pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(|host| host.to_str().ok());
@@ -29,15 +30,15 @@ pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
     }
 }
 
-/// Whether an origin, such as `http://localhost:3000`, is a page of this machine.
+/// Returns whether an origin, such as `http://localhost:3000`, is a page of this machine.
 fn is_local_origin(origin: &str) -> bool {
     origin.split_once("://").is_some_and(|(_, host)| is_loopback(host))
 }
 
-/// Whether a host, with or without a port, is this machine whatever a name server says.
+/// Returns whether a host, with or without a port, is this machine for every name server.
 fn is_loopback(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
-    // `user@127.0.0.1` is no host.
+    // `user@127.0.0.1` is not a host.
     if host.contains('@') {
         return false;
     }

@@ -1,4 +1,4 @@
-//! `GET /_local/index/products` and `…/orders`: what the search index holds.
+//! `GET /_local/index/products` and `…/orders`: the documents in the search index.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct Parameters {
     cursor: Option<String>,
 }
 
-/// A page of live documents, ascending by id.
+/// Returns a page of live documents, ascending by id.
 pub(super) async fn list(
     State(control): State<Arc<Control>>,
     Path(collection): Path<String>,

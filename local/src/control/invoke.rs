@@ -14,10 +14,11 @@ use tokio::time::Instant;
 use super::Control;
 use super::problem::Problem;
 
-/// Bound of the invocation with its wait for a free environment; the function's own timeout is less.
+/// Maximum wait for the invocation, including a free environment. Every function's timeout is
+/// shorter.
 const TIMEOUT: Duration = Duration::from_secs(900);
 
-/// The function's answer to the body, which is JSON; nothing is `{}`.
+/// Invokes the function with the request's JSON body. An empty body means `{}`.
 pub(super) async fn invoke(
     State(control): State<Arc<Control>>,
     Path(name): Path<String>,

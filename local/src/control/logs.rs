@@ -1,4 +1,4 @@
-//! `GET /_local/logs`: what the functions have written lately.
+//! `GET /_local/logs`: the functions' newest log lines.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use super::paging::PAGE;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Parameters {
-    /// Whose lines; everybody's unless said.
+    /// Name of the function. Without it, the list has the lines of all functions.
     function: Option<String>,
-    /// What they contain: the id of a request, for instance.
+    /// Text that the lines contain, for example a request id.
     #[serde(default)]
     containing: String,
 }
 
-/// The newest lines, oldest first, each with its function. What is JSON is shown as that.
+/// Returns the newest lines, oldest first, each with its function. A JSON line is returned as JSON.
 pub(super) async fn logs(
     State(control): State<Arc<Control>>,
     Query(Parameters { function, containing }): Query<Parameters>,

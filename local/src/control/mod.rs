@@ -1,5 +1,5 @@
-//! `/_local/…`: how tests and operators of the local system look behind the API and make trouble.
-//! Nothing of it is deployed.
+//! `/_local/…`: lets tests and operators inspect the local system and inject faults. These routes
+//! are not deployed.
 
 mod drain;
 mod events;
@@ -32,7 +32,7 @@ use crate::crash::CrashPoints;
 use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 
-/// What these endpoints look at.
+/// State of these endpoints.
 pub(crate) struct Control {
     pub(crate) poller: Poller,
     pub(crate) subscribers: Subscribers,
@@ -45,7 +45,7 @@ pub(crate) struct Control {
     pub(crate) backends: Arc<Backends>,
 }
 
-/// The routes below `/_local`, and `/health`.
+/// Returns the routes below `/_local`, and `/health`.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) -> Router<S> {
     Router::new()
         .route("/_local/drain", post(drain::drain))
@@ -71,12 +71,13 @@ async fn health() -> axum::Json<Json> {
     axum::Json(json!({"status": "ok"}))
 }
 
-/// The environment variables with which another program, such as the operations tool, reaches this system.
+/// Returns the environment variables for other programs that use this system, such as the
+/// operations tool.
 async fn environment(State(control): State<Arc<Control>>) -> axum::Json<BTreeMap<String, String>> {
     axum::Json(control.environment.clone())
 }
 
-/// What every function may do, how often it needed that, and what it was refused.
+/// Returns each function's permissions with their uses, and its denied calls.
 async fn grants(State(control): State<Arc<Control>>) -> axum::Json<Json> {
     axum::Json(json!({"functions": control.grants.report()}))
 }

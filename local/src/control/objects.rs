@@ -1,4 +1,4 @@
-//! `GET /_local/archive` and `GET /_local/quarantine`: what lies in the buckets.
+//! `GET /_local/archive` and `GET /_local/quarantine`: the objects in the buckets.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use super::Control;
 use super::paging::Parameters;
 use super::problem::Problem;
 
-/// Objects of a page: each is shown whole.
+/// Objects per page. Each is shown in full.
 const PAGE: usize = 100;
-/// Objects that are counted at a time.
+/// Objects per request when counting.
 const COUNTED: usize = 10_000;
-/// The buckets by their logical ids.
+/// Logical ids of the buckets.
 const ARCHIVE: &str = "Archive";
 const FAILED_RECORDS: &str = "FailedRecords";
 
-/// A page of the expired items, by name.
+/// Returns a page of the archive of expired items, sorted by name.
 pub(super) async fn archive(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,
@@ -39,8 +39,8 @@ pub(super) async fn archive(
     })
 }
 
-/// A page of what was set aside, by name: a batch that a stream mapping tried too often, a record that a consumer
-/// cannot take.
+/// Returns a page of the quarantine, sorted by name. It holds batches that a stream mapping gave up
+/// after too many tries, and records that a consumer cannot process.
 pub(super) async fn quarantine(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,
@@ -57,7 +57,7 @@ pub(super) async fn quarantine(
     })
 }
 
-/// How much was set aside.
+/// Counts the objects in quarantine.
 pub(super) fn quarantined(control: &Control) -> Result<usize, Problem> {
     let bucket = control.backends.bucket(FAILED_RECORDS);
     let mut count = 0;
@@ -89,7 +89,7 @@ fn list(
     let page = objects.list(bucket, after.as_deref(), PAGE).map_err(|error| Problem::failed(&error))?;
     let mut items = Vec::with_capacity(page.items.len());
     for info in page.items {
-        // One that was deleted meanwhile is left out.
+        // An object that was deleted meanwhile is left out.
         if let Some(body) = objects.get(bucket, &info.name).map_err(|error| Problem::failed(&error))? {
             let content = serde_json::from_slice(&body).unwrap_or_else(|_| String::from_utf8_lossy(&body).into());
             items.push(show(info, content));

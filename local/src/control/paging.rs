@@ -1,4 +1,4 @@
-//! Lists of what was taken in order: a page begins after so many.
+//! Paging of lists in a fixed order. A cursor is the number of entries before the page.
 
 use emulators::Page;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::problem::Problem;
 
-/// Entries of a page.
+/// Entries per page.
 pub(super) const PAGE: usize = 1000;
 
 #[derive(Debug, Deserialize)]
@@ -15,7 +15,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// How many entries come before the page.
+    /// Returns the number of entries before the page.
     pub(super) fn after(&self) -> Result<u64, Problem> {
         match self.cursor.as_deref().map(str::parse) {
             None => Ok(0),

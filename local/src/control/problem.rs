@@ -1,4 +1,4 @@
-//! What goes wrong behind `/_local`.
+//! Error responses of `/_local`.
 
 use std::fmt::Display;
 
@@ -7,37 +7,37 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde_json::json;
 
-/// A status and a message, answered as `{"message": …}`.
+/// A status and a message. The response body is `{"message": …}`.
 #[derive(Debug)]
 pub(super) struct Problem(StatusCode, String);
 
 impl Problem {
-    /// The request makes no sense.
+    /// The request is invalid (400).
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
         Self(StatusCode::BAD_REQUEST, message.into())
     }
 
-    /// The caller may not see it.
+    /// The caller has no access (403).
     pub(super) fn forbidden(message: impl Into<String>) -> Self {
         Self(StatusCode::FORBIDDEN, message.into())
     }
 
-    /// There is no such thing.
+    /// The resource does not exist (404).
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self(StatusCode::NOT_FOUND, message.into())
     }
 
-    /// It cannot be done to this system's backends.
+    /// This system's backends do not support the request (409).
     pub(super) fn not_here(message: impl Into<String>) -> Self {
         Self(StatusCode::CONFLICT, message.into())
     }
 
-    /// It takes too long.
+    /// The wait timed out (504).
     pub(super) fn timed_out(message: impl Into<String>) -> Self {
         Self(StatusCode::GATEWAY_TIMEOUT, message.into())
     }
 
-    /// A backend failed.
+    /// A backend failed (502).
     pub(super) fn failed(error: &impl Display) -> Self {
         Self(StatusCode::BAD_GATEWAY, error.to_string())
     }

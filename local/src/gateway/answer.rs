@@ -1,4 +1,4 @@
-//! The response that a function's answer stands for, in API Gateway's format 2.0.
+//! Converts a function's result into an HTTP response (API Gateway's payload format 2.0).
 
 use axum::body::Body;
 use axum::response::Response;
@@ -8,8 +8,8 @@ use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, SET_COOKIE, TRANSFE
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Map, Value as Json};
 
-/// Reads a function's answer; `None` when API Gateway would not understand it either. An answer
-/// without a status code is a body of JSON with status 200.
+/// Reads a function's result. Returns `None` if API Gateway would not accept it either. A result
+/// without a status code becomes a JSON body with status 200.
 #[must_use]
 pub fn read(payload: &[u8]) -> Option<Response> {
     let json: Json = serde_json::from_slice(payload).ok()?;
@@ -27,8 +27,8 @@ pub fn read(payload: &[u8]) -> Option<Response> {
     }
 }
 
-/// The older field `multiValueHeaders` is not read: the format does not have it, and a header that
-/// came through here only would be lost once deployed.
+/// Ignores `multiValueHeaders`: format 2.0 does not have that field, so the deployed gateway would
+/// drop the header.
 fn structured(fields: &Map<String, Json>) -> Option<Response> {
     let status = fields.get("statusCode")?.as_u64()?;
     let status = StatusCode::from_u16(u16::try_from(status).ok()?).ok()?;
@@ -60,7 +60,7 @@ fn structured(fields: &Map<String, Json>) -> Option<Response> {
         };
         let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
         if [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING].contains(&name) {
-            continue; // These are about the connection, which is the gateway's.
+            continue; // These headers describe the connection, which belongs to the gateway.
         }
         let value = HeaderValue::from_str(&value).ok()?;
         response.headers_mut().insert(name, value);

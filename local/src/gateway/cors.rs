@@ -1,8 +1,9 @@
-//! Pages of other origins: what API Gateway adds to answers, and answers itself, where an HTTP API has a `CorsConfiguration`
+//! Applies a `CorsConfiguration` as API Gateway does, and answers preflight requests
 //! (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html>).
 //!
-//! Our own rather than `tower-http`'s layer, which answers 200 where API Gateway answers 204, names methods and headers to an origin that is
-//! not allowed, and leaves a function's own headers beside its own.
+//! This module replaces `tower-http`'s layer, which differs from API Gateway. The layer answers
+//! preflight requests with 200 instead of 204. It names methods and headers to an origin that is
+//! not allowed, and it keeps a function's own CORS headers next to its own.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -14,7 +15,7 @@ use http::header::{
 use http::{HeaderValue, Method, StatusCode};
 use template::{Cors, Origins};
 
-/// What a function says of other origins. API Gateway ignores it where it has a configuration of its own.
+/// CORS headers of a function. API Gateway drops them if the API has a CORS configuration.
 const OWN: [HeaderName; 6] = [
     ACCESS_CONTROL_ALLOW_CREDENTIALS,
     ACCESS_CONTROL_ALLOW_HEADERS,
@@ -24,8 +25,10 @@ const OWN: [HeaderName; 6] = [
     ACCESS_CONTROL_MAX_AGE,
 ];
 
-/// The answer to a browser that asks what a page may do: 204, and only to a page that may do what it asks for also what that is. No route and no
-/// token is needed. `None` for a request that is no such question.
+/// Returns the response to a preflight request, or `None` if the request is not one.
+///
+/// The status is 204 and needs neither a route nor a token. The response has CORS headers only if
+/// the origin, the method and all headers are allowed.
 pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Option<Response> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let wanted = text(ACCESS_CONTROL_REQUEST_METHOD)?;
@@ -49,7 +52,8 @@ pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Op
     Some(response)
 }
 
-/// Tells the browser of an allowed origin that its page may read this answer, whoever made it. `headers` are those of the request.
+/// Sets the CORS headers of a response, so that pages of an allowed origin may read it. `headers`
+/// are the request's.
 pub(super) fn share(cors: &Cors, headers: &HeaderMap, answer: &mut HeaderMap) {
     for name in OWN {
         answer.remove(name);
@@ -60,7 +64,8 @@ pub(super) fn share(cors: &Cors, headers: &HeaderMap, answer: &mut HeaderMap) {
     }
 }
 
-/// The origin of the request, in the words of the answer, if its pages may call the API.
+/// Returns the value for `Access-Control-Allow-Origin` if pages of the request's origin may call
+/// the API.
 fn allowed_origin(cors: &Cors, headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = headers.get(ORIGIN)?;
     match &cors.origins {
@@ -71,7 +76,7 @@ fn allowed_origin(cors: &Cors, headers: &HeaderMap) -> Option<HeaderValue> {
     }
 }
 
-/// A list is left out if it is empty. All are ASCII, or no browser would ever ask for them.
+/// Inserts a list unless it is empty. Lists are ASCII, because browsers request only ASCII names.
 fn insert(headers: &mut HeaderMap, name: HeaderName, list: &str) {
     if let Some(value) = HeaderValue::from_str(list).ok().filter(|value| !value.is_empty()) {
         headers.insert(name, value);
@@ -105,7 +110,7 @@ mod tests {
         pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
     }
 
-    /// The headers of the answer to what a browser asks before a request.
+    /// Returns the headers of the response to a preflight request.
     fn asked(cors: &Cors, origin: &'static str, method: &'static str, names: &'static str) -> HeaderMap {
         let question =
             [("origin", origin), ("access-control-request-method", method), ("access-control-request-headers", names)];

@@ -1,4 +1,4 @@
-//! The event that a function gets for a request: API Gateway's payload format 2.0
+//! Builds the event that a function receives for a request: API Gateway's payload format 2.0
 //! (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>).
 
 use std::collections::BTreeMap;
@@ -15,25 +15,25 @@ use time::OffsetDateTime;
 
 use super::routes::Match;
 
-/// What of a request is not in its head or body.
+/// Facts about a request that are not in its head or body.
 pub struct Context<'a> {
-    /// The path as the gateway has decoded it.
+    /// The decoded path.
     pub path: &'a str,
     /// The route that the request takes.
     pub found: &'a Match<'a>,
-    /// The token's claims; `None` where no authorizer was asked.
+    /// The token's claims. `None` if the route has no authorizer.
     pub claims: Option<&'a BTreeMap<String, String>>,
-    /// Identifies the request, in logs and in the answer.
+    /// Identifies the request in logs and in the response.
     pub request_id: &'a str,
     /// Address of the client.
     pub source: IpAddr,
     /// Host and port of the gateway itself.
     pub host: &'a str,
-    /// When the request came.
+    /// Time of the request.
     pub at: OffsetDateTime,
 }
 
-/// The event, as JSON; `None` when the query string is not UTF-8 once decoded.
+/// Returns the event as JSON, or `None` if the decoded query string is not UTF-8.
 #[must_use]
 pub fn build(head: &Parts, body: &Bytes, context: &Context<'_>) -> Option<Json> {
     let route_key = context.found.route.key();
@@ -107,16 +107,19 @@ pub fn build(head: &Parts, body: &Bytes, context: &Context<'_>) -> Option<Json> 
     Some(event)
 }
 
-/// Returns a header's value, as authorizer and function see it. API Gateway joins the values of a header that comes more
-/// than once with commas, so two tokens are no token
+/// Returns a header's value as the authorizer and the function see it.
+///
+/// API Gateway joins the values of a repeated header with commas, so two tokens are invalid
 /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-parameter-mapping.html>).
 pub fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values: Vec<String> = headers.get_all(name).iter().map(text).collect();
     (!values.is_empty()).then(|| values.join(","))
 }
 
-/// Names in lower case; the values of a header that comes more than once joined by commas. Cookies
-/// have their own field. `Host` is the gateway's, because AWS routes by it: no other gets there.
+/// Returns the headers with lower-case names. Values of a repeated header are joined with commas.
+///
+/// Cookies have a separate field. `Host` is always the gateway's, because AWS routes by host name
+/// and a request with another one would not arrive.
 fn headers(headers: &HeaderMap, context: &Context<'_>) -> BTreeMap<String, String> {
     let others = headers.keys().filter(|name| *name != COOKIE && *name != HOST);
     let mut joined: BTreeMap<String, String> =
@@ -133,7 +136,7 @@ fn headers(headers: &HeaderMap, context: &Context<'_>) -> BTreeMap<String, Strin
     joined
 }
 
-/// Decoded; values of a name that comes more than once joined by commas.
+/// Returns the decoded parameters. Values of a repeated name are joined with commas.
 fn query_parameters(query: &str) -> Option<BTreeMap<String, String>> {
     let mut joined: BTreeMap<String, String> = BTreeMap::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -156,8 +159,8 @@ fn decode(text: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-/// Whether API Gateway hands a body of this type on as it is. All others are encoded, also where no
-/// type is given.
+/// Returns whether API Gateway passes a body of this type on as text. It encodes all others in
+/// Base64, also a body without a type.
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -172,7 +175,7 @@ fn text(value: &http::HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// `12/Mar/2020:19:03:58 +0000`.
+/// Formats a time like `12/Mar/2020:19:03:58 +0000`.
 fn common_log_time(at: OffsetDateTime) -> String {
     let at = at.to_offset(time::UtcOffset::UTC);
     let month = at.month().to_string();

@@ -1,5 +1,7 @@
-//! API Gateway's HTTP API on one machine: routes and authorizer of the template in front of the
-//! functions, with the answers that the service makes itself and what it tells browsers.
+//! Emulates an HTTP API of API Gateway on one machine.
+//!
+//! It applies the template's routes and authorizer in front of the functions. It also returns the
+//! service's own error responses and CORS headers.
 
 mod answer;
 mod cors;
@@ -30,9 +32,9 @@ use self::event::Context;
 use self::routes::{Match, RouteTable};
 use crate::token::{Claims, SigningKey};
 
-/// Largest body that API Gateway takes (quota of HTTP APIs: 10 MB).
+/// Maximum request body in bytes (quota of HTTP APIs: 10 MB).
 const MAX_BODY: usize = 10 * 1024 * 1024;
-/// Longest wait for an answer (quota of HTTP APIs: 30 s).
+/// Maximum wait for a function's response (quota of HTTP APIs: 30 s).
 const INTEGRATION_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
 
@@ -46,7 +48,7 @@ pub struct Gateway {
     host: String,
 }
 
-/// An answer that API Gateway makes without a function.
+/// An error response that API Gateway returns without a function's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     BadRequest,
@@ -58,7 +60,8 @@ enum Refusal {
 }
 
 impl Gateway {
-    /// A gateway for `routes`, at `address`, that takes tokens signed with `key` and lets pages in as `cors` says.
+    /// Creates a gateway for `routes` at `address`. It accepts tokens signed with `key`, and pages
+    /// of the origins in `cors`.
     #[must_use]
     pub fn new(
         routes: Vec<Route>,
@@ -70,7 +73,7 @@ impl Gateway {
         Self { routes: RouteTable::new(routes), functions, key, cors, host: address.to_string() }
     }
 
-    /// Answers any request; to be used as the fallback of a router.
+    /// Responds to any request. Use it as a router's fallback.
     pub async fn handle(
         State(gateway): State<Arc<Self>>,
         ConnectInfo(client): ConnectInfo<SocketAddr>,
@@ -125,7 +128,7 @@ impl Gateway {
             return Ok(None);
         }
         let header = event::header(&head.headers, &AUTHORIZATION).ok_or(Refusal::Unauthorized)?;
-        // The scheme may be left out, as with AWS.
+        // AWS also accepts a token without a scheme.
         let token = match header.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
             _ => &header,
@@ -140,7 +143,7 @@ async fn read_body(head: &Parts, body: Body) -> Result<Bytes, Refusal> {
     if announced.is_some_and(|length| length > MAX_BODY) {
         return Err(Refusal::TooLarge);
     }
-    // A client that goes away halves its body too, but reads no answer either.
+    // A client that disconnects also truncates its body, but then reads no response.
     to_bytes(body, MAX_BODY).await.map_err(|_| Refusal::TooLarge)
 }
 
@@ -175,7 +178,7 @@ impl Refusal {
     }
 }
 
-/// As many bytes as AWS has in a request id.
+/// Returns as many random bytes as AWS uses in a request id.
 fn random_bytes() -> [u8; 11] {
     let mut bytes = [0; 11];
     fastrand::fill(&mut bytes);

@@ -1,14 +1,17 @@
-//! What an HTTP API of API Gateway makes of a path before it looks for the route.
+//! Decodes a path as an HTTP API of API Gateway does before it looks for the route.
 //!
-//! The service's documentation is silent. Live captures show that it decodes the path, cuts it at the first `?`, and
-//! decodes it once more: `vokerhttp/testdata/ingress-paths.json` of <https://github.com/hotsock/voker/pull/8>.
+//! The service's documentation does not describe this. Live captures show that API Gateway decodes
+//! the path, cuts it at the first `?`, and decodes it once more:
+//! `vokerhttp/testdata/ingress-paths.json` of <https://github.com/hotsock/voker/pull/8>.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-/// Returns the path by which a request is routed, and which its function sees as `rawPath`. `None` is answered 400: a
-/// percent sign without its two digits, or a text that is not UTF-8, on either pass.
+/// Returns the path that selects the route. The function receives it as `rawPath`.
+///
+/// Returns `None`, which is answered 400, if on either pass a percent sign lacks its two hex digits
+/// or the text is not UTF-8.
 pub fn routed(sent: &str) -> Option<String> {
     let once = decoded(sent)?;
     let kept = once.split_once('?').map_or(&*once, |(path, _)| path);

@@ -1,4 +1,4 @@
-//! Which route of the template a request takes.
+//! Selects the template's route for a request.
 
 use std::cmp::Reverse;
 
@@ -17,25 +17,27 @@ enum Segment {
     Parameter(String),
 }
 
-/// A route and what the request's path says in place of its parameters.
+/// A route, and the values of its path parameters in a request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Match<'a> {
-    /// The route taken.
+    /// The matching route.
     pub route: &'a Route,
     /// Name and value of each parameter.
     pub parameters: Vec<(&'a str, String)>,
 }
 
 impl RouteTable {
-    /// A table of these routes.
+    /// Creates a table of these routes.
     #[must_use]
     pub fn new(routes: Vec<Route>) -> Self {
         let entry = |route: Route| Entry { segments: route.path.split('/').skip(1).map(Segment::new).collect(), route };
         Self(routes.into_iter().map(entry).collect())
     }
 
-    /// Returns the most specific route for `method` and the decoded `path`. Where two match, that is the one with a
-    /// literal in the first segment that differs, as API Gateway prefers.
+    /// Returns the most specific route for `method` and the decoded `path`.
+    ///
+    /// If two routes match, the one with a literal in the first differing segment wins, as in API
+    /// Gateway.
     pub fn find(&self, method: &str, path: &str) -> Option<Match<'_>> {
         let path = path.strip_prefix('/')?;
         let given: Vec<&str> = path.split('/').collect();
@@ -63,7 +65,7 @@ impl Entry {
             })
     }
 
-    /// Where its literals are, for comparison: true sorts above false.
+    /// Returns which segments are literals, for comparison: true sorts above false.
     fn literals(&self) -> Vec<bool> {
         let is_literal = |segment: &Segment| matches!(segment, Segment::Literal(_));
         self.segments.iter().map(is_literal).collect()

@@ -1,4 +1,4 @@
-//! The shop's public API, as the import calls it.
+//! Client of the shop's public API for the import.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,16 +8,17 @@ use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// How many times a call is made before its failure counts.
+/// Maximum number of attempts of a call that fails.
 const ATTEMPTS: u32 = 6;
-/// What the shop answers while somebody else is at it: an order of many lines is being placed under the same key or reference.
+/// Error code while another request is placing the same order. An order of many lines takes several
+/// transactions.
 const IN_PROGRESS: &str = "idempotency_in_progress";
-/// How long to wait for somebody else before asking again.
+/// Pause before the retry after [`IN_PROGRESS`].
 const PAUSE: Duration = Duration::from_secs(5);
-/// How often. Who died over an order leaves it to the janitor, who comes by every minute and leaves work alone that is younger than a minute: these are
-/// 150 seconds.
+/// Maximum number of such pauses, 150 s in all. The janitor undoes orders of crashed requests. It
+/// runs every minute and skips orders younger than a minute.
 const PAUSES: u32 = 30;
-/// How long one call may take.
+/// Maximum duration of one call.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client with a staff token.
@@ -31,24 +32,25 @@ pub struct Client {
     unauthorized: Notify,
 }
 
-/// An answer of the shop.
+/// A response of the shop.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// The stable code of a problem.
+    /// The stable error code.
     pub code: Option<String>,
-    /// The body; null where it is not JSON.
+    /// The body. Null if it is not JSON.
     pub body: Value,
 }
 
 impl Answer {
-    /// Somebody else is at the same thing: neither done nor refused.
+    /// Returns whether another request is processing the same order, so that its result is still
+    /// open.
     fn is_in_progress(&self) -> bool {
         self.status == StatusCode::CONFLICT && self.code.as_deref() == Some(IN_PROGRESS)
     }
 
-    /// The shop could not attend to it now.
+    /// Returns whether the shop is overloaded or has failed for now.
     fn is_busy(&self) -> bool {
         self.status.is_server_error() || self.status == StatusCode::TOO_MANY_REQUESTS
     }
@@ -61,38 +63,41 @@ impl std::fmt::Display for Answer {
 }
 
 impl Client {
-    /// For the system at this address. `run` tells one run of the import from another.
+    /// Creates a client for the system at this address. `run` identifies this run of the import.
     pub fn new(base: String, token: String, run: String) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder().timeout(TIMEOUT).build()?;
         Ok(Self { http, base, token, run, retried: AtomicU64::new(0), unauthorized: Notify::new() })
     }
 
-    /// Whether anything answers there.
+    /// Returns whether a server responds at the address.
     pub async fn is_up(&self) -> bool {
         self.http.get(format!("{}/health", self.base)).send().await.is_ok()
     }
 
-    /// Lets a busy table breathe before something is sent again, and counts that.
+    /// Waits before a retry, so that a busy table recovers, and counts the retry.
     pub async fn pause(&self) {
         self.retried.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
 
-    /// How many calls were made again.
+    /// Returns the number of retries.
     pub fn retried(&self) -> u64 {
         self.retried.load(Ordering::Relaxed)
     }
 
-    /// Returns when the system has refused the token. No later call can succeed.
+    /// Returns when the system has rejected the token. No later call can succeed.
     pub async fn unauthorized(&self) {
         self.unauthorized.notified().await;
     }
 
-    /// A POST, made again after what may pass. Every call of the import can be repeated: orders carry a key, and everything else says that it is there
-    /// already. A call whose token is refused never returns: [`Self::unauthorized`] does.
+    /// Sends a POST request, and retries temporary failures.
+    ///
+    /// All calls of the import are safe to repeat. Orders have an idempotency key, and other
+    /// resources report that they already exist. If the token is rejected, this call never returns,
+    /// and [`Self::unauthorized`] does.
     ///
     /// # Errors
-    /// What the last attempt failed with.
+    /// The last attempt's failure.
     pub async fn post(
         &self,
         path: &str,
@@ -109,7 +114,8 @@ impl Client {
         }
     }
 
-    /// Sends until there is an answer that counts: neither of a busy shop, nor that somebody else is at the same thing.
+    /// Retries until there is a final response: the shop is not busy, and no other request is
+    /// processing the same order.
     async fn persist(&self, send: impl AsyncFn() -> Result<Answer, String>) -> Result<Answer, String> {
         let (mut attempts, mut wait, mut pauses) = (1, Duration::from_millis(100), 0);
         loop {
@@ -172,7 +178,8 @@ mod tests {
         Ok(Answer { status, code: Some(code.to_owned()), body: Value::Null })
     }
 
-    /// What a call comes to whose attempts are answered like this, how long that takes, and how many attempts were made again.
+    /// Returns a call's result for these responses, its duration in seconds and the number of
+    /// retries.
     async fn outcome(answers: impl IntoIterator<Item = Result<Answer, String>>) -> (Result<String, String>, u64, u64) {
         let answers: Mutex<VecDeque<_>> = Mutex::new(answers.into_iter().collect());
         let client = Client::new(String::new(), String::new(), String::new()).unwrap();

@@ -1,4 +1,5 @@
-//! The three phases of an import: products, customers, orders. Each says what it took, what was there, and what was refused and why.
+//! Runs the three phases of an import: products, customers, orders. Each phase counts created,
+//! existing and refused rows, with the reasons of refusals.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -11,28 +12,28 @@ use serde_json::{Value, json};
 use super::client::{Answer, Client};
 use super::source::{self, Basket, HouseholdRow, ProductRow, SourceError, Survey};
 
-/// Products of one call; the API takes as many.
+/// Products per call, the API's maximum.
 const PRODUCTS_PER_CALL: usize = 1000;
-/// How often the lines of one call are sent that the table was too busy for.
+/// Maximum number of times that a product is sent while the table is throttled.
 const ROUNDS: u32 = 6;
-/// Calls under way at once.
+/// Number of concurrent calls.
 const CONCURRENCY: usize = 8;
-/// The price of a new product that was not sold in the given baskets.
+/// Price of a new product that the given baskets do not contain.
 const DEFAULT_PRICE_CENTS: i64 = 100;
 
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 
-/// What became of the things of one phase.
+/// The results of one phase.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Counts by outcome: `created`, `already there`, `updated`.
     pub done: BTreeMap<String, u64>,
-    /// Names by the shop's reason for refusing them.
+    /// Names of refused rows, by the shop's reason.
     pub refused: BTreeMap<String, Vec<String>>,
-    /// What was left out of things that were taken, by reason.
+    /// Number of lines left out of accepted orders, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Names and errors of what neither was taken nor refused.
+    /// Names and errors of rows that failed without a refusal.
     pub failed: Vec<(String, String)>,
 }
 
@@ -45,7 +46,7 @@ impl Tally {
         self.refused.entry(reason.into()).or_default().push(name.into());
     }
 
-    /// What one thing's outcome adds.
+    /// Adds the outcome of one row.
     fn add(&mut self, name: String, outcome: Outcome) {
         match outcome {
             Outcome::Done(how) => self.done(how),
@@ -54,13 +55,13 @@ impl Tally {
         }
     }
 
-    /// How many things the shop has now because of this phase or an earlier run.
+    /// Returns the number of rows that the shop has because of this run or an earlier one.
     pub fn taken(&self) -> u64 {
         self.done.values().sum()
     }
 }
 
-/// What became of one thing.
+/// The outcome of one row.
 #[derive(Debug)]
 enum Outcome {
     Done(&'static str),
@@ -83,7 +84,7 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// What a call as a whole failed with, whatever the shop called it.
+    /// Converts the outcome of a whole call into an error message.
     fn into_failure(self) -> String {
         match self {
             Self::Done(how) => format!("unexpected answer: {how}"),
@@ -92,12 +93,12 @@ impl Outcome {
     }
 }
 
-/// A status that blames the import itself, not the thing: no reason of the shop.
+/// Returns whether a status means an error of the import itself and not of the row.
 fn is_ours(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST)
 }
 
-/// The products of a file, with the prices that the baskets tell.
+/// Loads the products of a file, with the prices from the baskets.
 pub async fn products(client: &Client, rows: Vec<ProductRow>, survey: &Survey, stock: u64, bar: &ProgressBar) -> Tally {
     let mut tally = Tally::default();
     let calls = rows.chunks(PRODUCTS_PER_CALL).map(|rows| take(client, rows, survey, stock));
@@ -111,7 +112,7 @@ pub async fn products(client: &Client, rows: Vec<ProductRow>, survey: &Survey, s
     tally
 }
 
-/// The products of one call. Lines that the table was too busy for are sent again.
+/// Loads the products of one call. Sends throttled lines again.
 async fn take(client: &Client, rows: &[ProductRow], survey: &Survey, stock: u64) -> Vec<(String, Outcome)> {
     let (mut outcomes, mut pending): (Vec<_>, Vec<&ProductRow>) = (Vec::new(), rows.iter().collect());
     for round in (0..ROUNDS).rev() {
@@ -152,7 +153,7 @@ async fn take(client: &Client, rows: &[ProductRow], survey: &Survey, stock: u64)
 }
 
 fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
-    // A product that exists keeps its price where the baskets have none.
+    // Without a price in the baskets, an existing product keeps its price.
     let (price_field, price) = match survey.prices.get(&row.product_id) {
         Some(price) => ("price", *price),
         None => ("price_if_new", DEFAULT_PRICE_CENTS),
@@ -169,7 +170,8 @@ fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
     })
 }
 
-/// The households of the file with their place, and those that only the baskets know, bare.
+/// Loads the file's households with a place, and households that appear only in baskets without
+/// one.
 pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey, bar: &ProgressBar) -> Tally {
     let known: std::collections::BTreeSet<String> = rows.into_iter().map(|row| row.household_id).collect();
     let bare = survey.households.iter().map(u64::to_string).filter(|id| !known.contains(id));
@@ -196,11 +198,12 @@ pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey
     tally
 }
 
-/// The baskets as orders with their historical instant.
+/// Loads the baskets as orders with their historical time.
 pub async fn orders(client: &Client, path: &Path, limit: Option<u64>, bar: &ProgressBar) -> Result<Tally, SourceError> {
     let (mut tally, mut seen) = (Tally::default(), HashSet::new());
     let calls = source::baskets(path, limit)?.map(|basket| {
-        // The first one counts, whatever the other holds: which of the two the shop took must not depend on a race, nor be told only by a second run.
+        // The first basket with an id wins, even if the second one differs. Otherwise the result
+        // would depend on a race between the calls, or differ in a second run.
         let is_repeated = matches!(&basket, Ok(Ok(basket)) if !seen.insert(basket.basket_id));
         async move {
             let refused =
@@ -245,7 +248,7 @@ async fn place(client: &Client, basket: Basket) -> Placed {
             _ => left_out.push("unreadable quantity or amount"),
         }
     }
-    // Twice at most: once more without the products that the shop does not know.
+    // At most two attempts. The second one omits products that the shop does not know.
     for attempt in ["a", "b"] {
         if lines.is_empty() {
             return Placed { name, outcome: Outcome::Refused("no line left".into()), left_out };
@@ -275,7 +278,8 @@ async fn place(client: &Client, basket: Basket) -> Placed {
     Placed { name, outcome: Outcome::Failed("unreachable".into()), left_out }
 }
 
-/// The positions of the lines that a refusal points at: `/lines/3/product_id`.
+/// Returns the positions of the lines that an error response points at, as in
+/// `/lines/3/product_id`.
 fn unknown_lines(body: &Value) -> Vec<usize> {
     let errors = body.get("errors").and_then(Value::as_array).into_iter().flatten();
     errors

@@ -1,7 +1,8 @@
-//! `bodega import`: real retail history, loaded through the public API as staff.
+//! `bodega import`: loads retail data through the public API, with a staff token.
 //!
-//! The import has no back door: what it can do, any client with a staff token can. It may be stopped and started again at any time, because every
-//! thing says whether it is there already, and it loses nothing silently: what was not taken is in the summary with the shop's reason.
+//! The import uses only calls that any client with a staff token can make. It can stop and start
+//! again at any time, because the API reports resources that already exist. The summary reports all
+//! rows that were not loaded, with the reasons.
 
 mod client;
 mod load;
@@ -19,40 +20,40 @@ use client::Client;
 use load::Tally;
 use source::{HouseholdRow, ProductRow, SourceError};
 
-/// Nothing listens at the port.
+/// Exit code if no server listens at the port.
 const EXIT_NOTHING_LISTENS: u8 = 3;
-/// A file cannot be used.
+/// Exit code if a file cannot be used.
 const EXIT_USAGE: u8 = 2;
-/// So many names of each reason are printed.
+/// Maximum number of names printed for each reason.
 const NAMES_SHOWN: usize = 500;
 
-/// What to load, and where.
+/// The data to load, and the target system.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ImportArgs {
     /// Port of the running system.
     #[arg(long, default_value_t = 3000)]
     pub port: u16,
-    /// Products: CSV, plain or gzip.
+    /// File of products: CSV, plain or gzip.
     #[arg(long, value_name = "FILE")]
     pub products: Option<PathBuf>,
-    /// Households: CSV, plain or gzip.
+    /// File of households: CSV, plain or gzip.
     #[arg(long, value_name = "FILE")]
     pub households: Option<PathBuf>,
-    /// Baskets: newline-delimited JSON, plain or gzip.
+    /// File of baskets: newline-delimited JSON, plain or gzip.
     #[arg(long, value_name = "FILE")]
     pub baskets: Option<PathBuf>,
-    /// Only the first N baskets.
+    /// Load only the first N baskets.
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
     /// Stock of each new product.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub stock: u64,
-    /// Data folder of the running system, if it was started with one: its signing key lies there.
+    /// Data folder of the running system, if it was started with one. It contains the signing key.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 }
 
-/// Loads the files into the system at `base` and prints the summary. `token` is staff's.
+/// Loads the files into the system at `base` and prints the summary. `token` is a staff token.
 pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
     if args.products.is_none() && args.households.is_none() && args.baskets.is_none() {
         eprintln!("bodega import: give at least one of --products, --households and --baskets");
@@ -82,7 +83,7 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
     };
     match loaded {
         Ok(summary) => {
-            // The output may be a pipe that nobody reads any more.
+            // Standard output may be a closed pipe.
             let _ = io::stdout().write_all(summary.to_string().as_bytes());
             if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
@@ -93,16 +94,16 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
     }
 }
 
-/// What became of everything.
+/// The results of all phases.
 #[derive(Debug)]
 struct Summary {
     phases: Vec<(&'static str, Tally, Duration)>,
-    /// Calls that were made again.
+    /// Number of retried calls.
     retried: u64,
 }
 
 async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError> {
-    // Everything is opened before anything is sent: a wrong path must not be found out after an hour.
+    // Opens every file before the first call, so that a wrong path is reported at once.
     let products: Option<Vec<ProductRow>> = args.products.as_deref().map(source::rows).transpose()?;
     let households: Option<Vec<HouseholdRow>> = args.households.as_deref().map(source::rows).transpose()?;
     let survey = args.baskets.as_deref().map(|path| source::survey(path, args.limit)).transpose()?.unwrap_or_default();
@@ -133,7 +134,7 @@ async fn load(client: &Client, args: &ImportArgs) -> Result<Summary, SourceError
 
 fn progress(what: &'static str, length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
-    // The template is a constant; were it wrong, the default bar would do.
+    // The template is a constant. If it were wrong, the default bar would be used.
     if let Ok(style) = ProgressStyle::with_template("{prefix:>10} {bar:40} {human_pos}/{human_len} {per_sec} {eta}") {
         bar.set_style(style);
     }
@@ -146,7 +147,7 @@ impl Summary {
         self.phases.iter().all(|(_, tally, _)| tally.failed.is_empty())
     }
 
-    /// Whether everything was taken by an earlier run.
+    /// Returns whether an earlier run had already loaded everything.
     fn changed_nothing(&self) -> bool {
         let mut done = self.phases.iter().flat_map(|(_, tally, _)| tally.done.keys()).peekable();
         self.is_complete() && done.peek().is_some() && done.all(|outcome| outcome == "already there")
@@ -185,7 +186,7 @@ impl fmt::Display for Summary {
 }
 
 fn rate(tally: &Tally, seconds: f64) -> f64 {
-    // A rate for people to read; the precision of a count is not at stake.
+    // A rate for display needs no exact precision.
     u32::try_from(tally.taken()).map_or(0.0, f64::from) / seconds.max(0.001)
 }
 

@@ -1,4 +1,4 @@
-//! The retail files: products, households, baskets; plain or gzip, as they come.
+//! Reads the retail files: products, households and baskets, plain or gzip.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,35 +9,35 @@ use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What is wrong with a file.
+/// The reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("{path}: {source}")]
     Read {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// It has no rows.
+    /// The file has no rows.
     #[error("{path}: no rows")]
     Empty {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The import can read none of its lines as a basket.
+    /// No line of the file is a basket.
     #[error("{path}: no line is a basket; --baskets takes newline-delimited JSON")]
     NoBaskets {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// It is not a CSV file with the columns that are needed.
+    /// The file is not CSV with the required columns.
     #[error("{path}: {source}")]
     Csv {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: csv::Error,
     },
 }
@@ -59,13 +59,13 @@ pub struct ProductRow {
     /// The innermost category, which also names the product.
     #[serde(default)]
     pub product_type: String,
-    /// Such as `22 LB`.
+    /// Size of the package, such as `22 LB`.
     #[serde(default)]
     pub package_size: String,
 }
 
 impl ProductRow {
-    /// What to call it: type and size, or its id where the data has no type.
+    /// Returns the product's name: type and size, or the id if the data has no type.
     pub fn name(&self) -> String {
         match (self.product_type.trim(), self.package_size.trim()) {
             ("", _) => format!("Product {}", self.product_id),
@@ -74,7 +74,8 @@ impl ProductRow {
         }
     }
 
-    /// Department, category, type: a missing inner level is `UNKNOWN`, missing trailing ones are dropped.
+    /// Returns department, category and type. A missing inner level is `UNKNOWN`. Missing trailing
+    /// levels are dropped.
     pub fn category_path(&self) -> Vec<String> {
         let mut path: Vec<&str> =
             [&self.department, &self.product_category, &self.product_type].map(|name| name.trim()).to_vec();
@@ -95,37 +96,39 @@ pub struct HouseholdRow {
 /// A line of the basket file.
 #[derive(Debug, Deserialize)]
 pub struct Basket {
-    /// The till's number.
+    /// Id of the basket, assigned by the till.
     pub basket_id: u64,
-    /// Who bought.
+    /// The household that bought.
     pub household_id: u64,
-    /// Where.
+    /// The store.
     pub store_id: u64,
-    /// When.
+    /// Time of the purchase.
     pub placed_at: String,
-    /// What.
+    /// The purchased products.
     pub lines: Vec<BasketLine>,
 }
 
 /// A line of a basket.
 #[derive(Debug, Deserialize)]
 pub struct BasketLine {
-    /// Which product.
+    /// Id of the product.
     pub product_id: u64,
-    /// How many pieces.
+    /// Number of pieces.
     pub quantity: i64,
-    /// What was paid for the line, in dollars, as it is written: a decimal number has no exact binary form.
+    /// Price of the whole line in dollars, as written in the file. A decimal number has no exact
+    /// binary form.
     pub sales_value: Box<RawValue>,
 }
 
 impl BasketLine {
-    /// What was paid for the line, in cents.
+    /// Returns the price of the whole line in cents.
     pub fn cents(&self) -> Option<i64> {
         cents(self.sales_value.get())
     }
 }
 
-/// Decimal dollars in cents, exactly; `None` for anything finer than a cent or not a plain decimal number.
+/// Converts decimal dollars to cents, exactly. Returns `None` for a fraction of a cent or for text
+/// that is not a plain decimal number.
 fn cents(text: &str) -> Option<i64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -138,18 +141,18 @@ fn cents(text: &str) -> Option<i64> {
     whole.parse::<i64>().ok()?.checked_mul(100)?.checked_add(fraction)?.checked_mul(sign)
 }
 
-/// What a first pass over the baskets tells.
+/// Facts from a first pass over the baskets.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// How many lines the file has.
+    /// Number of lines in the file, up to the limit.
     pub baskets: u64,
-    /// Everybody who bought.
+    /// Ids of all households that bought.
     pub households: BTreeSet<u64>,
     /// The last unit price of each product, in cents.
     pub prices: BTreeMap<String, i64>,
 }
 
-/// Opens a file, unpacking it if it is gzip, whatever it is called.
+/// Opens a file. Detects gzip by its content, and unpacks it.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, SourceError> {
     let failed = |source| SourceError::Read { path: path.to_owned(), source };
     let mut file = BufReader::new(File::open(path).map_err(failed)?);
@@ -157,7 +160,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, SourceError> {
     Ok(if packed { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) })
 }
 
-/// The rows of a CSV file with a header.
+/// Reads the rows of a CSV file with a header.
 pub fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, SourceError> {
     let mut text = Vec::new();
     open(path)?.read_to_end(&mut text).map_err(|source| SourceError::Read { path: path.to_owned(), source })?;
@@ -168,7 +171,8 @@ pub fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, SourceErr
     if rows.is_empty() { Err(SourceError::Empty { path: path.to_owned() }) } else { Ok(rows) }
 }
 
-/// The lines of a basket file, in order; a line that is no basket comes as its number, so that none is lost silently.
+/// Returns the lines of a basket file, in order. A line that is not a basket becomes its line
+/// number, so that the caller can report it.
 pub fn baskets(
     path: &Path,
     limit: Option<u64>,
@@ -184,10 +188,10 @@ pub fn baskets(
     }))
 }
 
-/// Reads the baskets once, for what must be known before the first is placed.
+/// Reads the baskets once, for facts that the import needs before it places the first order.
 ///
 /// # Errors
-/// [`SourceError::NoBaskets`] for a file without a single basket.
+/// [`SourceError::NoBaskets`] for a file without any basket.
 pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
     let mut survey = Survey::default();
     let mut is_readable = false;
@@ -198,13 +202,14 @@ pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
         survey.households.insert(basket.household_id);
         for line in &basket.lines {
             if let (Some(cents), 1..) = (line.cents(), line.quantity) {
-                // To the nearest cent: a catalogue price is a whole number of them, while fuel is sold by thousandths.
+                // Rounded to the nearest cent: fuel is sold by thousandths of a unit, but a
+                // catalogue price is whole cents.
                 let price = cents.checked_add(line.quantity / 2).map_or(cents, |sum| sum / line.quantity);
                 survey.prices.insert(line.product_id.to_string(), price.max(0));
             }
         }
     }
-    // The lines beyond the limit may show that the file is the right one.
+    // Lines beyond the limit may show that the file has baskets.
     let has_basket = is_readable || (limit.is_some() && baskets(path, None)?.any(|basket| matches!(basket, Ok(Ok(_)))));
     if has_basket { Ok(survey) } else { Err(SourceError::NoBaskets { path: path.to_owned() }) }
 }

@@ -1,5 +1,5 @@
-//! Outages under the template's own mappings: the poller, the consumer itself and the destination, with the engine and the bus in memory and in
-//! the test's own time.
+//! Tests outages with the template's mappings, the real poller, consumer and destination. The
+//! search engine and the bus are in memory, and time is simulated.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -26,7 +26,7 @@ use table::{TableError, TransactError, WriteError};
 use super::*;
 use crate::Options;
 
-/// A stream that holds these records, and no more.
+/// A stream with a fixed list of records.
 struct Records(Vec<Json>);
 
 impl StreamSource for Records {
@@ -50,12 +50,12 @@ impl StreamSource for Records {
     }
 }
 
-/// Everything that the consumer reaches.
+/// State of the consumer's dependencies.
 #[derive(Debug, Default)]
 struct World {
-    /// Until when the engine is down.
+    /// End of the search engine's outage.
     down_until: Option<Instant>,
-    /// The engine never takes documents of this item.
+    /// Id of a document that the engine always rejects as retryable.
     poison: Option<String>,
     documents: BTreeSet<String>,
     refused_calls: usize,
@@ -141,7 +141,7 @@ impl Quarantine for Ports {
     }
 }
 
-/// The consumer, called as Lambda calls it.
+/// The consumer, invoked as by Lambda.
 struct Called(Consumer);
 
 impl Invoke for Called {
@@ -155,7 +155,8 @@ impl Invoke for Called {
     }
 }
 
-/// A shop's stream and its consumers, mapped as the template says, each with every sink that could be in its way.
+/// A stream with its consumers, mapped as in the template. Each consumer has all sinks that could
+/// block it.
 struct Rig {
     ports: Ports,
     backends: Arc<Backends>,
@@ -163,7 +164,7 @@ struct Rig {
 }
 
 impl Rig {
-    /// `change` is what the test has otherwise than the template.
+    /// `change` edits the template's settings for the test.
     async fn start(ports: Ports, records: Vec<Json>, change: impl Fn(&mut MappingSettings)) -> Self {
         let template = Template::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml")).unwrap();
         let options = Options { table_endpoint: None, search_endpoint: None, ..Options::from_environment("".into()) };
@@ -173,7 +174,7 @@ impl Rig {
             let rules = Rules { table: "shop".to_owned(), stock_low: 10 };
             let search: Box<dyn Sink> = Box::new(stream::search::Search::new(ports.clone()));
             let bus: Box<dyn Sink> = Box::new(stream::bus::Bus::new(table, ports.clone(), rules));
-            // The one that has the bus to itself has the search beside it here, as in a deployment with one consumer.
+            // `StreamEvents` has both sinks here, as in a deployment with one consumer.
             let sinks = if stream.function == "StreamEvents" { vec![search, bus] } else { vec![search] };
             let consumer = Consumer::new(sinks, Box::new(ports.clone()), stream::Settings::default());
             let (name, access) = (backends.bucket("FailedRecords").to_owned(), Arc::new(Access::new("r", "a", [])));
@@ -191,7 +192,7 @@ impl Rig {
         };
         let mappings: Vec<Mapping> = template.streams.iter().map(mapping).collect();
         assert_eq!(mappings.len(), 2);
-        // From here on nothing waits for anything outside of this process.
+        // From here on, no task waits for an event outside this process, so time can be simulated.
         tokio::time::pause();
         let poller = Poller::start(Records(records), mappings, Pace::default()).await.unwrap();
         tokio::time::timeout(Duration::from_secs(24 * 3600), poller.drained()).await.unwrap();
@@ -202,7 +203,7 @@ impl Rig {
         self.poller.progress().mappings.into_iter().map(|mapping| (mapping.function.clone(), mapping)).collect()
     }
 
-    /// What was given up.
+    /// Returns the discarded batches.
     fn failed(&self) -> Vec<Json> {
         let bucket = self.backends.bucket("FailedRecords");
         let names = self.backends.objects.list(bucket, None, 100).unwrap().items.into_iter().map(|object| object.name);
@@ -214,7 +215,7 @@ impl Rig {
     }
 }
 
-/// The record of a sample event, as another item's, written now.
+/// Returns the record of a sample event for another item, with the current time.
 fn record(sample: &str, id: &str, number: usize) -> Json {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../events").join(sample);
     let event: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -244,7 +245,7 @@ async fn case_23_the_index_is_down_for_an_hour_nothing_is_given_up_no_event_is_s
     let rig = Rig::start(ports, records, |_| {}).await;
     for (function, progress) in rig.progress() {
         assert_eq!((progress.delivered, progress.discarded, progress.lost), (12, 0, 0), "{function}");
-        // Which a hundred retries would not have outlasted.
+        // A hundred retries would not last that long.
         assert!(progress.failed_invocations > 4 * 200, "{function}: {}", progress.failed_invocations);
     }
     assert_eq!(rig.failed(), Vec::<Json>::new());
@@ -271,7 +272,7 @@ async fn case_35_when_the_retries_are_exhausted_the_destination_keeps_the_whole_
     let ports = Ports::default();
     let poison = search_index::document_id("PRODUCT#p1", "PRODUCT");
     ports.of(|world| world.poison = Some(poison.clone()));
-    // Two full batches, in which the first record is the poisonous one.
+    // Two full batches. The first record of the stream is the poisonous one.
     let records: Vec<Json> =
         (1..=8).map(|number| if number % 2 == 0 { order(number) } else { product(number) }).collect();
     let rig = Rig::start(ports, records.clone(), |settings| {
@@ -297,7 +298,7 @@ async fn case_35_when_the_retries_are_exhausted_the_destination_keeps_the_whole_
         assert_eq!(kept, given, "whole, and in order");
     }
     rig.ports.of(|world| {
-        // Also of what was kept with it: what could be done was done, once.
+        // The consumer handled the other records of the batch too, and each only once.
         let distinct: BTreeSet<&String> = world.published.iter().collect();
         assert_eq!((world.published.len(), distinct.len()), (4, 4));
         assert_eq!(world.documents.len(), 7);

@@ -1,23 +1,24 @@
-//! What a function's answer says about its batch, when the mapping has `ReportBatchItemFailures`.
+//! Reads a function's response to a batch, if the mapping has `ReportBatchItemFailures`.
 //!
 //! The rules are those of the Lambda developer guide, "Configuring partial batch response with
-//! DynamoDB and Lambda". Where the guide is silent (an answer that is no object, an identifier that
-//! the batch does not hold) the batch counts as failed: repeated is better than lost.
+//! DynamoDB and Lambda". The guide does not cover a response that is not an object, or an
+//! identifier that is not in the batch. Then the whole batch fails, because a repeated record is
+//! better than a lost one.
 
 use serde_json::Value;
 
 /// The result of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Every record is done.
+    /// Every record is processed.
     Done,
-    /// The records before this index are done, those from it on are to be tried again.
+    /// The records before this index are processed. The others must be retried.
     DoneBefore(usize),
-    /// Nothing is done.
+    /// No record is processed.
     Failed,
 }
 
-/// Reads `answer`; `index_of` finds the record of a batch by its sequence number.
+/// Reads `answer`. `index_of` returns the index of a sequence number's record in the batch.
 pub(crate) fn read(answer: &[u8], index_of: impl Fn(&str) -> Option<usize>) -> Outcome {
     if answer.iter().all(u8::is_ascii_whitespace) {
         return Outcome::Done;

@@ -3,31 +3,31 @@
 use event_pattern::{Dialect, Pattern, PatternError};
 use serde_json::Value;
 
-/// Longest pattern that Lambda takes, in characters.
+/// Maximum length of a pattern, in characters.
 const MAX_PATTERN: usize = 4096;
-/// Most patterns that a mapping can have.
+/// Maximum number of patterns of a mapping.
 const MAX_PATTERNS: usize = 10;
 
-/// What is wrong with the filter criteria.
+/// The reason why filter criteria are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// A mapping has at most ten patterns of 4,096 characters.
+    /// There are more than ten patterns, or one has more than 4,096 characters.
     #[error("a mapping has at most {MAX_PATTERNS} patterns of {MAX_PATTERN} characters")]
     TooLong,
-    /// A pattern cannot be used.
+    /// A pattern is invalid.
     #[error(transparent)]
     Pattern(#[from] PatternError),
 }
 
-/// The patterns of one mapping. A record passes when one of them matches it, or there are none.
+/// The patterns of one mapping. A record passes if one of them matches, or if there are none.
 #[derive(Debug, Clone, Default)]
 pub struct Filter(Vec<Pattern>);
 
 impl Filter {
-    /// Reads the patterns of a mapping, each a JSON text.
+    /// Reads the patterns of a mapping. Each is a JSON text.
     ///
     /// # Errors
-    /// [`FilterError`] for what Lambda would refuse.
+    /// [`FilterError`] if Lambda would reject the patterns.
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Self, FilterError> {
         if patterns.len() > MAX_PATTERNS {
             return Err(FilterError::TooLong);
@@ -42,7 +42,7 @@ impl Filter {
         patterns.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a record in its event form is delivered.
+    /// Returns whether a record in event form is delivered.
     #[must_use]
     pub fn matches(&self, event: &Value) -> bool {
         self.0.is_empty() || self.0.iter().any(|pattern| pattern.matches(event))
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(Filter::new(&[long]).unwrap_err(), FilterError::TooLong);
         assert_eq!(Filter::new(&["{}"; 11]).unwrap_err(), FilterError::TooLong);
         assert_eq!(Filter::new(&["{"]).unwrap_err(), FilterError::Pattern(PatternError::Json));
-        // Of EventBridge's operators Lambda has not all.
+        // Lambda does not support all of EventBridge's operators.
         assert!(Filter::new(&[r#"{"a":[{"wildcard":"x*"}]}"#]).is_err());
     }
 }

@@ -8,79 +8,79 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::SequenceNumber;
 
-/// Calls a function with an event and waits for its answer.
+/// Calls a function with an event and waits for its response.
 pub trait Invoke: Send + Sync + 'static {
-    /// Sends `payload`, the JSON of a DynamoDB event, and gives the function's answer. Must end: the
-    /// function's own timeout bounds it.
+    /// Sends `payload`, the JSON of a DynamoDB event, and returns the function's response. It must
+    /// return: the function's timeout limits it.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>>;
 }
 
-/// Why a call gave no answer.
+/// The reason why a call returned no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FunctionError {
-    /// The function ran and failed, timed out or crashed. Counts as an attempt.
+    /// The function ran and failed, timed out or crashed. This counts as an attempt.
     #[error("the function failed: {0}")]
     Failed(String),
-    /// The function could not be called, because it is throttled or not there. Is tried again
-    /// without counting, until the records are too old.
+    /// The function could not be called, because it is throttled or does not exist. The poller
+    /// retries without counting, until the records are too old.
     #[error("the function could not be called: {0}")]
     NotCalled(String),
 }
 
-/// Takes the batches that the poller gives up.
+/// Stores the batches that the poller gives up.
 pub trait Destination: Send + Sync + 'static {
-    /// Keeps `batch` somewhere durable. It is offered a few times if that fails.
+    /// Stores `batch` durably. The poller retries a few times if that fails.
     fn discard(&self, batch: DiscardedBatch) -> BoxFuture<'_, Result<(), DestinationError>>;
 }
 
-/// The destination could not keep a batch.
+/// The destination could not store a batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the on-failure destination failed: {0}")]
 pub struct DestinationError(pub String);
 
-/// Why a batch was given up.
+/// The reason why a batch was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// It failed as often as the mapping allows.
+    /// The batch failed more often than the mapping allows.
     RetryAttemptsExhausted,
-    /// Its records got older than the mapping or the stream allows.
+    /// The records are older than the mapping or the stream allows.
     RecordAgeExceeded,
 }
 
-/// Records that no function took.
+/// Records that the poller has given up.
 #[derive(Debug, Clone)]
 pub struct DiscardedBatch {
-    /// The function that should have taken them.
+    /// Name of the function that should have processed them.
     pub function: String,
-    /// Why they are given up.
+    /// The reason.
     pub condition: Condition,
-    /// How often the function was called with them.
+    /// Number of calls of the function with them.
     pub invocations: u32,
-    /// What the function said last, if it was called.
+    /// The function's last error, if it was called.
     pub error: Option<String>,
-    /// The stream and the shard that they come from.
+    /// ARN of the stream.
     pub stream_arn: String,
-    /// See `stream_arn`.
+    /// Id of the shard.
     pub shard_id: String,
-    /// The first of the records.
+    /// Sequence number of the first record.
     pub first_sequence: SequenceNumber,
-    /// The last of them.
+    /// Sequence number of the last record.
     pub last_sequence: SequenceNumber,
-    /// When the first was written.
+    /// Write time of the first record.
     pub first_arrival: SystemTime,
-    /// When the last was written.
+    /// Write time of the last record.
     pub last_arrival: SystemTime,
-    /// How many they are.
+    /// Number of records.
     pub size: usize,
-    /// The event that the function would have got: `{"Records": […]}`.
+    /// The event that the function would have received: `{"Records": […]}`.
     pub payload: Bytes,
-    /// When they were given up.
+    /// Time at which they were given up.
     pub at: SystemTime,
 }
 
 impl DiscardedBatch {
-    /// The document that Lambda puts into an S3 destination: it has the records in it, unlike the
-    /// one for a queue or topic.
+    /// Returns the document that Lambda writes to an S3 destination. It contains the records,
+    /// unlike the document for a queue or topic.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let condition = match self.condition {
@@ -114,7 +114,7 @@ impl DiscardedBatch {
     }
 }
 
-/// RFC 3339; `null` for an instant beyond its years.
+/// Formats an instant as RFC 3339. Returns `None` for a year that RFC 3339 does not allow.
 fn instant(time: SystemTime) -> Option<String> {
     OffsetDateTime::from(time).format(&Rfc3339).ok()
 }

@@ -1,4 +1,4 @@
-//! The DynamoDB Streams API over plain HTTP.
+//! Implements the DynamoDB Streams API over plain HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +10,20 @@ use time::OffsetDateTime;
 use crate::{Page, Record, Shard, SourceError, Start, StreamSource};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// What one `GetRecords` may give at most.
+/// Maximum records of one `GetRecords` response.
 const PAGE: u32 = 1000;
-/// Pages of a shard list or stream list to follow; 100 entries each.
+/// Maximum pages of a shard list or stream list. Each has 100 entries.
 const MAX_LIST_PAGES: usize = 100;
 
-/// Where a table and its stream are, and as whom to ask. Nothing is signed: emulators only look
-/// into the header for the access key and the region, by which DynamoDB Local keeps tables apart.
+/// Addresses and identity for a table and its stream.
+///
+/// Requests have no valid signature. Emulators only read the access key and the region from the
+/// header. DynamoDB Local keeps separate tables for each of them.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The table's endpoint, `http://host:port`.
     pub table_url: String,
-    /// The stream's endpoint; the same one for emulators.
+    /// The stream's endpoint. Emulators use the same one.
     pub stream_url: String,
     /// The access key that the functions use.
     pub access_key_id: String,
@@ -40,8 +42,8 @@ impl HttpStream {
     /// Finds the stream of `table`.
     ///
     /// # Errors
-    /// [`SourceError::NoStream`] when there is no such table or it has no stream,
-    /// [`SourceError::Unavailable`] when the endpoint does not answer.
+    /// [`SourceError::NoStream`] if the table does not exist or has no stream,
+    /// [`SourceError::Unavailable`] if the endpoint does not respond.
     pub async fn of_table(endpoint: Endpoint, table: &str) -> Result<Self, SourceError> {
         let client = reqwest::Client::builder()
             .timeout(TIMEOUT)
@@ -137,7 +139,7 @@ impl Api {
         self.call(&self.endpoint.stream_url, &target, body).await
     }
 
-    /// The newest stream of a table, from the list: they are named by the time they were made.
+    /// Returns the newest stream of a table from the list. The labels are creation times.
     async fn listed_stream(&self, table: &str) -> Result<String, SourceError> {
         let mut newest: Option<(String, String)> = None;
         let mut request = json!({"TableName": table});
@@ -180,8 +182,8 @@ impl Api {
             .map_err(unavailable)?;
         let status = response.status();
         let body = response.bytes().await.map_err(unavailable)?;
-        // Parsed by way of `FromStr`, which is compiled inside serde_json and so optimised even in
-        // a development build; pages are up to 1 MB.
+        // `FromStr` is compiled inside serde_json, which is optimised even in a development build.
+        // Pages are up to 1 MB.
         let answer: Option<Value> = std::str::from_utf8(&body).ok().and_then(|text| text.parse().ok());
         match answer {
             Some(answer) if status.is_success() => Ok(answer),

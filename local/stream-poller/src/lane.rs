@@ -1,4 +1,4 @@
-//! A unit of parallelization: forms batches, calls the function, and tries again by the rules.
+//! A unit of parallelization: it forms batches, calls the function, and retries by the rules.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::backoff::Backoff;
 use crate::mapping::{MappingState, ShardState, count};
 use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
 
-/// Lambda's limit on an event, less some room for what surrounds the records.
+/// Lambda's limit on an event, minus room for the JSON around the records.
 const MAX_PAYLOAD: usize = 6_000_000;
-/// How long a stream keeps its records: no batch is tried again beyond that.
+/// How long a stream keeps its records. Older batches are not retried.
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often a discarded batch is offered to the destination.
+/// Maximum attempts to store a discarded batch at the destination.
 const DESTINATION_ATTEMPTS: usize = 5;
 
-/// A record on its way to the function.
+/// A record waiting for the function.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Its number in the ledger of the shard.
+    /// The record's number in the shard's ledger.
     pub(crate) number: u64,
     pub(crate) record: Arc<Record>,
 }
@@ -35,14 +35,14 @@ pub(crate) struct Lane {
     waiting: VecDeque<Entry>,
 }
 
-/// Records that are tried together.
+/// Records that are processed in one call.
 struct Attempt {
     entries: Vec<Entry>,
-    /// Failures that count against the retries.
+    /// Failures that count as retries.
     failures: u32,
     /// Calls of the function with the first of these records.
     invocations: u32,
-    /// Whether a call was tried at all, successful or not.
+    /// Whether a call was attempted, successfully or not.
     tried: bool,
     error: Option<String>,
 }
@@ -66,7 +66,8 @@ impl Lane {
         &self.mapping.mapping.settings
     }
 
-    /// A batch that is full, or whose window is over. `None` when the shard is.
+    /// Returns a batch when it is full or its window has ended. Returns `None` at the end of the
+    /// shard.
     async fn next_batch(&mut self) -> Option<Vec<Entry>> {
         if self.waiting.is_empty() {
             let deal = self.incoming.recv().await?;
@@ -82,7 +83,7 @@ impl Lane {
             }
             let deadline = if hurry { Instant::now() } else { deadline };
             tokio::select! {
-                // In this order, so that what has arrived is taken even when the window is over.
+                // `biased` takes records that have arrived even when the window has ended.
                 biased;
                 deal = timeout_at(deadline, self.incoming.recv()) => match deal {
                     Ok(Some(deal)) => self.waiting.extend(deal),
@@ -93,12 +94,12 @@ impl Lane {
         }
     }
 
-    /// How many of the waiting records make the next batch, and whether no more fit into it.
+    /// Returns the number of waiting records in the next batch, and whether the batch is full.
     fn filling(&self) -> (usize, bool) {
         let mut bytes = 0;
         for (index, entry) in self.waiting.iter().enumerate() {
             bytes += entry.record.text().len() + 1;
-            // A single record always goes: it cannot get smaller.
+            // A single record is always sent, because it cannot be split.
             if index == self.settings().batch_size || (bytes > MAX_PAYLOAD && index > 0) {
                 return (index, true);
             }
@@ -107,8 +108,8 @@ impl Lane {
         (taken, taken == self.settings().batch_size)
     }
 
-    /// Tries a batch, and what it falls into, until all of it is settled. Parts are worked off in
-    /// order, so that records of one item stay in order through bisections.
+    /// Processes a batch, and the parts of a bisection, until all records are settled. The order of
+    /// the parts keeps the records of one item in order.
     async fn work_off(&self, batch: Vec<Entry>) {
         let mut parts =
             VecDeque::from([Attempt { entries: batch, failures: 0, invocations: 0, tried: false, error: None }]);
@@ -136,14 +137,14 @@ impl Lane {
                     if index == 0 {
                         part.failures += 1;
                     } else {
-                        // Another record is the first now, and this was its first failure.
+                        // Another record is first now, and this was its first failure.
                         part.failures = 1;
                         part.invocations = 1;
                         backoff.reset();
                     }
                 }
                 Ok(Outcome::Failed) if self.settings().bisect_on_function_error && part.entries.len() > 1 => {
-                    // Does not count as an attempt.
+                    // A bisection does not count as an attempt.
                     let second = part.entries.split_off(part.entries.len() / 2);
                     parts.push_front(Attempt {
                         entries: second,
@@ -193,9 +194,9 @@ impl Lane {
         }
     }
 
-    /// Gives up the records at the front that are too old. Without a maximum age they are the ones
-    /// that the stream itself would have dropped; those are tried once at least, for a stream on
-    /// this machine keeps them while it does not run.
+    /// Discards the records at the front that are too old. Without a maximum age, the limit is the
+    /// stream's retention, and every record is tried at least once. A local stream can hold older
+    /// records, because it keeps them while it does not run.
     async fn discard_expired(&self, part: &mut Attempt) {
         let limit = match self.settings().maximum_record_age {
             Some(limit) => limit.min(RETENTION),
@@ -233,7 +234,7 @@ impl Lane {
         self.settle(&part.entries);
     }
 
-    /// Gives a batch to the destination, where there is one, and tells whether it is taken care of.
+    /// Offers a batch to the destination, if there is one. Returns false if the batch is lost.
     async fn offer(&self, batch: DiscardedBatch) -> bool {
         let Some(destination) = &self.mapping.mapping.on_failure else {
             return true;
@@ -285,7 +286,7 @@ impl Lane {
     }
 }
 
-/// The function was not called, which is no attempt.
+/// The function could not be called, which does not count as an attempt.
 struct NotCalled;
 
 fn payload(entries: &[Entry]) -> Bytes {

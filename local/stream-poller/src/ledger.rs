@@ -2,11 +2,11 @@ use std::collections::VecDeque;
 
 use crate::SequenceNumber;
 
-/// Which records of a shard are settled. Lanes settle records out of order; the position only moves
-/// over a record when all before it are settled.
+/// Tracks the settled records of a shard. Lanes settle records out of order. The position moves
+/// past a record only when all earlier records are settled.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// The number of the first entry. Entries are numbered in the order of the shard, from 0.
+    /// Number of the first entry. Entries are numbered in the order of the shard, from 0.
     first: u64,
     entries: VecDeque<(SequenceNumber, bool)>,
     position: Option<SequenceNumber>,
@@ -14,7 +14,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Adds the next record of the shard and gives its number.
+    /// Adds the next record of the shard and returns its number.
     pub(crate) fn push(&mut self, sequence: SequenceNumber, settled: bool) -> u64 {
         let number = self.end();
         self.entries.push_back((sequence, settled));
@@ -26,7 +26,7 @@ impl Ledger {
         number
     }
 
-    /// Marks a record as settled, once.
+    /// Marks a record as settled. A second call has no effect.
     pub(crate) fn settle(&mut self, number: u64) {
         let entry = number
             .checked_sub(self.first)
@@ -48,17 +48,18 @@ impl Ledger {
         }
     }
 
-    /// The last record before which, itself included, all are settled.
+    /// Returns the last record up to which, inclusive, all records are settled.
     pub(crate) fn position(&self) -> Option<&SequenceNumber> {
         self.position.as_ref()
     }
 
-    /// The number of the first record that is not settled, or of the next to come.
+    /// Returns the number of the first unsettled record, or the next record's number if all are
+    /// settled.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// The number that the next record will get.
+    /// Returns the number that the next record will get.
     pub(crate) fn end(&self) -> u64 {
         self.first + u64::try_from(self.entries.len()).unwrap_or(u64::MAX)
     }

@@ -1,11 +1,12 @@
-//! What Lambda's event source mapping does for a DynamoDB stream, on one machine.
+//! Emulates Lambda's event source mapping for a DynamoDB stream, on one machine.
 //!
-//! A [`Poller`] follows the shards of one stream, parents before children, and feeds any number of
-//! [`Mapping`]s, each at its own position: a mapping whose function fails delays no other. For each
-//! of them it applies the rules of the
-//! [Lambda developer guide](https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html): filter
-//! criteria, batch size and window, parallelization factor, retries and record age, bisection,
-//! partial batch responses and the on-failure destination.
+//! A [`Poller`] follows the shards of one stream, parents before children. It feeds any number of
+//! [`Mapping`]s, each at a separate position, so a failing function delays no other mapping.
+//!
+//! The rules of a mapping come from the [Lambda developer
+//! guide](https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). They cover filter criteria,
+//! batch size and window, parallelization factor, retries and record age. They also cover
+//! bisection, partial batch responses and the on-failure destination.
 //!
 //! ```text
 //! StreamSource ──pages──▶ reader ──by item key──▶ lane ──batches──▶ Invoke
@@ -15,10 +16,12 @@
 //!                         └──── ledger: position ◀┘ settled
 //! ```
 //!
-//! A mapping reads in the name of its function: every call for it may be refused by that function's [`Role`].
+//! A mapping reads on behalf of its function. The function's [`Role`] may refuse each of these
+//! calls.
 //!
-//! Delivery is at least once, as on AWS: a record is settled when a function took it, a filter left
-//! it out, or the destination got it, and the position is the last record before which all are.
+//! Delivery is at least once, as on AWS. A record is settled when a function has processed it, a
+//! filter has dropped it, or the destination has stored it. The position is the last record up to
+//! which all records are settled.
 
 mod answer;
 mod backoff;

@@ -1,4 +1,4 @@
-//! What the tasks of one mapping share.
+//! State that the tasks of one mapping share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::{
     SourceError, Start, StreamCall,
 };
 
-/// A function to be fed from the stream.
+/// A mapping of the stream to a function.
 pub struct Mapping {
     pub(crate) settings: MappingSettings,
     pub(crate) filter: Filter,
@@ -22,11 +22,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// A mapping with settings that AWS would take too. What is given up without an `on_failure`
-    /// destination is only counted and logged.
+    /// Creates a mapping with settings that AWS would accept. Without an `on_failure` destination,
+    /// given-up records are only counted and logged.
     ///
     /// # Errors
-    /// [`SettingsError`] names the setting or the filter that AWS would refuse.
+    /// [`SettingsError`] names the setting or the filter that AWS would reject.
     pub fn new(
         settings: MappingSettings,
         function: Arc<dyn Invoke>,
@@ -38,26 +38,26 @@ impl Mapping {
         Ok(Self { settings, filter, function, on_failure, role: None })
     }
 
-    /// The same, reading the stream as this role; without one nobody is asked.
+    /// Makes the mapping read the stream with this role. Without a role no permission is checked.
     #[must_use]
     pub fn with_role(mut self, role: Arc<dyn Role>) -> Self {
         self.role = Some(role);
         self
     }
 
-    /// Whether the stream may be called so for it.
+    /// Checks that the mapping's role allows this call of the stream.
     pub(crate) fn may(&self, call: StreamCall) -> Result<(), SourceError> {
         self.role.as_ref().map_or(Ok(()), |role| role.ask(call)).map_err(SourceError::Denied)
     }
 }
 
-/// What the callers of a poller ask of its tasks.
+/// Requests of a poller's callers to its tasks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Attention {
-    /// Grows with each request to look at the stream at once. It is also the clock by which a caller
-    /// knows what was looked at after its request: a read or list that began at its number or later.
+    /// Number of requests to read the stream at once. It also serves as a clock: a read or list
+    /// that began at a caller's number or later is newer than the caller's request.
     pub(crate) nudges: u64,
-    /// Callers that wait for the poller to catch up: nobody waits for fuller batches meanwhile.
+    /// Number of callers that wait for the poller to catch up. Meanwhile no batch waits to fill up.
     pub(crate) drains: usize,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct MappingState {
     pub(crate) stream_arn: String,
     pub(crate) counts: Counts,
     pub(crate) attention: watch::Sender<Attention>,
-    /// Told whenever something in here has changed.
+    /// Notified of every change in this value.
     pub(crate) changed: watch::Sender<()>,
     shards: Mutex<Shards>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct MappingState {
 #[derive(Default)]
 struct Shards {
     list: Vec<Arc<ShardState>>,
-    /// The nudge after which the list was asked for.
+    /// The nudge after which the list was requested.
     listed: Option<u64>,
 }
 
@@ -113,7 +113,7 @@ impl MappingState {
         self.lock().list.clone()
     }
 
-    /// Replaces the list of shards by one asked for after the nudge `after`.
+    /// Replaces the list of shards by one that was requested after the nudge `after`.
     pub(crate) fn set_shards(&self, list: Vec<Arc<ShardState>>, after: u64) {
         let mut shards = self.lock();
         shards.list = list;
@@ -156,29 +156,29 @@ impl MappingState {
     }
 }
 
-/// One shard, as one mapping goes through it.
+/// The state of one mapping in one shard.
 pub(crate) struct ShardState {
     pub(crate) id: String,
     pub(crate) parent: Option<String>,
-    /// Where to begin, and the place itself where it had to be asked for at once.
+    /// The starting position, and its iterator if it had to be requested at the start.
     pub(crate) start: Start,
     pub(crate) iterator: Option<String>,
     marks: Mutex<Marks>,
 }
 
-/// How far the mapping is in the shard.
+/// The progress of the mapping in the shard.
 #[derive(Debug)]
 pub(crate) struct Marks {
     pub(crate) ledger: Ledger,
-    /// Whether somebody reads it already.
+    /// Whether a reader has started.
     pub(crate) started: bool,
-    /// Whether it is closed and everything in it is settled.
+    /// Whether the shard is closed and all its records are settled.
     pub(crate) finished: bool,
-    /// Why the last read failed, if it did.
+    /// The error of the last read, if it failed.
     pub(crate) trouble: Option<SourceError>,
-    /// The nudge after which the last read began that found no more records.
+    /// The nudge after which the last empty read began.
     end_seen: Option<u64>,
-    /// The latest time of creation among the records read.
+    /// The latest creation time of the records read.
     newest: SystemTime,
 }
 
@@ -206,19 +206,20 @@ impl ShardState {
 }
 
 impl Marks {
-    /// Takes in the next record of the shard; a `settled` one needs no delivery.
+    /// Adds the next record of the shard and returns its number. A `settled` record needs no
+    /// delivery.
     pub(crate) fn admit(&mut self, record: &Record, settled: bool) -> u64 {
         self.newest = self.newest.max(record.created());
         self.ledger.push(record.sequence().clone(), settled)
     }
 
-    /// A read that began after this nudge found nothing.
+    /// Notes that a read that began after this nudge found no records.
     pub(crate) fn see_end(&mut self, nudge: u64) {
         self.end_seen = Some(nudge);
     }
 
-    /// Whether all that was written before a nudge has been read, `time` being when it was given.
-    /// The time is for streams that never rest: what was written later has been read from them.
+    /// Returns whether all records written before a nudge, given at `time`, have been read. In a
+    /// stream that never pauses, a newer record proves it.
     pub(crate) fn has_read_up_to(&self, nudge: u64, time: SystemTime) -> bool {
         self.end_seen.is_some_and(|seen| seen >= nudge) || self.newest > time
     }

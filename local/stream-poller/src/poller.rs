@@ -11,16 +11,16 @@ use crate::{Progress, SequenceNumber, SourceError, Start, StartingPosition, Stre
 
 mod follow;
 
-/// How fast a poller looks and tries again. The default suits a stream on the same machine.
+/// The waits of a poller. The default suits a stream on the same machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// The first wait at the end of the stream; it doubles up to `idle_most`.
+    /// The first wait at the end of the stream. It doubles up to `idle_most`.
     pub idle: Duration,
     /// The longest wait at the end of the stream.
     pub idle_most: Duration,
-    /// The first wait before a failed call or read is tried again; it doubles up to `retry_most`.
+    /// The first wait before the retry of a failed call or read. It doubles up to `retry_most`.
     pub retry: Duration,
-    /// The longest wait before something is tried again.
+    /// The longest wait before a retry.
     pub retry_most: Duration,
 }
 
@@ -35,23 +35,25 @@ impl Default for Pace {
     }
 }
 
-/// Feeds functions from a stream until it is dropped. Calls under way are abandoned then.
+/// Feeds functions from a stream until it is dropped. Dropping it abandons calls in progress.
 pub struct Poller {
     mappings: Vec<Arc<MappingState>>,
     attention: watch::Sender<Attention>,
     changed: watch::Sender<()>,
     consumed: watch::Receiver<Option<SequenceNumber>>,
-    // Ends every task when it is dropped.
+    // Dropping it ends every task.
     _tasks: JoinSet<()>,
 }
 
 impl Poller {
-    /// Starts to follow `source` for each of `mappings`. Has to run inside a Tokio runtime. When it
-    /// returns, a mapping that starts with the latest record has its place: what is written from
-    /// now on reaches it.
+    /// Starts to follow `source` for each of `mappings`. Must run inside a Tokio runtime.
+    ///
+    /// When it returns, a mapping that starts with the latest record has its position. It receives
+    /// all records written from then on.
     ///
     /// # Errors
-    /// [`SourceError`] when the stream cannot be reached at all, or a mapping's function may not see its shards; later troubles are waited out.
+    /// [`SourceError`] if the stream cannot be reached, or if a mapping's role may not list its
+    /// shards. Later errors are retried.
     pub async fn start(source: impl StreamSource, mappings: Vec<Mapping>, pace: Pace) -> Result<Self, SourceError> {
         let attention = watch::Sender::new(Attention::default());
         let changed = watch::Sender::new(());
@@ -88,28 +90,30 @@ impl Poller {
         Ok(Self { mappings: states, attention, changed, consumed: receiver, _tasks: tasks })
     }
 
-    /// How far each mapping has come.
+    /// Returns the progress of each mapping.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
     }
 
-    /// The last record that every mapping has passed, as it moves on: records up to it may be
-    /// trimmed from a stream of one shard. With several shards it is the lowest of them.
+    /// Returns the last record that every mapping has passed, as it advances. A stream of one shard
+    /// may be trimmed up to that record. With several shards it is the lowest of their positions.
     #[must_use]
     pub fn consumed(&self) -> watch::Receiver<Option<SequenceNumber>> {
         self.consumed.clone()
     }
 
-    /// Looks at the stream at once instead of after its idle time.
+    /// Makes the poller read the stream at once, without its idle wait.
     pub fn nudge(&self) {
         self.attention.send_modify(|attention| attention.nudges += 1);
     }
 
     /// Waits until every mapping has settled all records that were in the stream at the call:
-    /// delivered, filtered out or discarded. Meanwhile no batch waits for its window. Does not end
-    /// while a function keeps failing: bound it by a timeout. Records written later are not waited
-    /// for, except for those of the same second in a stream that never rests.
+    /// delivered, filtered out or discarded.
+    ///
+    /// During the wait, no batch waits for its window. The call does not return while a function
+    /// keeps failing, so use a timeout. It does not wait for records written later, except those of
+    /// the same second in a stream that never pauses.
     pub async fn drained(&self) {
         let time = SystemTime::now();
         let (_drain, nudge) = Drain::begin(&self.attention);
@@ -128,7 +132,7 @@ impl Poller {
                     passed &= marks.finished || target.is_some_and(|target| marks.ledger.first() >= target);
                 }
             }
-            // The sender is part of this value: it cannot be gone.
+            // This value holds the sender, so waiting cannot fail.
             if passed || changed.changed().await.is_err() {
                 return;
             }
@@ -136,11 +140,11 @@ impl Poller {
     }
 }
 
-/// Somebody waits for the poller to catch up, as long as this value lives.
+/// Signals, while it lives, that a caller waits for the poller to catch up.
 struct Drain<'a>(&'a watch::Sender<Attention>);
 
 impl<'a> Drain<'a> {
-    /// Gives the number of its nudge too.
+    /// Begins the wait. Also returns the number of its nudge.
     fn begin(attention: &'a watch::Sender<Attention>) -> (Self, u64) {
         let mut nudge = 0;
         attention.send_modify(|attention| {
@@ -175,7 +179,8 @@ async fn report_consumed(
     }
 }
 
-/// `None` while some mapping has passed nothing of a shard that it is in.
+/// Returns the lowest position, or `None` while a mapping has passed no record of an unfinished
+/// shard.
 fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
     let mut lowest = None;
     for shard in mappings.iter().flat_map(|mapping| mapping.shards()) {

@@ -1,44 +1,44 @@
 use crate::{SequenceNumber, SourceError};
 
-/// How far a poller has come.
+/// The progress of a poller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// One entry for each mapping, in the order in which they were given.
+    /// One entry for each mapping, in the order in which the caller passed them.
     pub mappings: Vec<MappingProgress>,
 }
 
-/// How far one mapping has come. Counts are of records, since the start, unless they say otherwise.
+/// The progress of one mapping. Counts are of records since the start, unless stated otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MappingProgress {
-    /// The function of the mapping.
+    /// Name of the mapping's function.
     pub function: String,
-    /// Where it is in each shard that the stream still has.
+    /// Progress in each shard that the stream still has.
     pub shards: Vec<ShardProgress>,
     /// Read and not yet settled.
     pub pending: usize,
-    /// Taken by the function.
+    /// Processed by the function.
     pub delivered: u64,
-    /// Left out by the filter, or of a write that changed nothing.
+    /// Dropped by the filter, or because the write changed nothing.
     pub filtered: u64,
-    /// Given up, and kept by the destination if there is one.
+    /// Given up. The destination, if there is one, has stored them.
     pub discarded: u64,
-    /// Given up, and lost because the destination failed too.
+    /// Given up and lost, because the destination failed too.
     pub lost: u64,
     /// Calls of the function.
     pub invocations: u64,
-    /// Calls of which something has to be tried again or is given up.
+    /// Calls in which at least one record failed.
     pub failed_invocations: u64,
 }
 
-/// Where a mapping is in one shard.
+/// The progress of a mapping in one shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardProgress {
-    /// The shard.
+    /// Id of the shard.
     pub shard_id: String,
-    /// The last record before which, itself included, all are settled.
+    /// The last record up to which, inclusive, all records are settled.
     pub position: Option<SequenceNumber>,
-    /// Whether the shard is closed and everything in it settled.
+    /// Whether the shard is closed and all its records are settled.
     pub finished: bool,
-    /// Why it cannot be read, when the last read failed: what is unread is not counted anywhere.
+    /// The error of the last read, if it failed. Unread records are not in any count.
     pub trouble: Option<SourceError>,
 }

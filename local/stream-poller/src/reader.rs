@@ -1,4 +1,4 @@
-//! Reads one shard for one mapping and deals its records to the lanes.
+//! Reads one shard for one mapping and distributes its records to the lanes.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::mapping::{Attention, MappingState, ShardState, count};
 use crate::source::SharedSource;
 use crate::{Page, Record, SourceError, Start, StreamCall};
 
-/// Deals that can wait in front of a lane, each at most one page: what a reader may be ahead.
+/// Deals, each of at most one page, that can wait for a lane. They limit how far a reader is ahead.
 const DEALS: usize = 2;
-/// Records of a shard that may be read beyond the first unsettled one. A lane that is stuck on one
-/// item lets the others go on, but not without end.
+/// Maximum number of records read beyond the first unsettled one. When one lane is stuck on an
+/// item, the other lanes continue up to this limit.
 const MAX_AHEAD: usize = 20_000;
 
-/// Goes through a shard until it is closed and everything in it settled. Dropping the future ends
-/// its lanes too.
+/// Processes a shard until it is closed and all its records are settled. Dropping the future also
+/// ends its lanes.
 pub(crate) async fn run(source: Arc<SharedSource>, mapping: Arc<MappingState>, shard: Arc<ShardState>) {
     let mut lanes = JoinSet::new();
     let senders = (0..mapping.mapping.settings.parallelization_factor.max(1))
@@ -31,11 +31,12 @@ pub(crate) async fn run(source: Arc<SharedSource>, mapping: Arc<MappingState>, s
         })
         .collect();
     let reader = Reader { source, mapping, shard, senders };
-    // Without their senders, which the reader takes with it, the lanes end with what they have.
+    // `read` consumes the reader and drops the senders. The lanes then finish their records and
+    // end.
     tokio::join!(reader.read(), async {
         while let Some(ended) = lanes.join_next().await {
             if let Err(error) = ended {
-                // Its records stay unsettled: nobody who waits is told that all is well.
+                // The lane's records stay unsettled, so no caller believes that they are processed.
                 tracing::error!(%error, "a lane of the stream broke down");
             }
         }
@@ -56,7 +57,8 @@ impl Reader {
         let mut trouble = Backoff::new(pace.retry, pace.retry_most);
         let mut start = self.shard.start.clone();
         let mut iterator = self.shard.iterator.clone();
-        // Kept over the whole loop: what is asked for during a read is seen after it.
+        // Subscribed once for the whole loop, so that a request during a read is seen after the
+        // read.
         let mut attention = self.mapping.attention.subscribe();
         loop {
             let nudge = attention.borrow().nudges;
@@ -103,13 +105,14 @@ impl Reader {
                 source.iterator(&self.shard.id, start.clone()).await?
             }
         };
-        // Also of a page that was read for another mapping: on AWS each reads its own.
+        // The check also applies to a page that another mapping has read: on AWS each mapping reads
+        // itself.
         self.mapping.mapping.may(StreamCall::GetRecords)?;
         self.source.records(&iterator).await
     }
 
-    /// Enters the records of a page and gives those that pass the filter to the lanes, an item's
-    /// always to the same lane. Waits while a lane is full.
+    /// Registers the records of a page, and passes the ones that the filter matches to the lanes.
+    /// Records of one item always use the same lane. Waits while a lane is full.
     async fn deal(&self, records: Vec<Arc<Record>>) {
         let mut hands: Vec<Vec<Entry>> = self.senders.iter().map(|_| Vec::new()).collect();
         let mut filtered = 0;
@@ -135,7 +138,7 @@ impl Reader {
         }
         for (hand, sender) in hands.into_iter().zip(&self.senders) {
             if !hand.is_empty() {
-                // A lane only ends after its sender: nothing is lost here.
+                // A lane ends only after its sender is dropped, so sending loses no records.
                 let _ = sender.send(hand).await;
             }
         }
@@ -148,7 +151,8 @@ impl Reader {
     }
 }
 
-/// Waits at the end of the stream, longer each time; less when somebody waits for the poller.
+/// Waits at the end of the stream, longer each time. Waits less while a caller waits for the
+/// poller.
 async fn rest(attention: &mut watch::Receiver<Attention>, idle: &mut Backoff) {
     if attention.borrow().drains > 0 {
         idle.reset();

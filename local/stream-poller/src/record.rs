@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::SourceError;
 
-/// The place of a record in its shard: a decimal number of up to 40 digits, more than any integer
-/// type holds. Ordered as a number.
+/// The position of a record in its shard: a decimal number of up to 40 digits, more than any
+/// integer type holds. Numbers compare by value.
 #[derive(Debug, Clone)]
 pub struct SequenceNumber(Box<str>);
 
 impl SequenceNumber {
-    /// The number in the digits in which the stream gave it out.
+    /// Returns the digits as the stream returned them.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -58,7 +58,7 @@ impl PartialEq for SequenceNumber {
 
 impl Eq for SequenceNumber {}
 
-/// One record of a stream in the form in which Lambda hands it to a function.
+/// One record of a stream, in the form that Lambda passes to a function.
 #[derive(Debug)]
 pub struct Record {
     sequence: SequenceNumber,
@@ -70,11 +70,14 @@ pub struct Record {
 }
 
 impl Record {
-    /// Converts a record as `GetRecords` answers it: adds `eventSourceARN`, and spells the identity
-    /// of a TTL deletion as events do (`type`, `principalId`), from either spelling.
+    /// Converts a record of a `GetRecords` response.
+    ///
+    /// It adds `eventSourceARN`. In the identity of a TTL deletion it uses the event's spelling
+    /// (`type`, `principalId`), from either spelling.
     ///
     /// # Errors
-    /// [`SourceError::Malformed`] when it has no sequence number or no keys: no stream gives that.
+    /// [`SourceError::Malformed`] if it has no sequence number or no keys. Real streams never
+    /// return that.
     pub fn from_api(mut event: Value, stream_arn: &str) -> Result<Self, SourceError> {
         let malformed = || SourceError::Malformed("a record without sequence number or keys");
         let record = event.as_object_mut().ok_or_else(malformed)?;
@@ -96,44 +99,44 @@ impl Record {
         Ok(Self { sequence, key_hash, created, unchanged, event, text: OnceLock::new() })
     }
 
-    /// Its place in its shard.
+    /// Returns the record's position in its shard.
     #[must_use]
     pub fn sequence(&self) -> &SequenceNumber {
         &self.sequence
     }
 
-    /// When the item was written, to the second.
+    /// Returns when the item was written, to the second.
     #[must_use]
     pub fn created(&self) -> SystemTime {
         self.created
     }
 
-    /// The record as a function sees it; what filter patterns look at.
+    /// Returns the record as a function and filter patterns see it.
     #[must_use]
     pub fn event(&self) -> &Value {
         &self.event
     }
 
-    /// Equal for records of the same item, by its whole key.
+    /// Returns a hash of the item's whole key. It is equal for all records of one item.
     pub(crate) fn key_hash(&self) -> u64 {
         self.key_hash
     }
 
-    /// Whether the write changed nothing. AWS makes no record of such a write, the embedded table
-    /// does.
+    /// Returns whether the write changed nothing. AWS creates no record for it, but the embedded
+    /// table does.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.unchanged
     }
 
-    /// The event as JSON text, written once for all mappings and retries.
+    /// Returns the event as JSON text, created once for all mappings and retries.
     pub(crate) fn text(&self) -> &str {
-        // `Display` and not `to_vec`: it is compiled inside serde_json, which is optimised even in
-        // a development build.
+        // `Display` is compiled inside serde_json, which is optimised even in a development build.
+        // `to_vec` is not.
         self.text.get_or_init(|| self.event.to_string())
     }
 }
 
-/// A hash that does not depend on the order in which the key's attributes are listed.
+/// Returns a hash that does not depend on the order of the key's attributes.
 fn hash_of_key(keys: &Map<String, Value>) -> u64 {
     let mut parts: Vec<(&String, String)> = keys.iter().map(|(name, value)| (name, value.to_string())).collect();
     parts.sort();
@@ -142,7 +145,7 @@ fn hash_of_key(keys: &Map<String, Value>) -> u64 {
     hasher.finish()
 }
 
-/// Reads the time of creation, and rewrites `1.7E9` as `1700000000`, as events have it.
+/// Reads the time of creation, and rewrites `1.7E9` as `1700000000`, as in Lambda's events.
 fn creation(change: &mut Map<String, Value>) -> SystemTime {
     let seconds = change
         .get("ApproximateCreationDateTime")
@@ -210,7 +213,8 @@ mod tests {
         assert!(record("MODIFY", change("x", Some("x"))).is_unchanged());
         assert!(!record("MODIFY", change("x", Some("y"))).is_unchanged());
         assert!(!record("INSERT", change("x", None)).is_unchanged());
-        // A stream of keys only shows no images: nothing is known, everything is delivered.
+        // A keys-only stream has no images, so no change can be excluded and every record is
+        // delivered.
         let keys_only = json!({"Keys": {}, "SequenceNumber": "1"});
         assert!(!record("MODIFY", keys_only).is_unchanged());
     }

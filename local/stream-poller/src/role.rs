@@ -1,21 +1,21 @@
-//! What a function's role lets its mapping do.
+//! Checks a mapping's calls against its function's role.
 
 /// The role of a function, which Lambda assumes to read the stream for it.
 pub trait Role: Send + Sync + 'static {
-    /// Whether it may make this call of the stream.
+    /// Checks that the role allows this call of the stream.
     ///
     /// # Errors
-    /// Why not, in the words of the service.
+    /// The reason, in the service's words.
     fn ask(&self, call: StreamCall) -> Result<(), String>;
 }
 
 /// A call of the DynamoDB Streams API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamCall {
-    /// Which shards there are.
+    /// Lists the shards.
     DescribeStream,
-    /// A place in a shard.
+    /// Returns a position in a shard.
     GetShardIterator,
-    /// The records at a place.
+    /// Returns the records at a position.
     GetRecords,
 }

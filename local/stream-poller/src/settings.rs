@@ -6,40 +6,41 @@ use crate::FilterError;
 /// [`AWS::Lambda::EventSourceMapping`](https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-params.html).
 #[derive(Debug, Clone)]
 pub struct MappingSettings {
-    /// Names the function in logs, in [`Progress`](crate::Progress) and in what is discarded.
+    /// Name of the function in logs, in [`Progress`](crate::Progress) and in discarded batches.
     pub function: String,
-    /// Records in one call at most, 1 to 10,000.
+    /// Maximum records in one call, 1 to 10,000.
     pub batch_size: usize,
-    /// How long to wait for a full batch, up to 300 s. Zero: not at all.
+    /// Maximum wait for a full batch, up to 300 s. Zero means no wait.
     pub batching_window: Duration,
-    /// Calls at the same time for one shard, 1 to 10. Records of one item stay in order.
+    /// Concurrent calls for one shard, 1 to 10. Records of one item stay in order.
     pub parallelization_factor: usize,
-    /// How often a failed batch is tried again, up to 10,000. `None` (-1 in the template): until its
-    /// records expire, 24 h after they were written.
+    /// Maximum retries of a failed batch, up to 10,000. `None` (-1 in the template) retries until
+    /// the records expire, 24 h after they were written.
     pub maximum_retry_attempts: Option<u32>,
-    /// Records older than this are discarded, 60 s to 7 days. `None` (-1): only when they expire.
+    /// Age at which records are discarded, 60 s to 7 days. `None` (-1) discards them only when they
+    /// expire.
     pub maximum_record_age: Option<Duration>,
-    /// Whether a failed batch is halved before it is tried again.
+    /// Whether a failed batch is halved before its retry.
     pub bisect_on_function_error: bool,
-    /// Whether the function's answer may name the records that failed.
+    /// Whether the function's response may name the records that failed.
     pub report_batch_item_failures: bool,
-    /// Where to begin in shards that exist when the mapping starts.
+    /// The starting position in shards that exist when the mapping starts.
     pub starting_position: StartingPosition,
-    /// Filter patterns as JSON text: a record that matches any one of them is delivered. Without
-    /// patterns every record is.
+    /// Filter patterns as JSON text. A record that matches one of them is delivered. Without
+    /// patterns, every record is delivered.
     pub filters: Vec<String>,
 }
 
-/// Where a mapping begins.
+/// The position at which a mapping starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
-    /// With the oldest record that the stream still has.
+    /// At the oldest record that the stream still has.
     TrimHorizon,
-    /// With the first record written after the start.
+    /// At the first record written after the start.
     Latest,
 }
 
-/// A setting that AWS would refuse.
+/// A setting that AWS would reject.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// A number is outside the limits of the service.
@@ -47,23 +48,23 @@ pub enum SettingsError {
     OutOfRange {
         /// The function of the mapping.
         function: String,
-        /// The setting's name in the template.
+        /// Name of the setting in the template.
         name: &'static str,
-        /// What it may be.
+        /// The allowed values.
         limits: &'static str,
     },
-    /// A filter pattern cannot be used.
+    /// A filter pattern is invalid.
     #[error("a filter of the stream mapping of {function} is no pattern: {source}")]
     Filter {
         /// The function of the mapping.
         function: String,
-        /// What is wrong with it.
+        /// The error in the pattern.
         source: FilterError,
     },
 }
 
 impl MappingSettings {
-    /// The settings that a mapping has when the template gives none.
+    /// Returns the settings of a mapping for which the template specifies no values.
     #[must_use]
     pub fn for_function(function: impl Into<String>) -> Self {
         Self {

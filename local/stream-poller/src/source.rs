@@ -6,82 +6,82 @@ use tokio::sync::Mutex;
 
 use crate::{Record, SequenceNumber};
 
-/// A stream that can be followed: [`HttpStream`](crate::HttpStream), or one in memory for tests.
-/// The calls are those of the DynamoDB Streams API.
+/// A stream to follow: [`HttpStream`](crate::HttpStream), or an in-memory stream for tests. The
+/// calls are those of the DynamoDB Streams API.
 pub trait StreamSource: Send + Sync + 'static {
-    /// The stream's name in events and discarded batches.
+    /// Returns the stream's ARN for events and discarded batches.
     fn stream_arn(&self) -> &str;
 
-    /// Every shard that the stream has now, in any order.
+    /// Returns all current shards of the stream, in any order.
     fn shards(&self) -> BoxFuture<'_, Result<Vec<Shard>, SourceError>>;
 
-    /// A place in a shard to read from.
+    /// Returns an iterator: a position in a shard to read from.
     fn iterator<'a>(&'a self, shard_id: &'a str, start: Start) -> BoxFuture<'a, Result<String, SourceError>>;
 
-    /// The next records at a place.
+    /// Returns the next records at an iterator.
     fn records<'a>(&'a self, iterator: &'a str) -> BoxFuture<'a, Result<Page, SourceError>>;
 }
 
 /// A part of a stream, in which records are in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shard {
-    /// Its name in the stream.
+    /// Id of the shard in the stream.
     pub id: String,
-    /// The shard that it continues: read to the end before this one.
+    /// The preceding shard. It is read to its end before this one.
     pub parent: Option<String>,
 }
 
-/// Where in a shard to begin.
+/// The position in a shard to start at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// With the oldest record.
+    /// At the oldest record.
     TrimHorizon,
-    /// With the first record from now on.
+    /// At the first record from now on.
     Latest,
-    /// With the record after this one.
+    /// After this record.
     After(SequenceNumber),
 }
 
-/// Some records, and where to go on.
+/// Records, and the iterator for the next ones.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// In the order of the shard.
+    /// The records, in the order of the shard.
     pub records: Vec<Arc<Record>>,
-    /// Where the next records will be. `None`: the shard is closed and read to its end.
+    /// Iterator of the next records. `None` if the shard is closed and read to its end.
     pub next: Option<String>,
 }
 
-/// Why a stream cannot be read.
+/// The reason why a stream cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// The place was left too long ago; ask for another.
+    /// The iterator has expired. Request a new one.
     #[error("the shard iterator has expired")]
     Expired,
-    /// The records at the place are gone; go on with the oldest.
+    /// The records at the iterator were trimmed. Continue with the oldest record.
     #[error("the records to be read next were trimmed")]
     Trimmed,
-    /// There is no such table, or it has no stream.
+    /// The table does not exist, or has no stream.
     #[error("there is no stream: {0}")]
     NoStream(String),
-    /// The function that it is read for may not.
+    /// The function's role lacks the permission.
     #[error("the stream may not be read: {0}")]
     Denied(String),
-    /// The endpoint is away, overloaded, or refuses.
+    /// The endpoint is unreachable or overloaded, or rejects the call.
     #[error("the stream cannot be read: {0}")]
     Unavailable(String),
-    /// The endpoint speaks another language.
+    /// The endpoint's response has the wrong form.
     #[error("the stream gives {0}")]
     Malformed(&'static str),
 }
 
-/// Pages kept for the mappings that come later. A page holds at most 1 MB.
+/// Number of pages kept for mappings that read later. A page holds at most 1 MB.
 const PAGES: usize = 8;
 
-/// A source whose pages are read once for all mappings that follow it closely.
+/// A source that reads each page once for all mappings at about the same position.
 ///
-/// Mappings that start at the same place get the same iterators, one page after the other, so the
-/// page that the first of them reads serves the rest. A mapping that fell far behind reads for
-/// itself. Pages without records are not kept: there, more may have come.
+/// Mappings that start at the same position use the same iterators, so the page that the first
+/// mapping reads serves the others. A mapping that is far behind reads separately. Empty pages are
+/// not kept, because records may follow at the same iterator.
 pub(crate) struct SharedSource {
     source: Box<dyn StreamSource>,
     pages: Mutex<VecDeque<(String, Page)>>,
@@ -97,7 +97,7 @@ impl SharedSource {
     }
 
     pub(crate) async fn records(&self, iterator: &str) -> Result<Page, SourceError> {
-        // Held while reading, so that two mappings at the same place do not both read.
+        // The lock is held during the read, so that two mappings at one iterator do not both read.
         let mut pages = self.pages.lock().await;
         if let Some((_, page)) = pages.iter().find(|(at, _)| at == iterator) {
             return Ok(page.clone());

@@ -1,4 +1,4 @@
-//! Whose tokens the HTTP API takes.
+//! Reads the JWT authorizers of the HTTP API.
 
 use crate::TemplateError;
 use crate::section::Section;
@@ -6,11 +6,11 @@ use crate::section::Section;
 /// A JWT authorizer of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authorizer {
-    /// What routes call it.
+    /// Name of the authorizer in routes.
     pub name: String,
-    /// The `iss` of the tokens that it lets pass.
+    /// The `iss` of accepted tokens.
     pub issuer: String,
-    /// Their `aud`, or without one their `client_id`, is one of these.
+    /// Accepted values of `aud`, or of `client_id` in a token without `aud`.
     pub audience: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The event bus: its rules, and what becomes of an event that a target does not take.
+//! Reads the event bus, its rules and their retry settings.
 
 use std::time::Duration;
 
@@ -11,37 +11,37 @@ use crate::section::Section;
 /// An `AWS::Events::EventBus`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bus {
-    /// Its name in the template.
+    /// Logical id in the template.
     pub logical_id: String,
-    /// Its name for those who publish to it: what `!Ref` gives.
+    /// Physical name, as publishers use it and `!Ref` returns it.
     pub name: String,
 }
 
 /// An `AWS::Events::Rule`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Its name in the template.
+    /// Logical id in the template.
     pub logical_id: String,
-    /// Name of the bus that it listens to.
+    /// Name of the bus that the rule belongs to.
     pub bus: String,
-    /// The events that it takes, as EventBridge's JSON.
+    /// Pattern of the events that the rule matches, in EventBridge's JSON.
     pub pattern: Json,
-    /// Who gets them.
+    /// The targets of these events.
     pub targets: Vec<Target>,
 }
 
-/// Who gets the events of a rule, with EventBridge's defaults where the template is silent.
+/// A target of a rule, with EventBridge's defaults for settings that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its name in the rule.
+    /// Id of the target in the rule.
     pub id: String,
     /// ARN of a function or a queue of the template.
     pub arn: String,
-    /// How often handing an event over is tried again.
+    /// Maximum number of retries of a delivery.
     pub maximum_retries: u32,
-    /// Age from which that is given up.
+    /// Age at which a delivery is given up.
     pub maximum_age: Duration,
-    /// ARN of the queue for what was given up.
+    /// ARN of the queue for given-up events.
     pub dead_letter: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn read_bus(id: &str, name: &str, properties: &Section) -> Result<Bus
     Ok(Bus { logical_id: id.to_owned(), name: name.to_owned() })
 }
 
-/// The archive of a bus keeps every event; nothing on this machine reads it.
+/// Checks the archive of a bus, which keeps every event. The local system does not read it.
 pub(crate) fn check_archive(properties: &Section) -> Result<(), TemplateError> {
     properties.only(&["ArchiveName", "Description", "SourceArn", "RetentionDays"])?;
     properties.require("SourceArn")?.text()?;
@@ -80,7 +80,7 @@ pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, Template
         }
         targets.push(read);
     }
-    // The service takes at most five.
+    // EventBridge allows at most five.
     if !(1..=5).contains(&targets.len()) {
         return Err(properties.error("a rule has one to five targets"));
     }

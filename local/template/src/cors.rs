@@ -1,4 +1,4 @@
-//! Which pages of other origins may call the HTTP API.
+//! Reads the CORS configuration of the HTTP API.
 
 use crate::TemplateError;
 use crate::section::Section;
@@ -6,28 +6,28 @@ use crate::section::Section;
 /// The `CorsConfiguration` of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cors {
-    /// Whose pages may call it.
+    /// Origins whose pages may call the API.
     pub origins: Origins,
-    /// By which methods, in upper case.
+    /// Allowed methods, in upper case.
     pub methods: Vec<String>,
-    /// With which headers, in lower case.
+    /// Allowed headers, in lower case.
     pub headers: Vec<String>,
-    /// Which headers of an answer a page may read, in lower case.
+    /// Response headers that a page may read, in lower case.
     pub exposed: Vec<String>,
-    /// Seconds that a browser may remember this.
+    /// Seconds for which a browser may cache this configuration.
     pub max_age: Option<u32>,
 }
 
 /// Origins whose pages may call the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
-    /// Every one.
+    /// All origins.
     Any,
-    /// These: `https://shop.example.com`.
+    /// These origins, such as `https://shop.example.com`.
     These(Vec<String>),
 }
 
-/// `None` where the API has no `CorsConfiguration`.
+/// Reads the `CorsConfiguration`. Returns `None` if the API has none.
 pub(crate) fn read(api: &Section) -> Result<Option<Cors>, TemplateError> {
     let Some(settings) = api.get("CorsConfiguration")? else {
         return Ok(None);
@@ -54,7 +54,7 @@ pub(crate) fn read(api: &Section) -> Result<Option<Cors>, TemplateError> {
     }))
 }
 
-/// A list, or the parameter of type `CommaDelimitedList` that stands for one.
+/// Reads a list, or a parameter of type `CommaDelimitedList`.
 fn read_origins(section: &Section) -> Result<Origins, TemplateError> {
     let texts = section.texts()?;
     let origins: Vec<&str> = texts.iter().flat_map(|text| text.split(',')).map(str::trim).collect();
@@ -63,7 +63,8 @@ fn read_origins(section: &Section) -> Result<Origins, TemplateError> {
     }
     for origin in &origins {
         let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-        // An origin is scheme, host and port: with a path, or a slash at its end, no browser ever sends it.
+        // An origin has a scheme, a host and a port. No browser sends one with a path or a final
+        // slash.
         if host.is_none_or(|host| host.is_empty() || host.contains(['/', '*', ' '])) {
             return Err(section.error(format!("{origin} is no origin such as https://shop.example.com")));
         }

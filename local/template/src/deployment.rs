@@ -1,26 +1,25 @@
-//! What a deployment decides and the template leaves open.
+//! Values that a deployment chooses and the template leaves open.
 
 use std::collections::BTreeMap;
 
-/// Values that the template does not fix: where it is deployed, with which parameters, and what the
-/// created resources are called.
+/// Values that the template does not fix: region, account, parameters and physical names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deployment {
-    /// What `AWS::Region` stands for.
+    /// Value of `AWS::Region`.
     pub region: String,
-    /// What `AWS::AccountId` stands for.
+    /// Value of `AWS::AccountId`.
     pub account: String,
-    /// Values of parameters. One that is not here has its default.
+    /// Values of parameters. Others have their defaults.
     pub parameters: BTreeMap<String, String>,
-    /// Physical name by logical id: what `!Ref` of a resource gives. One that is not here is called
-    /// by its logical id.
+    /// Physical names by logical id, as `!Ref` of a resource returns them. Other resources have
+    /// their logical id as name.
     pub names: BTreeMap<String, String>,
-    /// Whether a parameter with neither value nor default reads as `${Name}` instead of being refused.
+    /// Whether a parameter without value and default reads as `${Name}`. Otherwise it is an error.
     pub(crate) inspection: bool,
 }
 
 impl Deployment {
-    /// A deployment to `region` of `account` with every default.
+    /// Creates a deployment to `region` of `account` with all defaults.
     #[must_use]
     pub fn new(region: &str, account: &str) -> Self {
         Self {
@@ -32,14 +31,14 @@ impl Deployment {
         }
     }
 
-    /// Gives a parameter a value.
+    /// Sets the value of a parameter.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl Into<String>) -> Self {
         self.parameters.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Says what a resource is called.
+    /// Sets the physical name of a resource.
     #[must_use]
     pub fn name(mut self, logical_id: &str, name: impl Into<String>) -> Self {
         self.names.insert(logical_id.to_owned(), name.into());

@@ -1,9 +1,9 @@
-//! The one error of this crate: what is wrong with a template, and where.
+//! The error type of this crate.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A template that cannot be used. Reads as one line: `template.yaml:41: Orders.Timeout: …`.
+/// An error in a template. The message is one line: `template.yaml:41: Orders.Timeout: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct TemplateError {
     file: Option<PathBuf>,
@@ -21,14 +21,14 @@ impl TemplateError {
         Self { file: None, line: None, path: String::new(), message: format!("cannot be read: {error}") }
     }
 
-    /// Begins the message with the name of the file.
+    /// Adds the file's name to the start of the message.
     #[must_use]
     pub fn in_file(mut self, file: &Path) -> Self {
         self.file = Some(file.to_owned());
         self
     }
 
-    /// Says where in the template a fault below stands that knows only its line.
+    /// Adds the path in the template to an error that has only a line.
     pub(crate) fn under(mut self, path: &str) -> Self {
         if self.path.is_empty() {
             path.clone_into(&mut self.path);
@@ -36,7 +36,7 @@ impl TemplateError {
         self
     }
 
-    /// The line, counted from 1, where the fault stands.
+    /// Returns the line of the error, counted from 1.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
@@ -61,7 +61,7 @@ impl fmt::Display for TemplateError {
     }
 }
 
-/// What is quoted from a template may have several lines.
+/// Joins lines, because text quoted from a template may have several.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }

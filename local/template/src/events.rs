@@ -1,4 +1,5 @@
-//! What invokes a function: routes of the HTTP API and schedules. Mappings of streams and queues are resources of their own.
+//! Reads a function's events: routes of the HTTP API and schedules. Mappings of streams and queues
+//! are separate resources.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,18 +12,18 @@ const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OP
 /// A route of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// Upper-case method.
+    /// Method, in upper case.
     pub method: String,
     /// Path with its parameters in braces: `/v1/customers/{id}`.
     pub path: String,
-    /// Logical id of the function that answers.
+    /// Logical id of the function that handles the route.
     pub function: String,
-    /// Name of the authorizer that a call must pass; `None` when the route is public.
+    /// Name of the route's authorizer. `None` if the route is public.
     pub authorizer: Option<String>,
 }
 
 impl Route {
-    /// What API Gateway calls it in an event: `GET /v1/customers/{id}`.
+    /// Returns the route key in API Gateway's events: `GET /v1/customers/{id}`.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{} {}", self.method, self.path)
@@ -66,7 +67,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// Two routes that differ only in the names of their parameters cannot be told apart.
+/// Rejects two routes that differ only in the names of their parameters.
 pub(crate) fn refuse_ambiguous(routes: &[(Route, usize)]) -> Result<(), TemplateError> {
     let mut seen: HashMap<String, &Route> = HashMap::new();
     for (route, line) in routes {
@@ -104,7 +105,7 @@ fn read_route(function: &str, settings: &Section, root: &Section) -> Result<Rout
     Ok(Route { method: name, path: text, function: function.to_owned(), authorizer: authorizer(settings, &api)? })
 }
 
-/// The one HTTP API that the route belongs to.
+/// Returns the properties of the HTTP API that the route belongs to.
 fn api<'a>(id: &Section, root: &Section<'a>) -> Result<Section<'a>, TemplateError> {
     for (_, resource) in root.require("Resources")?.entries()? {
         if resource.require("Type")?.text()? == "AWS::Serverless::HttpApi" {

@@ -1,4 +1,4 @@
-//! A function's settings and what its policies allow.
+//! Reads a function's settings and policies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,45 +9,46 @@ use crate::section::Section;
 /// An `AWS::Serverless::Function`, with the template's globals applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Its name in the template.
+    /// Logical id in the template.
     pub logical_id: String,
-    /// Its ARN.
+    /// ARN of the function.
     pub arn: String,
     /// Folder of its crate, relative to the template.
     pub code_uri: String,
-    /// What Lambda passes as `_HANDLER`.
+    /// Value of `_HANDLER`.
     pub handler: String,
-    /// Longest that one invocation may take.
+    /// Maximum duration of one invocation.
     pub timeout: Duration,
     /// Memory in MiB.
     pub memory_mb: u32,
-    /// Environment variables with their values resolved.
+    /// Environment variables with their resolved values.
     pub environment: BTreeMap<String, String>,
-    /// The names of those whose value the template writes out: the same in every deployment.
+    /// Names of the variables with a literal value, which is the same in every deployment.
     pub literals: BTreeSet<String>,
-    /// How it is traced, e.g. `Active`; `None` when the template leaves it to Lambda.
+    /// Tracing mode, e.g. `Active`. `None` leaves it to Lambda.
     pub tracing: Option<String>,
-    /// What log lines it is asked for, e.g. `INFO`; `None` when the template leaves it to Lambda.
+    /// Log level, e.g. `INFO`. `None` leaves it to Lambda.
     pub log_level: Option<String>,
-    /// What becomes of an event that it is invoked with and nobody waits for.
+    /// Settings of asynchronous invocation.
     pub asynchronous: Asynchronous,
-    /// What its role allows, beside what SAM adds by itself (logs, traces, the destination of its failed events).
+    /// Permissions of the function's role. They do not include the permissions that SAM adds
+    /// itself: logs, traces, and the destination of failed events.
     pub statements: Vec<Statement>,
 }
 
-/// How Lambda treats events that it is given to invoke a function with later, with its defaults where
-/// the template has no `EventInvokeConfig`.
+/// Settings of asynchronous invocation, with Lambda's defaults if the template has no
+/// `EventInvokeConfig`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asynchronous {
-    /// How often a failed event is tried again.
+    /// Maximum number of retries of a failed event.
     pub maximum_retries: u32,
-    /// Age from which an event is given up on.
+    /// Age at which an event is given up.
     pub maximum_age: Duration,
-    /// Where events go that are given up on.
+    /// Destination of given-up events.
     pub on_failure: Option<Destination>,
 }
 
-/// Where events go that are given up on.
+/// A destination of given-up events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     /// `S3`, `SQS` or `SNS`.
@@ -59,24 +60,24 @@ pub struct Destination {
 /// One statement of an IAM policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Its name, if it has one.
+    /// Name of the statement, if it has one.
     pub sid: Option<String>,
-    /// Whether it allows rather than denies.
+    /// Whether the statement allows. Otherwise it denies.
     pub allow: bool,
     /// Actions, e.g. `dynamodb:Query`.
     pub actions: Vec<String>,
-    /// ARNs that they may be taken on.
+    /// ARNs that the actions apply to.
     pub resources: Vec<String>,
 }
 
 impl Function {
-    /// The crate that is its code: the last part of [`Function::code_uri`].
+    /// Returns the name of the function's crate: the last part of [`Function::code_uri`].
     #[must_use]
     pub fn crate_name(&self) -> &str {
         self.code_uri.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.code_uri)
     }
 
-    /// Whether an allowing statement names exactly this action for a resource that ends in
+    /// Returns whether an allowing statement names exactly this action, and a resource that ends in
     /// `resource_suffix`, e.g. `index/GSI1`.
     #[must_use]
     pub fn may(&self, action: &str, resource_suffix: &str) -> bool {
@@ -113,7 +114,7 @@ pub(crate) fn read(
                 if variables.is_literal(&name) {
                     literals.insert(name.clone());
                 } else {
-                    // A function's own value stands for a global one.
+                    // A function's value overrides the global one.
                     literals.remove(&name);
                 }
                 environment.insert(name, value.text()?);

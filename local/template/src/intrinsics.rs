@@ -1,4 +1,4 @@
-//! CloudFormation's intrinsic functions, evaluated for one [`Deployment`].
+//! Evaluates CloudFormation's intrinsic functions for one [`Deployment`].
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,19 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::yaml::{Node, Value};
 use crate::{Deployment, TemplateError};
 
-/// Conditions that need one another beyond this are none that somebody wrote; it bounds the recursion.
+/// Maximum depth of conditions that need other conditions. It limits the recursion, and no real
+/// template reaches it.
 const MOST_OPEN: usize = 64;
 
-/// Knows what parameters, conditions and resources stand for.
+/// Resolves parameters, conditions and resources.
 pub(crate) struct Resolver<'a> {
     deployment: &'a Deployment,
     defaults: BTreeMap<&'a str, Option<String>>,
-    /// The parameters that are lists.
+    /// Names of the parameters that are lists.
     lists: BTreeSet<&'a str>,
     conditions: Option<&'a Node>,
     resources: BTreeMap<&'a str, &'a str>,
-    /// Conditions that were asked for, and whether they hold; those under evaluation do not say yet. Each is evaluated once, or a chain of them, each of which needs the next
-    /// one twice, would take for ever.
+    /// Results of conditions. `None` marks a condition whose evaluation has begun. Each is
+    /// evaluated once: in a chain where each condition needs the next one twice, the time would
+    /// otherwise double per link.
     known: RefCell<BTreeMap<String, Option<bool>>>,
 }
 
@@ -70,7 +72,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// What `node` stands for, itself no intrinsic function; `None` for `AWS::NoValue`.
+    /// Evaluates `node` until it is not an intrinsic function. Returns `None` for `AWS::NoValue`.
     pub(crate) fn resolve(&self, node: &Node) -> Result<Option<Node>, TemplateError> {
         let Value::Call(name, argument) = &node.value else {
             return Ok(Some(node.clone()));
@@ -113,7 +115,7 @@ impl<'a> Resolver<'a> {
         Ok(Some(Node::text(line, text)))
     }
 
-    /// Whether the condition called `name` holds.
+    /// Returns whether the condition `name` holds.
     pub(crate) fn condition(&self, name: &str, line: usize) -> Result<bool, TemplateError> {
         let Some(node) = self.conditions.and_then(|all| all.child(name)) else {
             let message = format!("there is no condition {name}");
@@ -180,7 +182,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Refuses parameters that the template's `Rules` refuse, as CloudFormation does before it changes anything.
+    /// Rejects parameters that violate the template's `Rules`. CloudFormation does so before any
+    /// change.
     pub(crate) fn keep_rules(&self, document: &Node) -> Result<(), TemplateError> {
         for (name, rule) in entries(document.child("Rules")) {
             if rule.child("RuleCondition").map_or(Ok(true), |condition| self.holds(condition))? {
@@ -199,7 +202,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// The text that `node` stands for.
+    /// Evaluates `node` to a text.
     fn text(&self, node: &Node) -> Result<String, TemplateError> {
         match self.resolve(node)? {
             Some(node) => scalar(&node).map(str::to_owned),
@@ -243,7 +246,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The ARNs that CloudFormation documents as the return values of each resource type.
+    /// Returns a resource's attribute in the form of CloudFormation's documented return values.
     pub(crate) fn attribute(&self, id: &str, attribute: &str, line: usize) -> Result<String, TemplateError> {
         let Some(kind) = self.resources.get(id) else {
             let message = format!("there is no resource {id}");
@@ -270,7 +273,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Replaces `${Name}` and `${Resource.Attribute}`, names of `variables` first; `${!Name}` is the literal `${Name}`.
+    /// Replaces `${Name}` and `${Resource.Attribute}`. `variables` take precedence. `${!Name}`
+    /// becomes the literal `${Name}`.
     fn substitute(&self, pattern: &str, variables: &[(String, Node)], line: usize) -> Result<String, TemplateError> {
         let mut out = String::with_capacity(pattern.len());
         let mut rest = pattern;
@@ -307,7 +311,7 @@ impl<'a> Resolver<'a> {
         Ok(parts.join(scalar(separator)?))
     }
 
-    /// What the resource `id` is called in the deployment.
+    /// Returns the physical name of the resource `id` in the deployment.
     pub(crate) fn physical_name<'b>(&'b self, id: &'b str) -> &'b str {
         self.deployment.names.get(id).map_or(id, String::as_str)
     }

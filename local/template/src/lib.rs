@@ -1,11 +1,15 @@
-//! Reads the SAM template: the table, the functions, the routes, the mappings of streams and queues, the
-//! schedules, the bus and its rules, and the buckets that a deployment would have, as typed values.
+//! Reads the SAM template into typed values.
 //!
-//! `template.yaml` is the single source of these settings. The local system builds itself from what
-//! this crate reads, and tests compare with it what code has to name as well (a route, an index, an
-//! action in a policy). Intrinsic functions are evaluated as CloudFormation evaluates them, with the
-//! parameters and names of a [`Deployment`]; what the crate does not know it refuses with the line
-//! where it stands, because a setting that is skipped in silence is one that differs once deployed.
+//! The values are the table, the functions, routes, stream and queue mappings, and schedules. They
+//! also include the event bus with its rules, the queues and the buckets.
+//!
+//! `template.yaml` is the single source of these settings. The local system builds itself from
+//! them. Tests compare them with names that the code repeats, such as a route, an index or an
+//! action in a policy.
+//!
+//! The crate evaluates intrinsic functions as CloudFormation does, with the parameters and names of
+//! a [`Deployment`]. It rejects unknown settings and reports the line. A silently skipped setting
+//! would make the local system differ from a deployment.
 //!
 //! ```no_run
 //! let template = template::Template::read("template.yaml".as_ref())?;
@@ -48,10 +52,10 @@ pub use yaml::parse as parse_yaml;
 use intrinsics::Resolver;
 use section::Section;
 
-/// What a deployment of the template consists of, as far as the local system and tests need it.
+/// The parts of a deployment of the template that the local system and tests need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
-    /// The one table.
+    /// The only table.
     pub table: TableDefinition,
     /// Every function whose condition holds, in the order of the template.
     pub functions: Vec<Function>,
@@ -59,7 +63,7 @@ pub struct Template {
     pub routes: Vec<Route>,
     /// Every authorizer of the HTTP API.
     pub authorizers: Vec<Authorizer>,
-    /// Which pages of other origins may call the HTTP API, if any may.
+    /// The pages of other origins that may call the HTTP API. `None` if there is no configuration.
     pub cors: Option<Cors>,
     /// Every mapping of the table's stream to a function, in the order of the template.
     pub streams: Vec<StreamMapping>,
@@ -78,12 +82,12 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads the template at `path` for inspection: parameters have their defaults, and one without
-    /// a default stands as `${Name}` wherever it is used.
+    /// Reads the template at `path` for inspection. Parameters have their defaults. A parameter
+    /// without a default reads as `${Name}`.
     ///
     /// # Errors
-    /// When the file cannot be read, is not YAML, or is not a template that this crate understands:
-    /// one message with file and line.
+    /// If the file cannot be read, is not YAML, or is not a template that this crate understands.
+    /// The message is one line with the file and the line number.
     pub fn read(path: &Path) -> Result<Self, TemplateError> {
         Self::load(path, &Deployment::for_inspection())
     }
@@ -91,7 +95,7 @@ impl Template {
     /// Reads the template at `path` as `deployment` would deploy it.
     ///
     /// # Errors
-    /// As [`Template::read`], and when a parameter is used that has neither a default nor a value.
+    /// As [`Template::read`], and if a parameter in use has neither a default nor a value.
     pub fn read_for(path: &Path, deployment: &Deployment) -> Result<Self, TemplateError> {
         Self::load(path, deployment)
     }
@@ -104,7 +108,7 @@ impl Template {
         Self::parse_for(text, &Deployment::for_inspection())
     }
 
-    /// The function with the logical id `id`.
+    /// Returns the function with the logical id `id`.
     #[must_use]
     pub fn function(&self, id: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.logical_id == id)
@@ -189,7 +193,7 @@ impl Template {
         Ok(template)
     }
 
-    /// Refuses a rule or queue that leads to what this template does not have.
+    /// Rejects a rule, queue or function that refers to a resource that is not in this template.
     fn refuse_loose_ends(&self, resources: &Section) -> Result<(), TemplateError> {
         let is_queue = |arn: &str| self.queues.iter().any(|queue| queue.arn == arn);
         let is_function = |arn: &str| self.functions.iter().any(|function| function.arn == arn);
@@ -224,7 +228,7 @@ impl Template {
     }
 }
 
-/// Whether the resource's condition holds, if it has one.
+/// Returns whether the resource's condition holds. It does if there is no condition.
 fn is_wanted(resource: &Section, resolver: &Resolver) -> Result<bool, TemplateError> {
     match resource.get("Condition")? {
         Some(condition) => resolver.condition(&condition.text()?, condition.line()),
@@ -232,7 +236,7 @@ fn is_wanted(resource: &Section, resolver: &Resolver) -> Result<bool, TemplateEr
     }
 }
 
-/// Its logical id and its definition.
+/// Returns the logical id and the definition of the only table.
 fn the_table(resources: &Section, resolver: &Resolver) -> Result<(String, TableDefinition), TemplateError> {
     let mut tables = Vec::new();
     for (id, resource) in resources.entries()? {

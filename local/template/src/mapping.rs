@@ -1,4 +1,4 @@
-//! Event source mappings: what Lambda reads the table's stream and queues by, for a function.
+//! Reads event source mappings, through which Lambda reads the table's stream and queues.
 
 use std::time::Duration;
 
@@ -8,76 +8,76 @@ use serde_json::Value as Json;
 use crate::section::Section;
 use crate::{Template, TemplateError};
 
-/// A Lambda event source mapping from the table's stream to a function, with Lambda's defaults where
-/// the template is silent.
+/// A Lambda event source mapping from the table's stream to a function, with Lambda's defaults for
+/// settings that the template omits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamMapping {
-    /// Its name in the template.
+    /// Logical id in the template.
     pub logical_id: String,
     /// Logical id of the function.
     pub function: String,
     /// ARN of the stream.
     pub stream: String,
-    /// Where a mapping that has no checkpoint begins.
+    /// Starting position of a mapping without a checkpoint.
     pub starting_position: StartingPosition,
-    /// Most records of one invocation.
+    /// Maximum records per invocation.
     pub batch_size: u32,
-    /// Longest wait for a batch to fill.
+    /// Maximum wait for a batch to fill.
     pub batching_window: Duration,
-    /// Most invocations at once for one shard, in order within an item's key.
+    /// Maximum concurrent invocations for one shard. Records of one item stay in order.
     pub parallelization_factor: u32,
-    /// Whether a failed batch is halved before it is tried again.
+    /// Whether a failed batch is halved before its retry.
     pub bisect_on_error: bool,
-    /// Age from which a record is given up on; `None` for never.
+    /// Age at which a record is given up. `None` means never.
     pub maximum_record_age: Option<Duration>,
-    /// How often a failed batch is tried again; `None` for as long as its records live.
+    /// Maximum retries of a failed batch. `None` retries until the records expire.
     pub maximum_retries: Option<u32>,
-    /// Whether the function's answer names the record from which on to try again.
+    /// Whether the function's response names the record to continue from.
     pub report_batch_item_failures: bool,
-    /// A record is passed on when one of these patterns takes it; all are when there is none.
+    /// Filter patterns. A record that matches one of them is delivered. Without patterns all are.
     pub filters: Vec<Json>,
-    /// ARN of the bucket where records go that are given up on.
+    /// ARN of the bucket for given-up records.
     pub on_failure: Option<String>,
 }
 
-/// Where a new mapping begins to read.
+/// The position at which a new mapping starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
-    /// With the oldest record that the stream still has.
+    /// At the oldest record that the stream still has.
     TrimHorizon,
-    /// With what is written from now on.
+    /// At the first record written from now on.
     Latest,
 }
 
-/// A Lambda event source mapping from a queue to a function, with Lambda's defaults where the template
-/// is silent.
+/// A Lambda event source mapping from a queue to a function, with Lambda's defaults for settings
+/// that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueMapping {
-    /// Its name in the template.
+    /// Logical id in the template.
     pub logical_id: String,
     /// Logical id of the function.
     pub function: String,
     /// ARN of the queue.
     pub queue: String,
-    /// Most messages of one invocation.
+    /// Maximum messages per invocation.
     pub batch_size: u32,
-    /// Longest wait for a batch to fill.
+    /// Maximum wait for a batch to fill.
     pub batching_window: Duration,
-    /// Whether the function's answer names the messages that failed.
+    /// Whether the function's response names the failed messages.
     pub report_batch_item_failures: bool,
-    /// Most invocations at once.
+    /// Maximum concurrent invocations.
     pub maximum_concurrency: Option<u32>,
 }
 
-/// What a mapping connects.
+/// A mapping's id, function and source.
 struct Ends {
     id: String,
     function: String,
     source: String,
 }
 
-/// Adds an `AWS::Lambda::EventSourceMapping` to what the template has, once its functions, queues and buckets are known. `stream` is the ARN of
-/// the table's stream.
+/// Adds an `AWS::Lambda::EventSourceMapping` to the template, whose functions, queues and buckets
+/// must be known. `stream` is the ARN of the table's stream.
 pub(crate) fn read(id: &str, settings: &Section, stream: &str, template: &mut Template) -> Result<(), TemplateError> {
     let name = settings.require("FunctionName")?;
     let arn = name.text()?;
@@ -98,7 +98,7 @@ pub(crate) fn read(id: &str, settings: &Section, stream: &str, template: &mut Te
     Ok(())
 }
 
-/// The limits are those of the `CreateEventSourceMapping` call.
+/// Reads a stream mapping. The limits are those of the `CreateEventSourceMapping` call.
 fn read_stream(ends: Ends, settings: &Section, template: &Template) -> Result<StreamMapping, TemplateError> {
     settings.only(&[
         "FunctionName",
@@ -113,7 +113,7 @@ fn read_stream(ends: Ends, settings: &Section, template: &Template) -> Result<St
         "FunctionResponseTypes",
         "FilterCriteria",
         "DestinationConfig",
-        // What Lambda tells CloudWatch of the mapping, for alarms.
+        // Metrics that Lambda sends to CloudWatch for alarms.
         "MetricsConfig",
     ])?;
     let position = settings.require("StartingPosition")?;
@@ -147,7 +147,7 @@ fn read_stream(ends: Ends, settings: &Section, template: &Template) -> Result<St
     })
 }
 
-/// The range that the number was checked against fits.
+/// Converts a number whose checked range fits.
 fn narrow(number: i64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -170,7 +170,7 @@ fn read_filters(settings: &Section) -> Result<Vec<Json>, TemplateError> {
     Ok(filters)
 }
 
-/// Whether the function's answers name what failed.
+/// Returns whether the function's responses name failed records or messages.
 fn read_response_types(settings: &Section) -> Result<bool, TemplateError> {
     let Some(types) = settings.get("FunctionResponseTypes")? else {
         return Ok(false);
@@ -186,7 +186,7 @@ fn read_response_types(settings: &Section) -> Result<bool, TemplateError> {
     }
 }
 
-/// The limits are those of the `CreateEventSourceMapping` call.
+/// Reads a queue mapping. The limits are those of the `CreateEventSourceMapping` call.
 fn read_queue(ends: Ends, settings: &Section) -> Result<QueueMapping, TemplateError> {
     settings.only(&[
         "FunctionName",
@@ -228,7 +228,8 @@ fn read_queue(ends: Ends, settings: &Section) -> Result<QueueMapping, TemplateEr
     })
 }
 
-/// A bucket of the template: of the destinations that Lambda has it is the one that keeps the records themselves.
+/// Reads the destination, which must be a bucket of the template. Lambda has other destinations,
+/// but only a bucket stores the records themselves.
 fn read_destination(settings: &Section, template: &Template) -> Result<Option<String>, TemplateError> {
     let Some(config) = settings.get("DestinationConfig")? else {
         return Ok(None);

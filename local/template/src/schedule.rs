@@ -1,4 +1,4 @@
-//! Schedules: functions that are invoked from time to time.
+//! Reads schedules, which invoke functions at a rate.
 
 use std::time::Duration;
 
@@ -7,36 +7,37 @@ use serde_json::Value as Json;
 use crate::TemplateError;
 use crate::section::Section;
 
-/// A function's event of type `Schedule`: a rule of EventBridge that invokes it at a rate.
+/// A function's event of type `Schedule`: an EventBridge rule that invokes the function at a rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// Logical id of the function.
     pub function: String,
     /// Name of the event in the function's `Events`.
     pub event: String,
-    /// How often it is invoked.
+    /// Interval between two invocations.
     pub every: Duration,
-    /// Whether it is switched on.
+    /// Whether the schedule is enabled.
     pub enabled: bool,
-    /// What it is invoked with; `None` for EventBridge's own event.
+    /// The function's input. `None` sends EventBridge's scheduled event.
     pub input: Option<Json>,
 }
 
 impl Schedule {
-    /// The rule that SAM makes of it.
+    /// Returns the name of the rule that SAM creates for the schedule.
     #[must_use]
     pub fn rule(&self) -> String {
         format!("{}{}", self.function, self.event)
     }
 }
 
-/// What EventBridge's rate expressions count in, as they are written for one and for several.
+/// Units of EventBridge's rate expressions: singular, plural and seconds.
 const UNITS: [(&str, &str, u64); 3] = [("minute", "minutes", 60), ("hour", "hours", 60 * 60), ("day", "days", 86_400)];
-/// The most of a unit. A rule of years is a mistake.
+/// Maximum number of units. A rate of many years is a mistake.
 const MOST: u64 = 10_000;
 
 pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Schedule, TemplateError> {
-    // Retries and a dead-letter queue of the rule would be skipped in silence here, so they are refused.
+    // A rule's retries and dead-letter queue are not supported, so they are rejected and not
+    // skipped.
     settings.only(&["Schedule", "Name", "Description", "Enabled", "State", "Input"])?;
     let expression = settings.require("Schedule")?;
     let enabled = match (settings.get("Enabled")?, settings.get("State")?) {
@@ -61,7 +62,8 @@ pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Sc
     Ok(Schedule { function: function.to_owned(), event: event.to_owned(), every, enabled, input })
 }
 
-/// How long `rate(<n> <unit>)` is. One is singular and several are plural, or EventBridge refuses it.
+/// Parses `rate(<n> <unit>)`. As in EventBridge, 1 needs the singular unit and others the plural
+/// one.
 fn rate(text: &str) -> Result<Duration, String> {
     if text.starts_with("cron(") {
         return Err(format!("{text}: cron expressions are not run here, only rate(<n> minutes), hours or days"));

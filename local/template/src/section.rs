@@ -1,4 +1,4 @@
-//! Typed reading of a part of the template, with the path and line for whatever is wrong there.
+//! Reads parts of the template as typed values. Errors have the path and the line.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -9,7 +9,8 @@ use crate::TemplateError;
 use crate::intrinsics::Resolver;
 use crate::yaml::{self, Node, Value};
 
-/// A node whose own intrinsic function is evaluated; those below it are when they are reached.
+/// A node whose intrinsic function has been evaluated. Functions in its children are evaluated
+/// later, on access.
 #[derive(Clone)]
 pub(crate) struct Section<'a> {
     node: Node,
@@ -30,7 +31,7 @@ impl<'a> Section<'a> {
         TemplateError::at(self.node.line, &self.path, message)
     }
 
-    /// The section under `key`, if it is there and stands for a value.
+    /// Returns the section under `key`. Returns `None` if it is missing or is `AWS::NoValue`.
     pub(crate) fn get(&self, key: &str) -> Result<Option<Self>, TemplateError> {
         match &self.node.value {
             Value::Map(_) => match self.node.child(key) {
@@ -41,7 +42,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether the value under `key` is written out, rather than computed by an intrinsic function.
+    /// Returns whether the value under `key` is a literal and not an intrinsic function.
     pub(crate) fn is_literal(&self, key: &str) -> bool {
         self.node.child(key).is_some_and(|child| matches!(child.value, Value::Scalar { .. }))
     }
@@ -50,7 +51,7 @@ impl<'a> Section<'a> {
         self.get(key)?.ok_or_else(|| self.error(format!("{key} is missing")))
     }
 
-    /// Refuses any key that is not in `known`, so that no setting is skipped in silence.
+    /// Rejects any key that is not in `known`, so that no setting is silently skipped.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), TemplateError> {
         for (key, section) in self.entries()? {
             if !known.contains(&key.as_str()) {
@@ -86,7 +87,7 @@ impl<'a> Section<'a> {
         Ok(sections)
     }
 
-    /// A list of texts; a single text stands for a list of one, as in an IAM statement.
+    /// Returns a list of texts. A single text counts as a list of one, as in an IAM statement.
     pub(crate) fn texts(&self) -> Result<Vec<String>, TemplateError> {
         match &self.node.value {
             Value::Scalar { .. } => Ok(vec![self.text()?]),
@@ -101,7 +102,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Everything below as JSON, as [`crate::parse_yaml`] reads it, with its intrinsic functions evaluated.
+    /// Returns the section as JSON, as [`crate::parse_yaml`] does, with its intrinsic functions
+    /// evaluated.
     pub(crate) fn json(&self) -> Result<Json, TemplateError> {
         match &self.node.value {
             Value::Map(_) => {
@@ -122,7 +124,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A whole number within `range`, the limits that AWS sets.
+    /// Returns a whole number within `range`, which contains AWS's limits.
     pub(crate) fn number<N>(&self, range: RangeInclusive<N>) -> Result<N, TemplateError>
     where
         N: FromStr + PartialOrd + std::fmt::Display,

@@ -1,63 +1,64 @@
-//! Queues and buckets.
+//! Reads queues and buckets.
 
 use std::time::Duration;
 
 use crate::TemplateError;
 use crate::section::Section;
 
-/// An `AWS::SQS::Queue`, with SQS's defaults where the template is silent.
+/// An `AWS::SQS::Queue`, with SQS's defaults for settings that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
-    /// Its name in the template.
+    /// Logical id in the template.
     pub logical_id: String,
-    /// Its ARN.
+    /// ARN of the queue.
     pub arn: String,
-    /// How long a message that was received is hidden from others.
+    /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
     /// How long a message is kept.
     pub retention: Duration,
-    /// Where messages go that are received too often.
+    /// The dead-letter queue for messages that were received too often.
     pub redrive: Option<Redrive>,
 }
 
-/// The end of a message that nobody could handle.
+/// The redrive policy of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redrive {
     /// ARN of the dead-letter queue.
     pub arn: String,
-    /// Receptions after which a message goes there.
+    /// Receptions after which a message moves to the dead-letter queue.
     pub maximum_receive_count: u32,
 }
 
 /// An `AWS::S3::Bucket`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
-    /// Its name in the template.
+    /// Logical id in the template.
     pub logical_id: String,
-    /// Its name: what `!Ref` gives.
+    /// Physical name, as `!Ref` returns it.
     pub name: String,
-    /// Its ARN.
+    /// ARN of the bucket.
     pub arn: String,
-    /// Which pages of other origins may use it. S3 goes by the first rule that fits.
+    /// Rules for pages of other origins. S3 applies the first rule that matches.
     pub cors: Vec<BucketCors>,
 }
 
-/// A rule of a bucket's `CorsConfiguration`. An origin or a header may hold one `*`, which stands for any text.
+/// A rule of a bucket's `CorsConfiguration`. An origin or a header may contain one `*`, which
+/// matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketCors {
-    /// Whose pages may use the bucket.
+    /// Origins whose pages may use the bucket.
     pub origins: Vec<String>,
-    /// By which methods, in upper case.
+    /// Allowed methods, in upper case.
     pub methods: Vec<String>,
-    /// With which headers, in lower case.
+    /// Allowed headers, in lower case.
     pub headers: Vec<String>,
-    /// Which headers of an answer a page may read.
+    /// Response headers that a page may read.
     pub exposed: Vec<String>,
-    /// Seconds that a browser may remember this.
+    /// Seconds for which a browser may cache this rule.
     pub max_age: Option<u32>,
 }
 
-/// The rules of a bucket's `CorsConfiguration`; none without one.
+/// Reads the rules of a bucket's `CorsConfiguration`. Without one the list is empty.
 pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<BucketCors>, TemplateError> {
     let configuration = match properties {
         Some(properties) => properties.get("CorsConfiguration")?,
@@ -67,7 +68,7 @@ pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<Bucke
     configuration.only(&["CorsRules"])?;
     let rule = |rule: Section| {
         rule.only(&["AllowedHeaders", "AllowedMethods", "AllowedOrigins", "ExposedHeaders", "Id", "MaxAge"])?;
-        // A parameter of type `CommaDelimitedList` stands for a list.
+        // A parameter of type `CommaDelimitedList` is a list.
         let list = |key: &str| -> Result<Vec<String>, TemplateError> {
             let Some(section) = rule.get(key)? else { return Ok(Vec::new()) };
             let texts = section.texts()?;
@@ -96,7 +97,7 @@ pub(crate) fn read_queue(id: &str, arn: String, properties: Option<&Section>) ->
         redrive: None,
     };
     let Some(properties) = properties else { return Ok(queue) };
-    // A queue in order (`FifoQueue`) is another service; nothing here behaves like it.
+    // `FifoQueue` is not known, because the local queues do not implement it.
     properties.only(&[
         "KmsMasterKeyId",
         "MessageRetentionPeriod",

@@ -1,4 +1,4 @@
-//! The table's definition and the requests that create the same table elsewhere.
+//! Reads the table's definition, and builds the requests that create an equal table.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::section::Section;
 /// An `AWS::DynamoDB::Table`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDefinition {
-    /// Its name in the template.
+    /// Logical id in the template.
     pub logical_id: String,
-    /// Type (`S`, `N` or `B`) of every attribute that is part of a key, by name.
+    /// Type (`S`, `N` or `B`) of every key attribute, by name.
     pub attribute_types: BTreeMap<String, String>,
     /// The primary key.
     pub key: KeyAttributes,
     /// The global secondary indexes, in the order of the template.
     pub indexes: Vec<Index>,
-    /// What stream records hold, e.g. `NEW_AND_OLD_IMAGES`; `None` without a stream.
+    /// Content of stream records, e.g. `NEW_AND_OLD_IMAGES`. `None` without a stream.
     pub stream_view: Option<String>,
-    /// The attribute with an item's expiry in epoch seconds; `None` when items do not expire.
+    /// The attribute with an item's expiry in epoch seconds. `None` if items do not expire.
     pub ttl_attribute: Option<String>,
 }
 
@@ -36,34 +36,34 @@ pub struct KeyAttributes {
 /// A global secondary index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
-    /// Its name, e.g. `GSI1`.
+    /// Name of the index, e.g. `GSI1`.
     pub name: String,
-    /// Its key.
+    /// Key of the index.
     pub key: KeyAttributes,
-    /// Which other attributes it holds.
+    /// The other attributes in the index.
     pub projection: Projection,
 }
 
-/// What an index holds beside its key and the table's.
+/// The attributes of an index besides its key and the table's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
-    /// Nothing else.
+    /// No other attributes.
     KeysOnly,
-    /// These attributes, as far as an item has them.
+    /// These attributes, if the item has them.
     Include(Vec<String>),
     /// The whole item.
     All,
 }
 
 impl TableDefinition {
-    /// The index called `name`.
+    /// Returns the index `name`.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name == name)
     }
 
-    /// The body of a `CreateTable` call that makes this table under the name `table_name`. Deletion
-    /// protection and backups are left out: they are about tables that must survive.
+    /// Returns the body of a `CreateTable` request for this table with the name `table_name`. It
+    /// omits deletion protection and backups, which only durable tables need.
     #[must_use]
     pub fn create_table_request(&self, table_name: &str) -> Json {
         let attributes: Vec<Json> = self
@@ -89,7 +89,8 @@ impl TableDefinition {
         request
     }
 
-    /// The body of the `UpdateTimeToLive` call that belongs to it; `None` when items do not expire.
+    /// Returns the body of the table's `UpdateTimeToLive` request. Returns `None` if items do not
+    /// expire.
     #[must_use]
     pub fn time_to_live_request(&self, table_name: &str) -> Option<Json> {
         self.ttl_attribute.as_ref().map(|attribute| {

@@ -1,4 +1,4 @@
-//! The repository's own template, and broken ones.
+//! Tests with the repository's template, and with invalid templates.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -35,7 +35,7 @@ mod mappings;
 mod rules;
 mod schedules;
 
-/// A complete small template whose lines a test replaces.
+/// A complete small template. Tests replace lines of it.
 const SMALL: &str = "\
 Parameters:
   Level: {Type: String, Default: low}
@@ -348,7 +348,7 @@ fn plain_yaml_becomes_json() {
     assert!(parse_yaml("a: !Ref b").is_err());
 }
 
-/// So many conditions, each of which needs the next one twice.
+/// Returns a template with this many conditions. Each condition needs the next one twice.
 fn needing_one_another(conditions: usize) -> Result<Template, TemplateError> {
     let chain = (0..conditions).map(|n| format!("C{n}: !And [!Condition C{0}, !Condition C{0}]\n  ", n + 1));
     let rest = format!("C{conditions}: !Equals [1, 1]\n  Low: !Condition C0");

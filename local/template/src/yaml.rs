@@ -1,24 +1,24 @@
-//! YAML as CloudFormation writes it: mappings in order, scalars as text, intrinsic functions in both
-//! of their spellings (`!Ref X` and `{Ref: X}`), and the line of everything.
+//! Reads YAML as CloudFormation does. Mappings keep their order and scalars are text. Intrinsic
+//! functions may have either spelling (`!Ref X` and `{Ref: X}`). Every node has its line.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use serde_json::Value as Json;
 
 use crate::TemplateError;
 
-/// Nesting beyond this is no template; it bounds the recursion.
+/// Maximum nesting. It limits the recursion, and no real template reaches it.
 const DEEPEST: usize = 64;
 
-/// Reads a YAML document that uses no tags as JSON: plain scalars become null, booleans and whole
-/// numbers where they read as such, everything else text.
+/// Reads a YAML document without tags as JSON. Plain scalars become null, booleans and numbers if
+/// they have that form. All others become text.
 ///
 /// # Errors
-/// When the text is not one YAML document, has tags, aliases or a key twice.
+/// If the text is not one YAML document, or has a tag, an alias or a duplicate key.
 pub fn parse(text: &str) -> Result<Json, TemplateError> {
     to_json(&document(text)?)
 }
 
-/// One node of the document and the line, counted from 1, where it begins.
+/// One node of the document, and its first line, counted from 1.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) line: usize,
@@ -27,14 +27,15 @@ pub(crate) struct Node {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// Any scalar. `plain` is one without quotes, which alone can be a boolean or null.
+    /// Any scalar. `plain` means that it has no quotes. Only a plain scalar can be a boolean or
+    /// null.
     Scalar {
         text: String,
         plain: bool,
     },
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
-    /// An intrinsic function by its short name (`Ref`, `Sub`, `If`) and its argument.
+    /// An intrinsic function: its short name (`Ref`, `Sub`, `If`) and its argument.
     Call(String, Box<Node>),
 }
 
@@ -50,7 +51,7 @@ impl Node {
         }
     }
 
-    /// The name of what stands here, for messages.
+    /// Returns the node's kind for error messages.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Scalar { text, plain: true } if is_null(text) => "nothing",
@@ -62,7 +63,7 @@ impl Node {
     }
 }
 
-/// Reads the one document of `text`.
+/// Reads the only document of `text`.
 pub(crate) fn document(text: &str) -> Result<Node, TemplateError> {
     let mut reader = Reader { events: Parser::new_from_str(text) };
     let mut root = None;
@@ -146,7 +147,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `!Ref X` is a call of `Ref`; a tag of YAML's own (`!!str`) says nothing that is needed here.
+/// Converts `!Ref X` into a call of `Ref`. Ignores YAML's standard tags (`!!str`).
 fn tagged(node: Node, tag: Option<&Tag>) -> Node {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
@@ -156,7 +157,7 @@ fn tagged(node: Node, tag: Option<&Tag>) -> Node {
     }
 }
 
-/// `{Ref: X}` and `{Fn::Sub: X}` are the same calls.
+/// Converts `{Ref: X}` and `{Fn::Sub: X}` into the same calls.
 fn long_form(node: Node) -> Node {
     let Node { line, value } = node;
     let value = match value {
@@ -175,7 +176,8 @@ fn long_form(node: Node) -> Node {
     Node { line, value }
 }
 
-/// A plain scalar that is a number. What JSON has no spelling for, such as `+1` or `1.10.0`, is one as an integer or not at all.
+/// Returns a plain scalar as a number if it is an `i64` (also `+1`) or a JSON number. Others, such
+/// as `1.10.0`, stay text.
 fn number(text: &str) -> Option<Json> {
     let whole = text.parse::<i64>().ok().map(Json::from);
     whole.or_else(|| serde_json::from_str::<serde_json::Number>(text).ok().map(Json::Number))

@@ -1,26 +1,30 @@
-//! How Bodega reaches AWS services: environment region and credentials, one TLS stack, the few
+//! Access to AWS services: region and credentials from the environment, one TLS stack, and the few
 //! roots that AWS endpoints chain to.
 //!
-//! `DynamoDB` is reached through its SDK crate, over [`config()`]. Every other service is reached
-//! through [`Service`], because each of them needs one operation or four: an SDK crate for that
-//! costs more build time than the rest of a function.
+//! `DynamoDB` is called through its SDK crate with [`config()`]. Every other service is called
+//! through [`Service`]. Each of them needs one to four operations, and an SDK crate for that costs
+//! more build time than the rest of a function.
 //!
 //! # Roots
 //!
-//! Loading the system's trust store costs more instructions than the rest of a cold start together, so the roots of Amazon Trust
-//! Services are embedded (`roots/`, valid to 2037 and later; <https://www.amazontrust.com/repository/>).
-//! AWS may change its issuers, and a function may run for years without a new version. So when a
+//! Loading the system's trust store costs more instructions than the rest of a cold start. The
+//! roots of Amazon Trust Services are therefore embedded (`roots/`, valid to 2037 and later;
+//! <https://www.amazontrust.com/repository/>).
+//!
+//! AWS may change its issuers, and a function may run for years without a new version. When a
 //! server's certificate has an unknown issuer, the connection is opened once more with the system's
-//! roots, which the runtime image keeps current. A process loads them once, remembers the host, logs
-//! it and counts it (`UnknownIssuers`): an alarm says that a new version is due. The trust is then
-//! that of every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both, as it does for AWS's
-//! own tools.
+//! roots, which the runtime image keeps current. A process loads them once, remembers and logs the
+//! host, and counts it (`UnknownIssuers`). The alarm on that metric says that a new version is due.
+//! With these roots, a function trusts the same servers as every AWS SDK. `AWS_CA_BUNDLE` names a
+//! PEM file that replaces both sets, as it does for AWS's own tools.
+//!
+//! # Configuration
 //!
 //! The SDK's standard variables configure both ways: `AWS_REGION`, `AWS_ACCESS_KEY_ID` and its
-//! companions, `AWS_ENDPOINT_URL` for all services or `AWS_ENDPOINT_URL_DYNAMODB`,
-//! `AWS_ENDPOINT_URL_S3`, … for one, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`. A
-//! function has no profiles and no other source of credentials, so the chains that look for them
-//! are left out: they weigh more than all other code of a function.
+//! companions, `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT`, and the endpoints.
+//! `AWS_ENDPOINT_URL` is for all services. `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL_S3`, …
+//! are each for one. The SDK's chains for profiles and other sources of credentials are left out. A
+//! function does not have these, and the chains are larger than all other code of a function.
 
 mod connector;
 pub mod s3;
@@ -43,37 +47,38 @@ pub use aws_credential_types::Credentials;
 pub use aws_credential_types::provider::SharedCredentialsProvider;
 pub use http::Method;
 
-/// Roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
+/// The roots of Amazon Trust Services: Amazon Root CA 1 to 4 and Starfield Services G2.
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon-trust-services.pem");
 
-/// One connection attempt.
+/// Time limit of one connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1000);
-/// One attempt of one call.
+/// Time limit of one attempt of one call.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
-/// One call with its retries; shorter than every function's timeout in template.yaml, which a test compares.
+/// Time limit of one call with its retries. It is shorter than every function's timeout in
+/// template.yaml; a test compares them.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
-/// Attempts of one call.
+/// Attempts of one call, the first one included.
 const ATTEMPTS: u32 = 4;
 
-/// Why there is no client.
+/// A reason why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The environment does not say which table, bucket or bus.
+    /// The environment does not name the table, bucket or bus, or the region.
     #[error("the environment variable {0} is not set")]
     NotSet(&'static str),
-    /// TLS is unusable.
+    /// The TLS client cannot be built.
     #[error("the TLS client cannot be built: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
-    /// The trust store is unusable.
+    /// The trust store has no certificates, or something other than certificates.
     #[error("the trust store holds no certificates in PEM, or something else")]
     Roots,
-    /// `AWS_CA_BUNDLE` names no readable file.
+    /// `AWS_CA_BUNDLE` does not name a readable file.
     #[error("AWS_CA_BUNDLE cannot be read: {0}")]
     CaBundle(#[from] std::io::Error),
 }
 
-/// What SDK clients share, from the SDK's standard environment variables. Clients made from one
-/// value share its connections.
+/// Reads the configuration of SDK clients from the SDK's standard environment variables. Clients
+/// made from one value share its connections.
 ///
 /// # Errors
 /// As [`connector`].
@@ -97,7 +102,8 @@ pub async fn config() -> Result<SdkConfig, SetupError> {
     Ok(config.build())
 }
 
-/// What the SDK asks for by the name of a service: the endpoint of `DynamoDB` is `AWS_ENDPOINT_URL_DYNAMODB`.
+/// Reads the settings that the SDK looks up by service name. The endpoint of `DynamoDB` is
+/// `AWS_ENDPOINT_URL_DYNAMODB`.
 #[derive(Debug)]
 struct Environment;
 
@@ -108,23 +114,23 @@ impl LoadServiceConfig for Environment {
     }
 }
 
-/// `None` when the variable is not set, or is neither `true` nor `false`.
+/// Reads a boolean variable. Returns `None` when it is not set, or is neither `true` nor `false`.
 fn switch(name: &'static str) -> Option<bool> {
     variable(name).ok()?.to_ascii_lowercase().parse().ok()
 }
 
-/// The region of the environment.
+/// Returns the environment's region.
 fn region() -> Result<String, SetupError> {
     variable("AWS_REGION").or_else(|missing| variable("AWS_DEFAULT_REGION").map_err(|_| missing))
 }
 
-/// The credentials of the environment, read anew for each call.
+/// Returns the environment's credentials, which are read again for each call.
 #[must_use]
 pub fn credentials() -> SharedCredentialsProvider {
     SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new())
 }
 
-/// A pool of connections that trusts what [`tls`] trusts.
+/// Creates a connector with its own pool, which trusts the servers that [`tls`] trusts.
 ///
 /// # Errors
 /// [`SetupError::Roots`], [`SetupError::Tls`] and [`SetupError::CaBundle`].
@@ -132,8 +138,8 @@ pub fn connector() -> Result<Connector, SetupError> {
     Ok(Connector::new(tls()?, CONNECT_TIMEOUT))
 }
 
-/// Like [`connector()`] for a host that may be anybody's: other hosts than AWS's are trusted by the
-/// system's roots at once.
+/// Creates a connector to one host, like [`connector()`]. For hosts outside AWS it trusts the
+/// system's roots from the start.
 ///
 /// # Errors
 /// As [`connector()`].
@@ -143,8 +149,10 @@ pub fn connector_to(host: &str, is_encrypted: bool) -> Result<Connector, SetupEr
     Ok(Connector::new(tls, CONNECT_TIMEOUT))
 }
 
-/// Trusts the roots that endpoints of AWS chain to, and the system's roots as well where these do not fit; or
-/// those of `AWS_CA_BUNDLE` alone. A process reads them once.
+/// Returns the TLS client of this process, which reads its roots once.
+///
+/// It trusts the roots that AWS endpoints chain to, and falls back to the system's roots. With
+/// `AWS_CA_BUNDLE` it trusts only the roots of that file.
 ///
 /// # Errors
 /// As [`connector()`].
@@ -160,15 +168,16 @@ pub fn tls() -> Result<Tls, SetupError> {
     Ok(TLS.get_or_init(|| tls).clone())
 }
 
-/// The roots of a deployed function.
+/// Returns the TLS client of a deployed function: embedded roots first, then the system's roots
+/// too.
 fn embedded() -> Result<Tls, SetupError> {
     Ok(Tls::trusting(AMAZON_ROOTS)?.falling_back(|| Tls::of_system_and(AMAZON_ROOTS)))
 }
 
-/// Reads a variable of the environment: the name of a table, a bucket, a bus.
+/// Reads an environment variable, such as the name of a table, a bucket or a bus.
 ///
 /// # Errors
-/// [`SetupError::NotSet`] when it is missing, empty or no text.
+/// [`SetupError::NotSet`] when it is missing, empty or not Unicode.
 pub fn variable(name: &'static str) -> Result<String, SetupError> {
     std::env::var(name).ok().filter(|value| !value.is_empty()).ok_or(SetupError::NotSet(name))
 }

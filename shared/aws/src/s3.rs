@@ -1,4 +1,4 @@
-//! A bucket of S3: its address, the names in it, and the XML of its responses.
+//! A bucket of S3: its address, its object names, and the XML of its responses.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,10 +13,10 @@ use ring::digest::{SHA256, digest};
 use crate::service::{Api, Call, CallError, Failure, Limits, Response, Service, Signing, Variant, configured};
 use crate::{SetupError, is_transient};
 
-/// The header with the SHA-256 of an object.
+/// The header with an object's SHA-256 checksum.
 pub const CHECKSUM: &str = "x-amz-checksum-sha256";
 
-/// The characters that an address has as they are, by the rules of Signature Version 4.
+/// Characters that stay unencoded in an address, by the rules of Signature Version 4.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const IN_PATH: &AsciiSet = &UNRESERVED.remove(b'/');
 
@@ -28,7 +28,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket of a region: at `address`, or without one where AWS has it.
+    /// Creates a bucket of a region, at `address` or else at AWS's own address.
     ///
     /// # Errors
     /// As [`crate::connector()`].
@@ -41,11 +41,11 @@ impl Bucket {
         Self::at(&base(name, region, address, Variant::default()), name, region, credentials)
     }
 
-    /// From the environment: the variable that names the bucket, and the SDK's own (region,
-    /// credentials, endpoint).
+    /// Creates a bucket from the environment: `variable` names it, and the SDK's variables give
+    /// region, credentials and endpoint.
     ///
     /// # Errors
-    /// [`SetupError::NotSet`] when a variable is missing; otherwise as [`crate::connector()`].
+    /// [`SetupError::NotSet`] when a variable is missing. Otherwise as [`crate::connector()`].
     pub fn from_env(variable: &'static str) -> Result<Self, SetupError> {
         let (name, region) = (crate::variable(variable)?, crate::region()?);
         let base = base(&name, &region, configured(Api::S3).as_deref(), Variant::from_env());
@@ -57,23 +57,23 @@ impl Bucket {
         Ok(Self { service: Service::new(crate::connector()?, base, Some(signing)), name: name.to_owned() })
     }
 
-    /// The same bucket with other limits.
+    /// Returns the same bucket with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { service: self.service.with_limits(limits), ..self }
     }
 
-    /// The bucket's name.
+    /// Returns the bucket's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Makes a call, whose path is an object's ([`object`]) or the bucket's (`/`, with a query).
-    /// Every call here may be repeated.
+    /// Makes a call. The call's path is an object's path ([`object`]), or `/` with a query for the
+    /// bucket. The call may be sent several times, so it must be safe to repeat.
     ///
     /// # Errors
-    /// [`CallError`]; [`Failure::Broken`] also for an object that is not what its checksum says.
+    /// [`CallError`]. [`Failure::Broken`] also when an object does not match its checksum.
     pub async fn call(&self, call: &Call<'_>) -> Result<Response, CallError> {
         let response = self.service.call(call, |response| is_passing(call, response)).await?;
         match is_damaged(call, &response) {
@@ -82,7 +82,7 @@ impl Bucket {
         }
     }
 
-    /// As [`Service::presign`].
+    /// Returns a presigned address, as [`Service::presign`].
     ///
     /// # Errors
     /// [`Failure::Invalid`].
@@ -91,25 +91,25 @@ impl Bucket {
     }
 }
 
-/// The path of an object.
+/// Returns the path of an object.
 #[must_use]
 pub fn object(name: &str) -> String {
     format!("/{}", utf8_percent_encode(name, IN_PATH))
 }
 
-/// A value in a query.
+/// Encodes a value for a query.
 #[must_use]
 pub fn query(value: &str) -> String {
     utf8_percent_encode(value, UNRESERVED).to_string()
 }
 
-/// The value of [`CHECKSUM`] for a body.
+/// Returns the value of [`CHECKSUM`] for a body.
 #[must_use]
 pub fn checksum(body: &[u8]) -> String {
     STANDARD.encode(digest(&SHA256, body))
 }
 
-/// The error code of a response; `None` where its body is no error.
+/// Returns the error code of a response, or `None` if its body is not an error document.
 #[must_use]
 pub fn error_code(response: &Response) -> Option<String> {
     error(std::str::from_utf8(&response.body).ok()?).ok().flatten()
@@ -129,8 +129,9 @@ fn error(xml: &str) -> Result<Option<String>, XmlDecodeError> {
     Ok(None)
 }
 
-/// AWS names a bucket by host, unless its certificate would not cover that name. Another endpoint
-/// is one host only, so the bucket is in the path.
+/// Returns the base address of a bucket. AWS expects the bucket in the host name, unless AWS's
+/// certificate would not cover that name. Any other endpoint has one host, so the bucket is in the
+/// path.
 fn base(bucket: &str, region: &str, address: Option<&str>, variant: Variant) -> String {
     match address {
         Some(address) => format!("{}/{bucket}", address.trim_end_matches('/')),
@@ -141,14 +142,14 @@ fn base(bucket: &str, region: &str, address: Option<&str>, variant: Variant) -> 
 
 fn is_passing(call: &Call<'_>, response: &Response) -> bool {
     match response.status {
-        // The response to a copy may begin well and end as an error.
+        // S3 may start the response to a copy with status 200 and then send an error document.
         200 => (call.method == Method::PUT && error_code(response).is_some()) || is_damaged(call, response),
         status => is_transient(status, error_code(response).as_deref()),
     }
 }
 
-/// Whether an object differs from what was written. A checksum with a hyphen is that of several
-/// parts.
+/// Returns whether an object differs from what was written. A checksum with a hyphen covers several
+/// parts and is not compared.
 fn is_damaged(call: &Call<'_>, response: &Response) -> bool {
     let sum = response.header(CHECKSUM).filter(|sum| !sum.contains('-'));
     call.method == Method::GET && response.status == 200 && sum.is_some_and(|sum| sum != checksum(&response.body))
@@ -199,7 +200,7 @@ mod tests {
         ] {
             assert_eq!(is_passing(&Call::new(Method::PUT, "/a"), &response(status, body)), again, "{status} {body}");
         }
-        // An object may be a document of this form.
+        // A stored object may itself look like an error document.
         assert!(!is_passing(&Call::new(Method::GET, "/a"), &response(200, error)));
         assert_eq!(error_code(&response(500, error)).as_deref(), Some("InternalError"));
         for body in ["", "Error", "<html><Code>1</Code></html>", "<Error>", "{}"] {

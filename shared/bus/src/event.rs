@@ -1,4 +1,4 @@
-//! The envelope.
+//! The envelope of an event.
 
 use std::str::FromStr;
 
@@ -8,30 +8,31 @@ use serde_json::Value;
 
 use crate::{Data, EventId, Kind};
 
-/// One event.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// What it is recognised by when it comes again.
+    /// The id, by which subscribers recognise a repetition.
     pub id: EventId,
-    /// When the change was made: the changed item's own time.
+    /// The time of the change, from the changed item.
     pub occurred_at: Instant,
-    /// The id of the request that made the change, as its log lines have it. A part of the record that the event is derived from, so every attempt to
-    /// publish it says the same. Missing where no request is known, and in events of before there was one.
+    /// The id of the request that made the change, as in its log lines. It comes from the event's
+    /// stream record, so every publication has the same. It is missing if the request is unknown,
+    /// and in events from before its introduction.
     pub correlation_id: Option<String>,
-    /// What happened.
+    /// The data.
     pub data: Data,
 }
 
-/// Why a detail is not an event that this program knows. No message quotes the event; the sources may.
+/// The reason why a detail is not a known event. No message quotes the event. The sources may.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// Not JSON, or no envelope around it.
+    /// The detail is not JSON, or has no envelope.
     #[error("not a domain event")]
     Envelope(#[source] serde_json::Error),
-    /// No such kind of event: a newer producer's.
+    /// The kind is unknown: a newer producer's event.
     #[error("unknown kind of event: {0}")]
     UnknownKind(String),
-    /// The kind is known and the version is not: a newer producer's, or a very old one's.
+    /// The kind is known but not the version: a newer producer's event, or a very old one.
     #[error("{kind} of version {version} cannot be read by this program, which knows version {}", .kind.version())]
     UnknownVersion {
         /// The kind.
@@ -39,24 +40,25 @@ pub enum DecodeError {
         /// The event's version.
         version: u32,
     },
-    /// The version is known, and the data are not what it says.
+    /// The version is known, but the data does not match it.
     #[error("malformed {kind}")]
     Malformed {
         /// The kind.
         kind: Kind,
-        /// What is wrong.
+        /// The decoding error.
         source: serde_json::Error,
     },
 }
 
 impl Event {
-    /// Which kind of event it is.
+    /// Returns the kind of the event.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.data.kind()
     }
 
-    /// Reads the `detail` of an event of the bus. Unknown fields are passed over, another version is refused.
+    /// Decodes the `detail` of an event of the bus. Unknown fields are ignored, and another version
+    /// is refused.
     ///
     /// # Errors
     /// [`DecodeError`].
@@ -68,15 +70,15 @@ impl Event {
         }
         let malformed = |source| DecodeError::Malformed { kind, source };
         let Envelope { id, occurred_at, correlation_id, data } = Envelope::deserialize(detail).map_err(malformed)?;
-        // It is for the log alone: an event is not refused for it.
+        // The id is only for logs, so a malformed one does not refuse the event.
         let correlation_id = correlation_id.as_str().map(str::to_owned);
         Ok(Self { id, occurred_at, correlation_id, data: kind.decode(&data).map_err(malformed)? })
     }
 
-    /// The `detail` of the event on the bus, JSON text. The same event has the same text.
+    /// Returns the `detail` of the event on the bus as JSON text. The same event has the same text.
     ///
     /// # Errors
-    /// Never with the kinds that there are: all their fields have a form in JSON.
+    /// Never for the current kinds: all their fields can be encoded as JSON.
     pub fn to_detail(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
@@ -85,7 +87,7 @@ impl Event {
 impl FromStr for Event {
     type Err = DecodeError;
 
-    /// As [`Event::from_detail`], from JSON text.
+    /// Decodes an event like [`Event::from_detail`], from JSON text.
     fn from_str(detail: &str) -> Result<Self, DecodeError> {
         Self::from_detail(&serde_json::from_str(detail).map_err(DecodeError::Envelope)?)
     }
@@ -110,7 +112,8 @@ impl Serialize for Event {
     }
 }
 
-/// What says how to read the rest: looked at first, because the rest of another version may be anything.
+/// The fields that determine how to read the others. They are decoded first, because another
+/// version may have any other content.
 #[derive(Deserialize)]
 struct Header {
     #[serde(rename = "type")]

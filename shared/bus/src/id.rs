@@ -1,4 +1,4 @@
-//! Ids of events.
+//! The ids of events.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Kind;
 
-/// The length of an id in hexadecimal digits: 128 bits, so that two events of a shop never share one by chance.
+/// The length of an id in hexadecimal digits: 128 bits, so that two events of a shop never share
+/// one by chance.
 const DIGITS: usize = 32;
 
-/// What an event is recognised by: the same for every attempt to publish it, and for every delivery.
+/// The id that identifies an event. It is the same for every publication and every delivery.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct EventId(String);
@@ -23,22 +24,25 @@ pub struct EventId(String);
 #[error("an event's id has {DIGITS} lower-case hexadecimal digits")]
 pub struct NotAnEventId;
 
-/// The change of an item that an event tells of.
+/// The change of an item that causes an event.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
     /// The table's name.
     pub table: &'a str,
-    /// The item.
+    /// The item's key.
     pub key: &'a Key,
-    /// Its incarnation: a key that is used again holds another item.
+    /// The item's incarnation: a key that is used again holds another item.
     pub born: &'a Born,
     /// The item's `rev` after the change.
     pub rev: u64,
 }
 
 impl EventId {
-    /// The id of the event of one kind that a change causes: the first half of a SHA-256 over the parts, each behind its length, so that no two
-    /// lists of parts are the same input. A change causes at most one event of a kind.
+    /// Derives the id of the event of this kind that a change causes. A change causes at most one
+    /// event of a kind.
+    ///
+    /// The id is the first half of a SHA-256 over the parts. The length of each part precedes it,
+    /// so that no two lists of parts have the same input.
     #[must_use]
     pub fn derive(origin: Origin<'_>, kind: Kind) -> Self {
         let Origin { table, key, born, rev } = origin;
@@ -51,7 +55,7 @@ impl EventId {
         Self(hash.finish().as_ref().iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The digits.
+    /// Returns the digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! What can happen.
+//! The kinds of events and their data.
 
 use std::fmt;
 
@@ -10,10 +10,11 @@ use key_schema::order::OrderStatus;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Declares the kinds of events, each with its current version. A schema for each is demanded by a test (`tests/schemas.rs`).
+/// Declares the kinds of events, each with its current version. A test demands a schema for each
+/// (`tests/schemas.rs`).
 macro_rules! kinds {
     ($($name:ident = $version:literal)*) => {
-        /// A kind of event; its name is the detail-type on the bus.
+        /// A kind of event. Its name is the detail-type on the bus.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name,)*
@@ -23,7 +24,7 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The name: the event's `type`, and its detail-type on the bus.
+            /// Returns the name: the event's `type`, and its detail-type on the bus.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -31,7 +32,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The version that this program publishes, and the only one that it reads.
+            /// Returns the version that this program publishes. It reads no other version.
             #[must_use]
             pub const fn version(self) -> u32 {
                 match self {
@@ -46,7 +47,7 @@ macro_rules! kinds {
             }
         }
 
-        /// What happened.
+        /// The data of an event.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[serde(untagged)]
         pub enum Data {
@@ -54,7 +55,7 @@ macro_rules! kinds {
         }
 
         impl Data {
-            /// Which kind of event tells this.
+            /// Returns the kind of event with this data.
             #[must_use]
             pub const fn kind(&self) -> Kind {
                 match self {
@@ -80,7 +81,7 @@ kinds! {
 }
 
 impl Kind {
-    /// The kind with this name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
@@ -93,80 +94,81 @@ impl fmt::Display for Kind {
     }
 }
 
-/// An order can be seen from now on.
+/// An order became visible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderPlaced {
     /// The order.
     pub order_id: OrderId,
-    /// The client's own number for it.
+    /// The client's own number for the order.
     pub reference: Option<OrderReference>,
-    /// Whose.
+    /// The customer.
     pub customer_id: CustomerId,
     /// The shop where it was placed, if any.
     pub store_id: Option<StoreId>,
-    /// Where it stands; an order that was paid on the spot begins further on than `pending`.
+    /// The status. An order that was paid on the spot begins after `pending`.
     pub status: OrderStatus,
-    /// The sum of its lines.
+    /// The sum of the order's lines.
     #[serde(deserialize_with = "money")]
     pub total: Money,
-    /// How many lines.
+    /// The number of lines.
     pub line_count: u64,
     /// When it was placed.
     pub placed_at: Instant,
 }
 
-/// An order that could be seen before stands elsewhere now.
+/// A visible order changed its status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderStatusChanged {
     /// The order.
     pub order_id: OrderId,
-    /// Whose.
+    /// The customer.
     pub customer_id: CustomerId,
-    /// Where it stood.
+    /// The old status.
     pub from: OrderStatus,
-    /// Where it stands.
+    /// The new status.
     pub to: OrderStatus,
-    /// The sum of its lines.
+    /// The sum of the order's lines.
     #[serde(deserialize_with = "money")]
     pub total: Money,
     /// When it was placed.
     pub placed_at: Instant,
 }
 
-/// A product that is for sale has fewer pieces in stock than the threshold, and had not before.
+/// The stock of a product for sale fell below the threshold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StockLow {
     /// The product.
     pub product_id: ProductId,
-    /// How many pieces are left.
+    /// The number of pieces left.
     pub available: u64,
     /// The threshold that was crossed.
     pub threshold: u64,
 }
 
-/// A customer reviewed a product that he had not reviewed before.
+/// A customer posted a new review of a product. Changes of a review cause no event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewPosted {
     /// The product.
     pub product_id: ProductId,
-    /// Who.
+    /// The customer.
     pub customer_id: CustomerId,
-    /// 1 to 5.
+    /// The rating, 1 to 5.
     pub rating: u64,
 }
 
-/// A customer's standing changed.
+/// A customer's tier changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomerTierChanged {
     /// The customer.
     pub customer_id: CustomerId,
-    /// The standing before.
+    /// The old tier.
     pub from: Tier,
-    /// The standing now.
+    /// The new tier.
     pub to: Tier,
 }
 
-/// [`Money`] that passes over unknown fields: its own decoder is for bodies of requests, which may have none.
+/// Decodes [`Money`] and ignores unknown fields. Its own decoder is for request bodies, which may
+/// have none.
 fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Money, D::Error> {
     #[derive(Deserialize)]
     struct Tolerant {

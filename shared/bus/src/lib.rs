@@ -1,23 +1,30 @@
-//! The domain events: what happened in the shop, for whoever wants to know.
+//! The domain events of the shop, for subscribers.
 //!
-//! An event is published to EventBridge by the stream's consumer, after the change that it tells of was committed. Its source is [`SOURCE`], its
-//! detail-type the name of its [`Kind`], its detail this envelope:
+//! The stream's consumer publishes an event to EventBridge after the change behind it was
+//! committed. The event's source is [`SOURCE`]. Its detail-type is the name of its [`Kind`]. Its
+//! detail is this envelope:
 //!
 //! ```json
 //! {"id": "…", "type": "OrderPlaced", "version": 1, "occurred_at": "2017-01-01T11:53:26.000Z", "correlation_id": "JKJaXmPLvHcESHA=", "data": {"…": "…"}}
 //! ```
 //!
-//! The form of each kind and version is a JSON Schema (draft 2020-12) in `schemas/<kind>.v<version>.json`. Within a version a field may
-//! be added and none may change or go: subscribers pass over what they do not know, and refuse a version that they do not
-//! know ([`DecodeError::UnknownVersion`]). Events hold ids and nothing else about a person, because a bus has archives that no erasure reaches.
+//! The form of each kind and version is a JSON Schema (draft 2020-12) in
+//! `schemas/<kind>.v<version>.json`. Within a version a field may be added, but none may change or
+//! disappear. Subscribers ignore unknown fields and refuse unknown versions
+//! ([`DecodeError::UnknownVersion`]). Events hold ids and nothing else about a person, because an
+//! erasure does not reach the archives of a bus.
 //!
 //! # Why ids are derived
 //!
-//! Delivery is at least once on the whole way: the table's stream repeats records, PutEvents may succeed without its answer arriving, EventBridge repeats to its
-//! targets, and none of them has a deduplication of its own. A subscriber can therefore recognise a repetition only by the event's id, and only
-//! if every attempt to publish an event gives it the same one. So the id is no random number but a hash of what the event is about: the table, the item's key, its
-//! incarnation (`born`), the `rev` at which it changed, and the kind of event. All of it, like the rest of the event, comes from the stream record alone:
-//! whoever derives the event again, at any time and in any order, gets the same bytes.
+//! Delivery is at least once at every step. The table's stream repeats records, PutEvents may
+//! succeed without its response arriving, and EventBridge repeats deliveries to its targets. None
+//! of them deduplicates. So a subscriber can recognise a repetition only by the event's id, and
+//! only if every publication of an event has the same one.
+//!
+//! The id is therefore not random. It is a hash of the table, the item's key, its incarnation
+//! (`born`), the `rev` of the change, and the kind of event. Like the rest of the event, all of
+//! this comes from the stream record alone. A consumer that derives the event again, at any time
+//! and in any order, gets the same bytes.
 
 mod event;
 mod id;

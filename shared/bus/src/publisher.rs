@@ -1,10 +1,9 @@
-//! The way to EventBridge: PutEvents.
+//! The publisher, which sends events to EventBridge with PutEvents.
 //!
-//! A call takes at most [`MAX_ENTRIES`] entries and less than [`MAX_REQUEST_BYTES`], and its answer
-//! is about each entry alone: a call that succeeds may still have failed for some of them. Those,
-//! and those alone, are sent again, with full jitter and inside a budget. A call that has no
-//! response is repeated as a whole ([`aws::Service`]). Either can publish an event twice, which is
-//! why its id is derived.
+//! A call takes at most [`MAX_ENTRIES`] entries and less than [`MAX_REQUEST_BYTES`]. Its response
+//! has a result for each entry, so a successful call may have failed for some. The publisher sends
+//! only the failed entries again, with full jitter and inside a budget. It repeats a call without a
+//! response as a whole ([`aws::Service`]). Both can publish an event twice, so ids are derived.
 
 use std::time::Duration;
 
@@ -17,40 +16,42 @@ use tokio::time::{Instant, sleep};
 
 use crate::{Event, SOURCE};
 
-/// The most entries of one PutEvents call (API reference, `PutEvents`).
+/// The maximum number of entries in one PutEvents call (API reference, `PutEvents`).
 pub const MAX_ENTRIES: usize = 10;
-/// The entries of a call are together smaller than this, and so is each of them (User Guide, "Calculating PutEvents event entry size").
-/// Newer regions take more; what goes to a queue or a function behind the bus must fit there too.
+/// The entries of a call must be smaller than this together (User Guide, "Calculating PutEvents
+/// event entry size"). Newer regions take more, but an event must also fit into a queue or a
+/// function behind the bus.
 pub const MAX_REQUEST_BYTES: usize = 256 * 1024;
-/// What a time counts in the size of an entry, however it is written (as above).
+/// The bytes of a time in the size of an entry, in any notation (same source).
 const TIME_BYTES: usize = 14;
 
-/// How many calls are under way at once.
+/// The number of concurrent calls.
 const CONCURRENCY: usize = 4;
-/// The first wait before failed entries are sent again is at most this long; each later one may be twice as long.
+/// The upper limit of the first wait before failed entries are sent again. It doubles each time.
 const BASE: Duration = Duration::from_millis(50);
-/// No wait is longer.
+/// The upper limit of every wait.
 const CAP: Duration = Duration::from_millis(800);
-/// Nor more often than this.
+/// The maximum number of rounds.
 const ROUNDS: u32 = 10;
 
-/// The error codes of an entry that will never be taken as it is. Every other is about the moment or about the deployment (a throttle, a missing
-/// permission): the event itself is good and must not be set aside for it.
+/// The error codes of an entry that the bus will never accept. All other codes concern the moment
+/// or the deployment (a throttle, a missing permission). The event itself is then valid and must
+/// not be set aside.
 const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The bus has it.
+    /// The bus has accepted the event.
     Published,
-    /// The bus has not taken it, or its answer did not arrive: the event may be on the bus.
+    /// The bus has not accepted the event, or its response is missing. The event may be on the bus.
     Retryable {
-        /// An error code or its like, safe to log.
+        /// An error code or a similar text that is safe to log.
         reason: String,
     },
-    /// The bus will never take it.
+    /// The bus will never accept the event.
     Refused {
-        /// Why; it may quote the event.
+        /// The reason. It may quote the event.
         reason: String,
     },
 }
@@ -63,12 +64,12 @@ pub struct EventBus {
     limits: Limits,
 }
 
-/// How much the publisher sends at once, and for how long it tries.
+/// The limits of the publisher: the size of a call, and the time for retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// A call's entries are together smaller than this.
+    /// The entries of a call must be smaller than this together, in bytes.
     pub bytes: usize,
-    /// Failed entries are not sent again after this.
+    /// The time after which failed entries are not sent again.
     pub budget: Duration,
 }
 
@@ -82,7 +83,7 @@ impl Default for Limits {
 const HEADERS: [(&str, &str); 2] =
     [("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "AWSEvents.PutEvents")];
 
-/// An event in the form in which it is sent.
+/// An event in the form of a request.
 struct Entry {
     /// The event's position in the call of [`EventBus::publish`].
     position: usize,
@@ -102,7 +103,7 @@ struct RequestEntry {
     event_bus_name: String,
     source: &'static str,
     detail_type: &'static str,
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     time: i64,
     detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,29 +126,30 @@ struct ResultEntry {
 }
 
 impl EventBus {
-    /// From the environment: `BUS_NAME` and the SDK's own variables (region, credentials, endpoint).
+    /// Creates a publisher from the environment: `BUS_NAME` and the SDK's variables (region,
+    /// credentials, endpoint).
     ///
     /// # Errors
-    /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
+    /// [`SetupError`] if a variable is missing or the TLS client cannot be built.
     pub fn from_env() -> Result<Self, SetupError> {
         Ok(Self::new(Service::from_env(Api::EventBridge)?, aws::variable("BUS_NAME")?))
     }
 
-    /// The bus of this name or ARN.
+    /// Creates a publisher for the bus with this name or ARN.
     #[must_use]
     pub fn new(service: Service, name: String) -> Self {
         Self { service, name, limits: Limits::default() }
     }
 
-    /// The same with other limits.
+    /// Returns the publisher with other limits.
     #[must_use]
     pub const fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Publishes events, in no particular order; who needs one waits for the outcome of the first before he publishes the second. The outcomes
-    /// are in the order of the events.
+    /// Publishes events in no particular order. A caller that needs an order awaits the outcome of
+    /// the first event before it publishes the second. The outcomes are in the order of the events.
     pub async fn publish(&self, events: &[Event]) -> Vec<Outcome> {
         let unanswered = Outcome::Retryable { reason: "no answer".to_owned() };
         let mut outcomes = vec![unanswered; events.len()];
@@ -170,7 +172,7 @@ impl EventBus {
         outcomes
     }
 
-    /// Sends entries in as few calls as may be, and gives back those that are worth another attempt.
+    /// Sends entries in as few calls as possible, and returns those that are worth another attempt.
     async fn round(&self, entries: Vec<Entry>, outcomes: &mut [Outcome]) -> Vec<Entry> {
         let calls = pack(entries, self.limits.bytes).into_iter().map(|entries| self.call(entries));
         let answers: Vec<(Vec<Entry>, Vec<Answer>)> = stream::iter(calls).buffered(CONCURRENCY).collect().await;
@@ -197,7 +199,7 @@ impl EventBus {
         (entries, answers)
     }
 
-    /// One call of PutEvents. An error is safe to log.
+    /// Makes one call of PutEvents. An error is safe to log.
     async fn put(&self, entries: &[Entry]) -> Result<PutEventsAnswer, String> {
         let entries = entries.iter().map(|entry| &entry.entry).collect();
         let body = serde_json::to_vec(&PutEvents { entries }).map_err(|error| error.to_string())?;
@@ -210,7 +212,7 @@ impl EventBus {
         }
     }
 
-    /// The event as an entry; why it cannot be one.
+    /// Creates the entry of an event. An error says why it cannot be one.
     fn entry(&self, position: usize, event: &Event) -> Result<Entry, String> {
         let detail = event.to_detail().map_err(|error| error.to_string())?;
         let kind = event.kind().as_str();
@@ -233,21 +235,21 @@ impl EventBus {
     }
 }
 
-/// What a call said of one entry.
+/// The result of a call for one entry.
 #[derive(Debug, Clone)]
 struct Answer {
     outcome: Outcome,
-    /// Whether another attempt within this call of [`EventBus::publish`] is worth its while.
+    /// Whether another attempt within this call of [`EventBus::publish`] may succeed.
     again: bool,
 }
 
 impl Answer {
-    /// The whole call failed, after all its attempts.
+    /// Creates the result of a call that failed as a whole, after all its attempts.
     const fn failed(reason: String) -> Self {
         Self { outcome: Outcome::Retryable { reason }, again: false }
     }
 
-    /// The answer is shorter than the call: what is missing in it may be published or not.
+    /// Creates the result of an entry that is missing in the response. It may be published or not.
     fn missing() -> Self {
         Self { outcome: Outcome::Retryable { reason: "no result for the entry".to_owned() }, again: true }
     }
@@ -273,7 +275,7 @@ fn settle(outcomes: &mut [Outcome], position: usize, outcome: Outcome) {
     }
 }
 
-/// Entries by call: each call is filled before the next is begun.
+/// Packs entries into calls. Each call is filled before the next one begins.
 fn pack(entries: Vec<Entry>, limit: usize) -> Vec<Vec<Entry>> {
     let mut calls: Vec<Vec<Entry>> = Vec::new();
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! The publisher on EventBridge's wire.
+//! Tests of the publisher on EventBridge's protocol.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -30,14 +30,14 @@ impl World {
         self.server.faults().add(Fault { kind, rate, count, seed: 7 }).unwrap();
     }
 
-    /// The details that the bus took, as events, in order.
+    /// Returns the accepted details as events, in order.
     fn taken(&self) -> Vec<Event> {
         let taken = self.server.published(0, 10_000).items;
         taken.iter().map(|event| Event::from_detail(&event.detail).unwrap()).collect()
     }
 }
 
-/// One attempt a call, so that tests see what a failure leaves.
+/// Returns a service with one attempt per call, so that tests see the effect of a failure.
 fn service(server: &EventBusServer) -> Service {
     let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
     let service = Service::of(Api::EventBridge, "us-east-1", Some(server.url()), credentials).unwrap();
@@ -140,7 +140,7 @@ async fn an_event_that_is_too_large_is_refused_before_anything_is_sent_and_the_o
     let world = World::open().await;
     let sent = [event(1, "p"), event(2, &"p".repeat(100)), event(3, "p")];
     let bytes = |event: &Event| 14 + SOURCE.len() + "ReviewPosted".len() + event.to_detail().unwrap().len();
-    // Less than the limit is allowed, the limit is not.
+    // An entry must be smaller than the limit.
     for (limit, refused) in [(bytes(&sent[1]) + 1, 0), (bytes(&sent[1]), 1), (bytes(&sent[0]), 3)] {
         let outcomes = world.limited(limit, Duration::ZERO).publish(&sent).await;
         let refusals = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Refused { .. })).count();

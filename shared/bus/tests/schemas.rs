@@ -1,4 +1,4 @@
-//! Every kind of event has a schema, and what is published is what the schema says.
+//! Tests of the schemas: every kind of event has one, and published events are valid.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas")
 }
 
-/// `OrderPlaced`, version 1 → `order-placed.v1.json`.
+/// Returns the name of a schema file: `OrderPlaced`, version 1 → `order-placed.v1.json`.
 fn file(kind: Kind) -> String {
     let mut name = String::new();
     for letter in kind.as_str().chars() {
@@ -46,7 +46,7 @@ fn event(data: impl Into<Data>) -> Event {
     Event { id: "0123456789abcdef0123456789abcdef".parse().unwrap(), occurred_at, correlation_id, data: data.into() }
 }
 
-/// An event of this kind in each form that it can take.
+/// Returns events of this kind in each possible form.
 fn examples(kind: Kind) -> Vec<Event> {
     let (customer_id, placed_at) = ("c #1".parse().unwrap(), "2017-01-01T11:53:26.000Z".parse().unwrap());
     let total = Money::new(-774, Currency::USD);
@@ -90,7 +90,7 @@ fn examples(kind: Kind) -> Vec<Event> {
     }
 }
 
-/// Those of every kind, of a known request and of none.
+/// Returns events of every kind, with and without a request id.
 fn every_example() -> impl Iterator<Item = Event> {
     let all = Kind::ALL.iter().flat_map(|kind| examples(*kind));
     all.flat_map(|event| [Event { correlation_id: None, ..event.clone() }, event])
@@ -144,7 +144,7 @@ fn a_schema_has_exactly_the_fields_that_are_published_and_demands_each_but_the_i
     for event in every_example() {
         let mut schema = schema(event.kind());
         if event.correlation_id.is_none() {
-            // The one field that need not be there.
+            // The one optional field.
             assert!(schema["properties"].as_object_mut().unwrap().remove(OPTIONAL).is_some());
         } else {
             schema["required"].as_array_mut().unwrap().push(json!(OPTIONAL));
@@ -153,7 +153,7 @@ fn a_schema_has_exactly_the_fields_that_are_published_and_demands_each_but_the_i
     }
 }
 
-/// The fields of an object and of every object in it.
+/// Compares the fields of an object and of every object in it.
 fn compare(schema: &Value, published: &Value) {
     let Some(fields) = published.as_object() else { return };
     assert_eq!(names(&schema["properties"]), names(published));
@@ -175,7 +175,7 @@ fn a_schema_is_of_the_current_draft_names_its_kind_and_describes_every_field() {
     for kind in Kind::ALL {
         let schema = schema(*kind);
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-        // Compiling it compares it with the schema of the draft.
+        // Compiling the schema validates it against the schema of the draft.
         Validator::new(schema.clone());
         assert_eq!(schema["title"], kind.as_str());
         assert_eq!(schema["properties"]["type"]["const"], kind.as_str());
@@ -291,7 +291,7 @@ fn an_id_is_a_function_of_the_change_and_every_part_of_it_counts() {
     let origin = Origin { table: "shop", key: &ours, born: &born, rev: 7 };
     let id = EventId::derive(origin, Kind::OrderPlaced);
     assert_eq!(id, EventId::derive(origin, Kind::OrderPlaced));
-    // Pinned: a program that derives another id repeats every event that is still on its way.
+    // Pinned: a program that derives another id repeats every event that is still in delivery.
     assert_eq!(id.as_str(), "963328b8c72069d691ea1fcb252d883e");
     let others = [
         EventId::derive(origin, Kind::OrderStatusChanged),

@@ -1,4 +1,4 @@
-//! Reading a JSON object field by field, so that one answer names everything that is wrong with it.
+//! Reads a JSON object field by field, so that one response lists all of its errors.
 //!
 //! ```
 //! # use http_api::{body::{Invalid, Object}, read::{integer, text}};
@@ -14,31 +14,32 @@ use std::borrow::Cow;
 use crate::json::{Members, ParseError, Value};
 use crate::problem::{Code, FieldError, Problem};
 
-/// As many errors as one answer names; what is beyond is dropped, so that a hostile body cannot ask for a huge answer.
+/// The most errors in one response. Further ones are dropped, so that a hostile body cannot cause a
+/// huge response.
 const MAX_ERRORS: usize = 100;
 
-/// An object whose fields are being read.
+/// A JSON object that is being read field by field.
 ///
-/// A reader that fails leaves its error here and gives `None`; reading goes on, and [`Object::finish`] gives either
-/// everything or all the errors.
+/// A reader that fails records its error here and returns `None`, and reading continues.
+/// [`Object::finish`] then returns either all fields or all errors.
 #[derive(Debug)]
 pub struct Object<'a> {
     unread: Members<'a>,
     errors: Invalid,
 }
 
-/// What a change says about a field that may be cleared.
+/// The change that a request makes to an optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<T> {
-    /// The field was not given: leave it as it is.
+    /// The field was not given. It stays unchanged.
     Keep,
-    /// The field was given as `null`.
+    /// The field was given as `null`. It is removed.
     Clear,
-    /// The field was given.
+    /// The field was given with a value.
     Set(T),
 }
 
-/// What is wrong with a body: at least one entry, each with a pointer into what was read.
+/// The errors of a body. There is at least one, and each has a pointer into the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid(Vec<FieldError>);
 
@@ -50,8 +51,9 @@ impl<'a> Object<'a> {
     /// Parses a document that must be an object.
     ///
     /// # Errors
-    /// 400 `malformed_json` for what is not JSON, 422 `invalid_body` for JSON that is not an object or holds a
-    /// number beyond every range.
+    /// - 400 `malformed_json` when the document is not JSON.
+    /// - 422 `invalid_body` when it is JSON but not an object, or contains a number beyond every
+    ///   range.
     pub fn parse(document: &'a str) -> Result<Self, Problem> {
         match Value::parse(document) {
             Ok(value) => Ok(value.object()?),
@@ -60,7 +62,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Reads a field that must be there, and not `null`.
+    /// Reads a field that must be present and not `null`.
     pub fn required<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<T> {
         match self.unread.remove(name) {
             Some(value) => self.keep(name, read(value)),
@@ -68,7 +70,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Reads a field that may be left out; `null` is as good as leaving it out.
+    /// Reads a field that may be missing. `null` means the same as a missing field.
     pub fn optional<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<Option<T>> {
         match self.unread.remove(name) {
             None | Some(Value::Null) => Some(None),
@@ -76,7 +78,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Reads a field of a partial change: left out means unchanged, `null` is refused.
+    /// Reads a field of a partial change. A missing field means "unchanged", and `null` is refused.
     pub fn replaced<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<Option<T>> {
         match self.unread.remove(name) {
             None => Some(None),
@@ -84,7 +86,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Reads a field of a partial change that `null` clears (JSON Merge Patch, RFC 7396).
+    /// Reads a field of a partial change. `null` clears it (JSON Merge Patch, RFC 7396).
     pub fn changed<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<Change<T>> {
         match self.unread.remove(name) {
             None => Some(Change::Keep),
@@ -93,16 +95,17 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Leaves an error at a field, for rules that concern several. Gives `None`, so that it can end a reading.
+    /// Records an error at a field, for rules over several fields. Returns `None`, so that a reader
+    /// can end with this call.
     pub fn refuse<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
         self.errors.add(Invalid::new(detail).under(name));
         None
     }
 
-    /// Ends the reading: all fields, unwrapped.
+    /// Ends the reading and returns all fields, unwrapped.
     ///
     /// # Errors
-    /// Everything that was wrong with any field, and every field that nobody read.
+    /// The errors of all fields, and one error for every field that was not read.
     pub fn finish<F: Fields>(mut self, fields: F) -> Result<F::Whole, Invalid> {
         let unknown: Vec<_> = std::mem::take(&mut self.unread).into_keys().take(MAX_ERRORS).collect();
         for name in unknown {
@@ -121,7 +124,7 @@ impl<'a> Object<'a> {
 }
 
 impl<T> Change<T> {
-    /// The field after the change.
+    /// Returns the field's value after the change.
     pub fn apply(self, before: Option<T>) -> Option<T> {
         match self {
             Self::Keep => before,
@@ -130,14 +133,14 @@ impl<T> Change<T> {
         }
     }
 
-    /// Whether the field was given.
+    /// Returns whether the field was given.
     pub const fn is_given(&self) -> bool {
         !matches!(self, Self::Keep)
     }
 }
 
 impl Invalid {
-    /// One error, at the value that is being read.
+    /// Creates one error, at the value that is being read.
     #[must_use]
     pub fn new(detail: impl Into<Cow<'static, str>>) -> Self {
         Self(vec![FieldError { pointer: String::new(), detail: detail.into() }])
@@ -147,7 +150,7 @@ impl Invalid {
         Self(Vec::new())
     }
 
-    /// The same errors, one level deeper: below a member's name or an element's index.
+    /// Moves the errors one level deeper: below a member's name or an element's index.
     #[must_use]
     pub(crate) fn under(mut self, token: &str) -> Self {
         // RFC 6901, section 3: `~` and `/` inside a token are escaped, `~` first.
@@ -158,24 +161,25 @@ impl Invalid {
         self
     }
 
-    /// Takes over the errors of another, up to a bound.
+    /// Adds another value's errors, up to [`MAX_ERRORS`] in total.
     pub(crate) fn add(&mut self, other: Self) {
         let room = MAX_ERRORS.saturating_sub(self.0.len());
         self.0.extend(other.0.into_iter().take(room));
     }
 
-    /// A result that is an error if anything was left here.
+    /// Returns `value`, or the errors if there are any.
     pub(crate) fn into_result<T>(self, value: T) -> Result<T, Self> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// The entries.
+    /// Returns the errors.
     #[must_use]
     pub fn errors(&self) -> &[FieldError] {
         &self.0
     }
 
-    /// A field can be missing without an error only if its reader was not called on this object.
+    /// Adds an error if there is none. A field can only be missing without an error if its reader
+    /// did not use this object.
     fn or_incomplete(self) -> Self {
         if self.0.is_empty() { Self::new("is incomplete") } else { self }
     }
@@ -187,12 +191,12 @@ impl From<Invalid> for Problem {
     }
 }
 
-/// Fields that were read one by one, each of which may have failed.
+/// Fields that were read one by one. Each of them may have failed.
 pub trait Fields {
-    /// The same fields, none of them missing.
+    /// The same fields, all present.
     type Whole;
 
-    /// All fields, or none.
+    /// Returns all fields, or `None` if one is missing.
     fn whole(self) -> Option<Self::Whole>;
 }
 

@@ -1,21 +1,21 @@
-//! The stable names of everything that can go wrong.
+//! The stable error codes of the API.
 
 use lambda_http::http::StatusCode;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $status:ident, $title:literal;)*) => {
-        /// What went wrong. Clients branch on the name, so a name never changes its meaning; `openapi.yaml` lists
-        /// them all.
+        /// An error code. Clients branch on its name, so a name never changes its meaning.
+        /// `openapi.yaml` lists all of them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code {
             $($(#[$doc])* $variant,)*
         }
 
         impl Code {
-            /// Every code there is.
+            /// All codes.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The name that clients see.
+            /// Returns the name that clients see.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -23,7 +23,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The HTTP status that always goes with it.
+            /// Returns the HTTP status that always accompanies the code.
             #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! codes {
                 }
             }
 
-            /// A few words for people.
+            /// Returns a short title for people.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {
@@ -43,7 +43,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What invoked the function is not an event of an HTTP API, payload format 2.0.
+    /// The function was invoked with something other than an HTTP API event, payload format 2.0.
     MalformedRequest = "malformed_request", BAD_REQUEST, "Malformed request";
     /// The body is not JSON, or not UTF-8.
     MalformedJson = "malformed_json", BAD_REQUEST, "Malformed JSON";
@@ -51,15 +51,15 @@ codes! {
     InvalidParameter = "invalid_parameter", BAD_REQUEST, "Invalid query parameter";
     /// A request header cannot be read.
     InvalidHeader = "invalid_header", BAD_REQUEST, "Invalid header";
-    /// The cursor was altered, has expired, or was given for another list or to somebody else.
+    /// The cursor was altered, has expired, or belongs to another list or another caller.
     CursorInvalid = "cursor_invalid", BAD_REQUEST, "Invalid cursor";
     /// The request needs an Idempotency-Key.
     IdempotencyKeyMissing = "idempotency_key_missing", BAD_REQUEST, "Idempotency-Key missing";
-    /// No valid token came with the request.
+    /// The request has no valid token.
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Not signed in";
-    /// The caller is known, and may not do this.
+    /// The caller is known but has no permission.
     Forbidden = "forbidden", FORBIDDEN, "Not allowed";
-    /// There is no such thing, or none that this caller may know of.
+    /// The thing does not exist, or this caller may not know of it.
     NotFound = "not_found", NOT_FOUND, "Not found";
     /// One of the accounts does not exist.
     AccountNotFound = "account_not_found", NOT_FOUND, "Account not found";
@@ -73,59 +73,59 @@ codes! {
     InsufficientStock = "insufficient_stock", CONFLICT, "Too little in stock";
     /// Not enough money is in the account.
     InsufficientFunds = "insufficient_funds", CONFLICT, "Too little money";
-    /// The order cannot go from its status to the wanted one.
+    /// The order cannot change from its status to the requested one.
     IllegalTransition = "illegal_transition", CONFLICT, "Illegal status change";
     /// The first request with this Idempotency-Key is still running.
     IdempotencyInProgress = "idempotency_in_progress", CONFLICT, "Still in progress";
     /// An organization would be left without an admin.
     LastAdmin = "last_admin", CONFLICT, "Last admin";
-    /// Somebody is in the team that is to be removed.
+    /// The team has members and cannot be removed.
     TeamInUse = "team_in_use", CONFLICT, "Team in use";
-    /// A draft of the document is open, which would be lost.
+    /// The document has an open draft, which would be lost.
     DraftOpen = "draft_open", CONFLICT, "Draft open";
-    /// There is no draft of the document.
+    /// The document has no draft.
     DraftMissing = "draft_missing", CONFLICT, "No draft";
-    /// A category is being moved: this one, or another where one is at a time.
+    /// A category is being moved: this one, or another one where only one move may run at a time.
     CategoryMoving = "category_moving", CONFLICT, "Category moving";
-    /// There is no such upload: not yet, not for this, or not any more.
+    /// The upload does not exist: not yet, not for this item, or no longer.
     NotUploaded = "not_uploaded", CONFLICT, "Not uploaded";
-    /// Somebody else changed what the request builds on; nothing was written.
+    /// Another request changed data that this request builds on. Nothing was written.
     Conflict = "conflict", CONFLICT, "Conflict";
     /// The version in If-Match is not the current one.
     VersionMismatch = "version_mismatch", PRECONDITION_FAILED, "Changed in the meantime";
-    /// The body is larger than the route takes.
+    /// The body is larger than the route allows.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "Body too large";
-    /// The body is of a type that the route does not take.
+    /// The route does not accept the body's media type.
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type";
     /// The body is JSON, but fields are missing, unknown, of the wrong type or out of range.
     InvalidBody = "invalid_body", UNPROCESSABLE_ENTITY, "Invalid body";
-    /// An id is empty, too long or holds control characters.
+    /// An id is empty, too long or contains control characters.
     InvalidId = "invalid_id", UNPROCESSABLE_ENTITY, "Invalid id";
     /// The Idempotency-Key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "Idempotency-Key used before";
-    /// More lines than one request may have.
+    /// The request has more lines than allowed.
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
-    /// A product would be in more further categories than it may.
+    /// The product would have more additional categories than allowed.
     TooManyCategories = "too_many_categories", UNPROCESSABLE_ENTITY, "Too many categories";
-    /// A product would have more pictures than it may.
+    /// The product would have more pictures than allowed.
     TooManyPictures = "too_many_pictures", UNPROCESSABLE_ENTITY, "Too many pictures";
-    /// The question has as many answers as one may have.
+    /// The question already has the maximum number of answers.
     TooManyAnswers = "too_many_answers", UNPROCESSABLE_ENTITY, "Too many answers";
     /// A line names a product that does not exist.
     UnknownProduct = "unknown_product", UNPROCESSABLE_ENTITY, "Unknown product";
     /// A customer would follow themselves.
     FollowsSelf = "follows_self", UNPROCESSABLE_ENTITY, "Following oneself";
-    /// There is nothing in the cart to order.
+    /// The cart is empty.
     CartEmpty = "cart_empty", UNPROCESSABLE_ENTITY, "Empty cart";
-    /// The change needs If-Match, or If-None-Match where it may create.
+    /// The change needs If-Match, or If-None-Match if it may create.
     IfMatchMissing = "if_match_missing", PRECONDITION_REQUIRED, "If-Match missing";
-    /// Something went wrong inside; the log has it under the request id.
+    /// The function failed. The log has the cause under the request id.
     Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error";
-    /// The table takes no more for the moment; try again after Retry-After.
+    /// The table is at its capacity limit. The client may retry after Retry-After.
     Throttled = "throttled", SERVICE_UNAVAILABLE, "Throttled";
     /// This deployment has no search engine. A retry does not help.
     SearchDisabled = "search_disabled", SERVICE_UNAVAILABLE, "Search disabled";
-    /// A part that the answer needs is away; try again after Retry-After.
+    /// A part that the response needs is unavailable. The client may retry after Retry-After.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
 }
 

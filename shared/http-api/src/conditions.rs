@@ -1,4 +1,4 @@
-//! Under which conditions a request may change something: in which version, and only once.
+//! The conditions of a change: If-Match, If-None-Match and the Idempotency-Key.
 
 use std::fmt::Write as _;
 
@@ -8,25 +8,29 @@ use crate::content::BODY_LIMIT;
 use crate::problem::{Code, Problem};
 use crate::request::Request;
 
-/// The longest Idempotency-Key, in characters.
+/// The maximum length of an Idempotency-Key in characters.
 pub const MAX_IDEMPOTENCY_KEY: usize = 255;
 
-/// What a change of something that need not exist yet was made for.
+/// The precondition of a change that may also create the thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
-    /// `If-None-Match: *`: it must not exist.
+    /// `If-None-Match: *`: the thing must not exist.
     Absent,
-    /// `If-Match: "3"`: it must exist in this version.
+    /// `If-Match: "3"`: the thing must exist in this version.
     Version(u64),
 }
 
 impl Request<'_> {
-    /// The version that the client has seen, from `If-Match: "3"`. An entity tag that was never an answer of ours is version 0, which nothing
-    /// ever has: it does not match (RFC 9110, section 13.1.1), and neither does a weak one.
+    /// Returns the version that the client has seen, from `If-Match: "3"`.
+    ///
+    /// An entity tag that this API never issues, or a weak one, gives version 0. No item has
+    /// version 0, so the tag does not match (RFC 9110, section 13.1.1).
     ///
     /// # Errors
-    /// 428 `if_match_missing`; 400 `invalid_header` for what is not one entity tag. A list of tags and `*` are valid HTTP, but a change that
-    /// any version may undergo is what If-Match is asked for to prevent.
+    /// - 428 `if_match_missing`.
+    /// - 400 `invalid_header` when the value is not one entity tag. A list of tags and `*` are
+    ///   valid HTTP, but they would allow a change of any version, which If-Match is there to
+    ///   prevent.
     pub fn if_match(&self) -> Result<u64, Problem> {
         match self.header("if-match") {
             None => {
@@ -40,7 +44,7 @@ impl Request<'_> {
         }
     }
 
-    /// Whether the request shall only create: `If-None-Match: *`.
+    /// Returns whether the request may only create: `If-None-Match: *`.
     ///
     /// # Errors
     /// 400 `invalid_header` for any other value.
@@ -52,10 +56,11 @@ impl Request<'_> {
         }
     }
 
-    /// What a PUT that may create was made for: one of If-None-Match and If-Match.
+    /// Returns the precondition of a PUT that may create: either If-None-Match or If-Match.
     ///
     /// # Errors
-    /// 428 `if_match_missing` without either, 400 `invalid_header` with both or an unreadable one.
+    /// 428 `if_match_missing` without either. 400 `invalid_header` with both or with an unreadable
+    /// one.
     pub fn precondition(&self) -> Result<Precondition, Problem> {
         match (self.if_none_match_any()?, self.header("if-match")) {
             (true, None) => Ok(Precondition::Absent),
@@ -64,16 +69,17 @@ impl Request<'_> {
         }
     }
 
-    /// The key that makes a repetition of this request recognisable.
+    /// Returns the Idempotency-Key of a request that needs one.
     ///
     /// # Errors
-    /// 400 `idempotency_key_missing`; 400 `invalid_header` for anything but 1 to 255 printable ASCII characters.
+    /// 400 `idempotency_key_missing`. 400 `invalid_header` for anything but 1 to 255 printable
+    /// ASCII characters.
     pub fn idempotency_key(&self) -> Result<&str, Problem> {
         self.idempotency_key_optional()?
             .ok_or_else(|| Problem::new(Code::IdempotencyKeyMissing, "This needs an Idempotency-Key."))
     }
 
-    /// The same where a key may be given.
+    /// Returns the Idempotency-Key of a request that may have one.
     ///
     /// # Errors
     /// 400 `invalid_header` for anything but 1 to 255 printable ASCII characters.
@@ -89,17 +95,17 @@ impl Request<'_> {
         }
     }
 
-    /// What tells this request from another with the same Idempotency-Key: a SHA-256, in hexadecimal, over route,
-    /// path, caller and body.
+    /// Returns a fingerprint that distinguishes this request from others with the same
+    /// Idempotency-Key. It is a hexadecimal SHA-256 over route, path, caller and body.
     ///
     /// # Errors
-    /// As [`Request::object`], for the body.
+    /// 413 `body_too_large`. 400 `malformed_json` when the body is not UTF-8.
     pub fn fingerprint(&self) -> Result<String, Problem> {
         let body = self.content(BODY_LIMIT)?;
         let path = self.path.iter().flat_map(|(name, value)| [name.as_ref(), value.as_ref()]);
         let mut hash = Context::new(&SHA256);
         for text in [self.route(), self.caller().key(), body].into_iter().chain(path) {
-            // Lengths keep ("ab", "c") and ("a", "bc") apart.
+            // The lengths distinguish ("ab", "c") from ("a", "bc").
             hash.update(&(text.len() as u64).to_be_bytes());
             hash.update(text.as_bytes());
         }
@@ -111,18 +117,18 @@ impl Request<'_> {
     }
 }
 
-/// Whether a text is one entity tag (RFC 9110, section 8.8.3).
+/// Returns whether a text is one entity tag (RFC 9110, section 8.8.3).
 fn is_entity_tag(text: &str) -> bool {
     let strong = text.strip_prefix("W/").unwrap_or(text);
     let inside = strong.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     inside.is_some_and(|inside| inside.bytes().all(|byte| byte == b'!' || byte >= b'#'))
 }
 
-/// The version in a strong entity tag that an answer of ours could have carried.
+/// Returns the version in a strong entity tag that this API can have issued.
 fn version(tag: &str) -> Option<u64> {
     let digits = tag.strip_prefix('"')?.strip_suffix('"')?;
     let version: u64 = digits.parse().ok()?;
-    // `"03"` and `"+3"` were never given out.
+    // The API never issues `"03"` or `"+3"`.
     (version.to_string() == digits).then_some(version)
 }
 

@@ -1,4 +1,4 @@
-//! A request's body: its type and size first, then what it holds.
+//! The body of a request: its type and size are checked before it is read.
 
 use crate::body::Object;
 use crate::event::Body;
@@ -6,44 +6,47 @@ use crate::json::texts_of;
 use crate::problem::{Code, Problem};
 use crate::request::Request;
 
-/// The largest body of a route that does not say otherwise, in bytes.
+/// The default limit of a body's size in bytes.
 pub const BODY_LIMIT: usize = 256 * 1024;
-/// The largest body of any route (the import), in bytes.
+/// The largest limit of any route (the import), in bytes.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 const JSON: &[&str] = &["application/json", "application/merge-patch+json"];
 const NDJSON: &[&str] = &["application/x-ndjson", "application/ndjson", "application/jsonl"];
 
 impl Request<'_> {
-    /// The body as a JSON object of at most [`BODY_LIMIT`] bytes.
+    /// Reads the body as a JSON object of at most [`BODY_LIMIT`] bytes.
     ///
     /// # Errors
-    /// 415 `unsupported_media_type`, 413 `body_too_large`, 400 `malformed_json`, 422 `invalid_body`.
+    /// 415 `unsupported_media_type`, 413 `body_too_large`, 400 `malformed_json`, 422
+    /// `invalid_body`.
     pub fn object(&self) -> Result<Object<'_>, Problem> {
         Object::parse(self.json_text()?)
     }
 
-    /// The text of a body that [`Request::object`] takes, for what is kept as the client wrote it.
+    /// Returns the text of a body that [`Request::object`] accepts, to store it as the client wrote
+    /// it.
     ///
     /// # Errors
-    /// As [`Request::object`], but for what only reading it can tell.
+    /// As [`Request::object`], without the errors that only parsing can find.
     pub fn json_text(&self) -> Result<&str, Problem> {
         self.expect_type(JSON)?;
         self.content(BODY_LIMIT)
     }
 
-    /// The same body's numbers as they are written: [`json::texts_of`](crate::json::texts_of).
+    /// Returns the original texts of the body's numbers: [`json::texts_of`](crate::json::texts_of).
     ///
     /// # Errors
-    /// 413 `body_too_large`, 400 `malformed_json` for what is not UTF-8.
+    /// 413 `body_too_large`. 400 `malformed_json` when the body is not UTF-8.
     pub fn texts_of(&self, array: &str, member: &str) -> Result<Vec<Option<&str>>, Problem> {
         Ok(texts_of(self.content(BODY_LIMIT)?, array, member))
     }
 
-    /// The lines of a newline-delimited JSON body of at most `limit` bytes, with their numbers from 1; blank lines
-    /// are passed over. Each is read with [`Object::parse`].
+    /// Returns the lines of a newline-delimited JSON body of at most `limit` bytes, numbered from
+    /// 1. Blank lines are skipped but counted. [`Object::parse`] reads each line.
     ///
     /// # Errors
-    /// 415 `unsupported_media_type`, 413 `body_too_large`, 400 `malformed_json` for what is not UTF-8.
+    /// 415 `unsupported_media_type`. 413 `body_too_large`. 400 `malformed_json` when the body is
+    /// not UTF-8.
     pub fn lines(&self, limit: usize) -> Result<impl Iterator<Item = (usize, &str)>, Problem> {
         self.expect_type(NDJSON)?;
         let content = self.content(limit)?;
@@ -60,7 +63,8 @@ impl Request<'_> {
         }
     }
 
-    /// A request without a Content-Type is taken at its word's absence (RFC 9110, section 8.3, allows it).
+    /// Checks the Content-Type. A request without one is accepted (RFC 9110, section 8.3, allows
+    /// it).
     fn expect_type(&self, accepted: &[&str]) -> Result<(), Problem> {
         match self.header("content-type") {
             Some(given) if !is_media_type(given, accepted) => {
@@ -71,7 +75,8 @@ impl Request<'_> {
     }
 }
 
-/// `application/json; charset=utf-8`, in any case; another charset is another type, because JSON is UTF-8.
+/// Accepts `application/json; charset=utf-8`, in any letter case. Another charset is refused,
+/// because JSON is UTF-8.
 fn is_media_type(given: &str, accepted: &[&str]) -> bool {
     let mut parts = given.split(';').map(str::trim);
     let named = parts.next().is_some_and(|name| accepted.iter().any(|accepted| accepted.eq_ignore_ascii_case(name)));

@@ -1,10 +1,13 @@
-//! The event of an API Gateway HTTP API, payload format 2.0, read by ourselves.
+//! Reads the event of an API Gateway HTTP API, payload format 2.0.
 //!
-//! `lambda_http` can turn such an event into an `http::Request`, and panics on some: an odd Host header, a path that
-//! is no URI, a body that is not the base64 that it claims to be. None of these may end a function. The typed event
-//! of `aws_lambda_events` is all or nothing: one header name with a space and the whole request is a function error.
-//! So the event is read as plain JSON, member by member, with what is missing or of another type taken as absent;
-//! only what is not an HTTP API's event at all is refused. Texts borrow from the event.
+//! `lambda_http` can turn such an event into an `http::Request`, but it panics on some: an odd Host
+//! header, a path that is no URI, an invalid base64 body. No event may end a function. The typed
+//! event of `aws_lambda_events` is all or nothing: one header name with a space makes the whole
+//! request a function error.
+//!
+//! This module therefore reads the event as plain JSON, member by member. A member that is missing
+//! or has another type counts as absent. It refuses only events that do not come from an HTTP API.
+//! Texts borrow from the event.
 //!
 //! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
 
@@ -16,13 +19,13 @@ use base64::engine::general_purpose::STANDARD;
 use crate::content::MAX_BODY_BYTES;
 use crate::json::{Members, Value};
 
-/// Names and values in the order of the names.
+/// Names and values. Those of a JSON object are in the order of their names.
 pub(crate) type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
-/// What the functions use of an event.
+/// The parts of an event that the functions use.
 #[derive(Debug)]
 pub(crate) struct Event<'a> {
-    /// `GET /v1/orders/{id}`, or `$default` from what has no routes of its own.
+    /// `GET /v1/orders/{id}`, or `$default` from a source without routes.
     pub route_key: Cow<'a, str>,
     pub method: Cow<'a, str>,
     pub raw_path: Cow<'a, str>,
@@ -30,25 +33,25 @@ pub(crate) struct Event<'a> {
     pub request_id: Cow<'a, str>,
     pub query: Option<Pairs<'a>>,
     pub headers: Pairs<'a>,
-    /// Decoded once, by the gateway.
+    /// The gateway has decoded these once.
     pub path_parameters: Pairs<'a>,
-    /// The token's claims, which the gateway's authorizer has verified; empty without a token.
+    /// The token's claims, which the gateway's authorizer has verified. Empty without a token.
     pub claims: Members<'a>,
     pub body: Body<'a>,
 }
 
-/// The request's body, as far as it could be read.
+/// The request's body, if it could be read.
 #[derive(Debug)]
 pub(crate) enum Body<'a> {
     Text(Cow<'a, str>),
-    /// Too large for any route, so it was not decoded.
+    /// Too large for any route. The body was not decoded.
     TooLarge,
-    /// Not base64 although marked so, or not UTF-8.
+    /// Marked as base64 but invalid, or not UTF-8.
     Unreadable,
 }
 
 impl<'a> Event<'a> {
-    /// Reads an event; `None` when it is not one of an HTTP API.
+    /// Reads an event. Returns `None` when it does not come from an HTTP API.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let mut event = Value::parse(text).ok()?.into_members();
         let mut context = members(&mut event, "requestContext");
@@ -88,7 +91,7 @@ fn pairs<'a>(of: &mut Members<'a>, name: &str) -> Pairs<'a> {
     members(of, name).into_iter().filter_map(|(name, value)| Some((name, value.into_text()?))).collect()
 }
 
-/// Splits a query as `application/x-www-form-urlencoded`; `None` when something in it is not UTF-8.
+/// Splits a query as `application/x-www-form-urlencoded`. Returns `None` when a part is not UTF-8.
 fn decode_query<'a>(raw: &str) -> Option<Pairs<'a>> {
     let decode = |text: &str| {
         let spaced = text.replace('+', " ");
@@ -103,9 +106,10 @@ fn decode_query<'a>(raw: &str) -> Option<Pairs<'a>> {
         .collect()
 }
 
-/// The gateway sends as base64 what it does not know to be text, newline-delimited JSON for instance.
+/// Reads the body. The gateway encodes media types that it does not treat as text, such as
+/// newline-delimited JSON, as base64.
 fn body(text: Cow<'_, str>, encoded: bool) -> Body<'_> {
-    // Four characters of base64 carry three bytes.
+    // Four characters of base64 represent three bytes.
     let bytes = if encoded { text.len() / 4 * 3 } else { text.len() };
     if bytes > MAX_BODY_BYTES + 3 {
         Body::TooLarge

@@ -1,5 +1,5 @@
-//! The one edge where failures of the lower layers become answers, so that handlers pass them on with `?`. What only
-//! a handler can interpret, a condition that did not hold, is not here.
+//! Converts errors of the lower layers to problems, so that handlers can return them with `?`. A
+//! failed condition is not converted here, because only the handler knows its meaning.
 
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
@@ -7,8 +7,8 @@ use key_schema::key::KeyError;
 use crate::problem::{Code, Problem};
 
 impl From<KeyError> for Problem {
-    /// Ids are checked one by one where they come in; together, escaped, they may still exceed what DynamoDB takes
-    /// as a key.
+    /// Each id was checked when the request was read. Escaped and joined, they may still exceed
+    /// DynamoDB's limit for a key.
     fn from(error: KeyError) -> Self {
         Self::new(Code::InvalidId, "The ids are too long together.").because(error)
     }
@@ -31,7 +31,7 @@ impl From<table::TableError> for Problem {
     fn from(error: table::TableError) -> Self {
         use table::TableError::{Contended, Decode, Rejected, Throttled, TooManyActions, Unavailable, Unprocessed};
         match error {
-            // Nothing was done in any of these, and trying again is the remedy.
+            // These requests had no effect, and a retry may succeed.
             Throttled | Contended | Unprocessed(_) => Self::throttled(error),
             Unavailable(_) => Self::unavailable(error),
             Rejected(_) | Decode(_) | TooManyActions(_) => Self::internal(error),

@@ -1,4 +1,4 @@
-//! Tests only: whatever invokes the function, it answers.
+//! Tests that the function responds to every invocation, even a malformed one.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -15,7 +15,7 @@ use crate::{BODY_LIMIT, Object, Payload, Problem, Request, Response, Routes, sam
 use key_schema::cursor::Cursors;
 use key_schema::id::{CustomerId, ProductId};
 
-/// Asks a request everything that there is to ask, and fails with the first problem.
+/// Calls every reader of a request, and returns the first problem.
 async fn ask(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Problem> {
     let page = request.page(cursors, "test", &[]);
     let asked = [
@@ -55,7 +55,7 @@ fn cursors() -> Cursors {
     Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap()
 }
 
-/// Answers an event through everything between the runtime and a handler that asks for all there is.
+/// Serves an event with all the code between the runtime and a handler that calls every reader.
 fn answer(event: Option<&str>) -> Value {
     let routes = Routes::new()
         .on("POST /v1/things/{id}", |cursors, request| Box::pin(ask(cursors, request)))
@@ -127,7 +127,7 @@ fn events_that_make_the_usual_adapter_panic_are_answered() {
 
 #[test]
 fn the_sample_that_sam_generates_is_answered() {
-    // `sam local generate-event apigateway http-api-proxy`, shortened to what matters here.
+    // From `sam local generate-event apigateway http-api-proxy`, shortened to the relevant members.
     let event = json!({
         "version": "2.0", "routeKey": "$default", "rawPath": "/path/to/resource",
         "rawQueryString": "parameter1=value1&parameter1=value2&parameter2=value", "cookies": ["cookie1", "cookie2"],
@@ -167,7 +167,7 @@ fn a_failing_answer_is_a_500_that_says_nothing() {
     }
 }
 
-/// Some JSON, nested a little.
+/// Generates JSON with a few levels of nesting.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,9 +1,10 @@
-//! Who asks. A handler gets a [`SignedIn`], a [`Staff`] or an [`Owner`] only from a request that proves it, so a
-//! use case that takes one cannot be reached without the check.
+//! The caller of a request. A handler gets a [`SignedIn`], a [`Staff`] or an [`Owner`] only from a
+//! request that proves it. A use case that takes one of them can therefore not skip the check.
 //!
-//! The proof is the gateway's: its JWT authorizer has verified signature, issuer, audience and expiry before the
-//! function runs, and hands the claims on. Routes without the authorizer carry no claims and are anonymous, but for a
-//! function that verifies the token itself (feature `issuer`).
+//! The gateway provides the proof. Its JWT authorizer verifies signature, issuer, audience and
+//! expiry before the function runs, and passes the claims on. Routes without the authorizer have no
+//! claims, so their callers are anonymous. A function can verify the token itself with the feature
+//! `issuer`.
 
 use key_schema::id::{CustomerId, IdError};
 
@@ -13,14 +14,15 @@ use crate::problem::{Code, Problem};
 /// The group whose members are staff.
 pub const STAFF_GROUP: &str = "staff";
 
-/// Whoever asks.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// No token came with the request, or none that counts.
+    /// The request has no token, or no valid one.
     Anonymous,
-    /// A verified token did.
+    /// The request has a verified token.
     SignedIn(SignedIn),
-    /// A verified token did, and its `sub` is no valid id. No route that needs a token serves this caller.
+    /// The request has a verified token, but its `sub` is not a valid id. Routes that need a token
+    /// refuse this caller.
     Unnamed(IdError),
 }
 
@@ -45,8 +47,8 @@ pub struct Owner {
 }
 
 impl Caller {
-    /// Reads a token's claims. `sub` is the customer's id; groups are in `cognito:groups`, or in `groups` with an
-    /// issuer other than Cognito. Claims without a `sub` name nobody.
+    /// Reads a token's claims. `sub` is the customer's id. The groups are in `cognito:groups`, or
+    /// in `groups` with an issuer other than Cognito. Without a `sub` the caller is anonymous.
     pub(crate) fn from_claims(claims: &Members<'_>) -> Self {
         let Some(Value::Text(subject)) = claims.get("sub") else {
             return Self::Anonymous;
@@ -59,7 +61,8 @@ impl Caller {
         Self::SignedIn(SignedIn { id, staff: groups.is_some_and(names_staff) })
     }
 
-    /// The same of the claims as the token itself has them, where types are kept: groups are an array of names, or one name.
+    /// Reads the claims as the token itself has them. Types are preserved there: the groups are an
+    /// array of names, or one name.
     #[cfg(feature = "issuer")]
     pub(crate) fn from_token(claims: &Members<'_>) -> Self {
         let caller = Self::from_claims(claims);
@@ -72,7 +75,8 @@ impl Caller {
         }
     }
 
-    /// The caller's id; empty for a caller without one. Cursors and idempotency keys are bound to it.
+    /// Returns the caller's id, or an empty text for a caller without one. Cursors and idempotency
+    /// keys are bound to it.
     #[must_use]
     pub fn key(&self) -> &str {
         match self {
@@ -81,16 +85,17 @@ impl Caller {
         }
     }
 
-    /// Whether the caller is staff.
+    /// Returns whether the caller is staff.
     #[must_use]
     pub fn is_staff(&self) -> bool {
         matches!(self, Self::SignedIn(SignedIn { staff: true, .. }))
     }
 
-    /// The caller with a token.
+    /// Returns the caller, if signed in.
     ///
     /// # Errors
-    /// 401 `unauthenticated` without one, 403 `forbidden` for one whose `sub` is no valid id.
+    /// 401 `unauthenticated` without a token. 403 `forbidden` when the token's `sub` is not a valid
+    /// id.
     pub fn signed_in(&self) -> Result<SignedIn, Problem> {
         match self {
             Self::Anonymous => Err(Problem::unauthenticated()),
@@ -102,20 +107,21 @@ impl Caller {
         }
     }
 
-    /// The caller as staff.
+    /// Returns the caller as staff.
     ///
     /// # Errors
-    /// 401 `unauthenticated` without a token, 403 `forbidden` for a customer.
+    /// 401 `unauthenticated` without a token. 403 `forbidden` for a customer.
     pub fn staff(&self) -> Result<Staff, Problem> {
         let SignedIn { id, staff } = self.signed_in()?;
         if staff { Ok(Staff { id }) } else { Err(Problem::forbidden()) }
     }
 
-    /// The caller as one who may act for this customer.
+    /// Returns the caller with the right to act for this customer.
     ///
     /// # Errors
-    /// 401 `unauthenticated` without a token; 404 `not_found` for any other customer, because even whether this one
-    /// exists is not theirs to know.
+    /// - 401 `unauthenticated` without a token.
+    /// - 404 `not_found` for any other customer. The response must not reveal whether this customer
+    ///   exists.
     pub fn owner(&self, customer: &CustomerId) -> Result<Owner, Problem> {
         let caller = self.signed_in()?;
         if caller.staff || caller.id == *customer {
@@ -127,19 +133,19 @@ impl Caller {
 }
 
 impl SignedIn {
-    /// The caller's own customer id.
+    /// Returns the caller's customer id.
     #[must_use]
     pub const fn id(&self) -> &CustomerId {
         &self.id
     }
 
-    /// Whether the caller is staff.
+    /// Returns whether the caller is staff.
     #[must_use]
     pub const fn is_staff(&self) -> bool {
         self.staff
     }
 
-    /// The caller as staff.
+    /// Returns the caller as staff.
     ///
     /// # Errors
     /// 403 `forbidden` for a customer.
@@ -149,7 +155,7 @@ impl SignedIn {
 }
 
 impl Staff {
-    /// The staff member's own id.
+    /// Returns the staff member's id.
     #[must_use]
     pub const fn id(&self) -> &CustomerId {
         &self.id
@@ -157,31 +163,33 @@ impl Staff {
 }
 
 impl Owner {
-    /// The customer who is acted for.
+    /// Returns the customer that the caller acts for.
     #[must_use]
     pub const fn customer(&self) -> &CustomerId {
         &self.customer
     }
 
-    /// Who acts: the customer, or staff.
+    /// Returns the caller: the customer, or staff.
     #[must_use]
     pub const fn caller(&self) -> &SignedIn {
         &self.caller
     }
 
-    /// Whether staff acts.
+    /// Returns whether the caller is staff.
     #[must_use]
     pub const fn is_staff(&self) -> bool {
         self.caller.staff
     }
 }
 
-/// Whether a group claim names [`STAFF_GROUP`], whole and exactly.
+/// Returns whether a group claim contains exactly the name [`STAFF_GROUP`].
 ///
-/// The HTTP API's authorizer hands an array claim on as text, its elements between brackets and separated by spaces:
-/// `[staff other]`. Group names hold no white space, but may hold every punctuation mark, so inside brackets only
-/// white space separates: `[staff,x]` is one group that is not staff. Without brackets it is a single group or, as
-/// the REST API writes it, a list with commas. Other gateways keep a JSON array.
+/// - The HTTP API's authorizer passes an array claim on as text, in brackets and separated by
+///   spaces: `[staff other]`. Group names have no white space but may have every punctuation mark.
+///   Inside brackets only white space is therefore a separator, and `[staff,x]` is one group that
+///   is not staff.
+/// - Without brackets the text is one group or, as the REST API writes it, a list with commas.
+/// - Other gateways keep a JSON array.
 fn names_staff(claim: &Value<'_>) -> bool {
     match claim {
         Value::Array(groups) => groups.iter().any(|group| matches!(group, Value::Text(name) if name == STAFF_GROUP)),

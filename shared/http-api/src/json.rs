@@ -1,8 +1,9 @@
-//! JSON from outside, read strictly and without copying what need not be copied.
+//! A strict JSON reader that copies as little as possible.
 //!
-//! `serde_json::Value` is too lenient for a body that somebody signs an order with: it keeps the last of two
-//! members with one name and turns an integer beyond 64 bits into the nearest float. [`Value`] refuses the first
-//! and remembers the second as "not an integer". Nesting is bounded by `serde_json` at 128 levels.
+//! `serde_json::Value` is too lenient for an order's body. It keeps the last of two members with
+//! the same name, and it turns an integer beyond 64 bits into the nearest float. [`Value`] refuses
+//! duplicate names, and keeps such an integer only as "not an integer". `serde_json` limits nesting
+//! to 128 levels.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,66 +12,66 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A JSON value; texts without escapes borrow from the document.
+/// A JSON value. Texts without escapes borrow from the document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Value<'a> {
-    /// `null`, and what is not there.
+    /// `null`, or an absent value.
     #[default]
     Null,
     /// `true` or `false`.
     Boolean(bool),
     /// A number written without fraction and exponent that fits an `i64` or a `u64`.
     Integer(i128),
-    /// Every other number. Nothing in the contract takes one, so its value is not kept.
+    /// Any other number. The API accepts no such number, so the value is not kept.
     OtherNumber,
     /// A string.
     Text(Cow<'a, str>),
     /// An array.
     Array(Vec<Value<'a>>),
-    /// An object, each name once.
+    /// An object. Each name occurs once.
     Object(Members<'a>),
 }
 
-/// The members of an object by name.
+/// The members of an object, by name.
 pub type Members<'a> = BTreeMap<Cow<'a, str>, Value<'a>>;
 
-/// Why a text is not JSON that we take.
+/// A reason why a text is refused as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// Not JSON by RFC 8259, an unpaired surrogate in a string, or nested too deeply.
     #[error("not valid JSON at line {line}, column {column}")]
     Syntax {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// In bytes, from 1.
+        /// The column in bytes, from 1.
         column: usize,
     },
-    /// An object names a member twice (RFC 8259 leaves open which of them counts; so nobody may rely on one).
+    /// An object has two members with the same name. RFC 8259 does not define which of them counts.
     #[error("not usable: a member is named twice in one object, at line {line}, column {column}")]
     DuplicateName {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// In bytes, from 1.
+        /// The column in bytes, from 1.
         column: usize,
     },
-    /// Valid JSON with a number that no 64-bit number holds, such as `1e400`.
+    /// Valid JSON with a number beyond the range of 64-bit numbers, such as `1e400`.
     #[error("a number is out of range")]
     NumberOutOfRange,
 }
 
 impl<'a> Value<'a> {
-    /// Reads one JSON document.
+    /// Parses one JSON document.
     ///
     /// # Errors
-    /// [`ParseError`] says what is wrong and where, and repeats nothing of the text.
+    /// [`ParseError`] says what is wrong and where. It repeats no part of the text.
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             if error.is_data() {
-                // The visitor below takes every type; its one complaint is the repeated name.
+                // The visitor below accepts every type. Its only error is the duplicate name.
                 ParseError::DuplicateName { line, column }
             } else if error.to_string().starts_with("number out of range") {
-                // serde_json has no category for this one; a test holds it to its words.
+                // serde_json has no category for this error. A test checks its text.
                 ParseError::NumberOutOfRange
             } else {
                 ParseError::Syntax { line, column }
@@ -78,7 +79,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The text of a string.
+    /// Returns the text of a string, or `None` for anything else.
     #[must_use]
     pub fn into_text(self) -> Option<Cow<'a, str>> {
         match self {
@@ -87,7 +88,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The members of an object; none for anything else.
+    /// Returns the members of an object. For anything else the result is empty.
     #[must_use]
     pub fn into_members(self) -> Members<'a> {
         match self {
@@ -97,8 +98,11 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The texts, as they are written, of one member of each object in an array of the document's: for numbers of which no digit may be lost. None
-/// for an element without that member. Of a document that [`Value::parse`] does not take it says nothing.
+/// Returns the original texts of one member, from each object in an array of the document. Callers
+/// use it for numbers that must keep every digit.
+///
+/// An element without that member gives `None`. The result is unspecified for a document that
+/// [`Value::parse`] refuses.
 #[must_use]
 pub fn texts_of<'a>(document: &'a str, array: &str, member: &str) -> Vec<Option<&'a str>> {
     type Raw<'a> = BTreeMap<String, &'a RawValue>;
@@ -175,7 +179,7 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 }
 
-/// A member's name, borrowed where it can be, which `Cow`'s own implementation never does.
+/// A member's name, borrowed if possible. `Cow`'s own implementation never borrows.
 struct Name<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

@@ -1,6 +1,7 @@
-//! How an HTTP function answers: routes, identity, bodies, problems, ETags, idempotency keys, pages.
+//! The HTTP layer of the functions: routes, identity, bodies, problems, ETags, idempotency keys and
+//! pages.
 //!
-//! A function is a table of routes over what it built once:
+//! A function is a table of routes with state that it builds once:
 //!
 //! ```
 //! use http_api::{Measured, Problem, Request, Response, Routes};
@@ -19,8 +20,9 @@
 //! }
 //! ```
 //!
-//! It is built on `lambda_runtime` and on the types that `lambda_http` exports, but not on the latter's adapter, which
-//! panics on some events that a client can cause (see the `event` module). Every event gets an answer.
+//! The crate uses `lambda_runtime` and the types that `lambda_http` exports, but not the adapter of
+//! `lambda_http`. That adapter panics on some events that a client can cause (see the `event`
+//! module). This crate responds to every event.
 
 pub mod body;
 mod code;
@@ -79,11 +81,11 @@ pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 pub use crate::store::{Store, StoreError};
 pub use lambda_runtime::Error;
 
-/// What is kept back of an invocation's time for answering that it has run out.
+/// The part of an invocation's time that is reserved for the response to a timeout.
 const DEADLINE_MARGIN: Duration = Duration::from_millis(300);
 
-/// Answers the function's events, one after the other, for as long as the runtime lives, and writes a line of log
-/// and metrics for each.
+/// Serves the function's events, one after the other, for as long as the runtime lives. Prints one
+/// line of log and metrics for each.
 ///
 /// # Errors
 /// When the Lambda Runtime API cannot be reached or breaks its protocol.
@@ -104,14 +106,15 @@ pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
     .await
 }
 
-/// How long a handler may take: a little less than Lambda leaves it, so that the client gets an answer of ours, with a code, rather than the
-/// platform's. What was under way then may or may not have happened, as after any answer that is lost.
+/// Returns the handler's time limit, a little less than Lambda's. The client then gets a problem
+/// with a code rather than the platform's error. As after any lost response, the pending work may
+/// or may not have taken effect.
 fn time_left(deadline: SystemTime) -> Duration {
     telemetry::time_left(deadline).saturating_sub(DEADLINE_MARGIN)
 }
 
-/// An event's text, whatever it holds. Reading it never fails, because the runtime would turn a failure into a
-/// function error, which the client sees as a 500 without an explanation.
+/// An event's text, with any content. Deserializing it never fails. The runtime would turn a
+/// failure into a function error, and the client would see a 500 without an explanation.
 struct Payload(Option<Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for Payload {

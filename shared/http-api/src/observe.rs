@@ -1,4 +1,5 @@
-//! One line for each request: what an operator asks first, and the metrics of its route.
+//! One log line for each request, with the values that operators need first and the metrics of its
+//! route.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use telemetry::emf::{Line, Unit};
 use crate::routes::Served;
 use crate::trail::Act;
 
-/// What one access pattern cost during a request.
+/// The cost of one access pattern during a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PatternCost {
     /// The pattern's id in the registry.
@@ -21,16 +22,19 @@ pub struct PatternCost {
     pub write_units: f64,
 }
 
-/// A function's state that knows what it consumed.
+/// A function's state that measures its consumption.
 pub trait Measured {
-    /// What was consumed since this was last called. A function answers one request at a time, so between two calls
-    /// lies one request.
+    /// Returns the consumption since the previous call. A function serves one request at a time, so
+    /// this is the consumption of one request.
     fn take(&self) -> Vec<PatternCost> {
         Vec::new()
     }
 }
 
-/// The line of one request. No body, no query value, no path parameter, nothing of the caller; but of a write by staff who asked for it, and on what ([`Act`]).
+/// Builds the line of one request.
+///
+/// It has no body, no query value, no path parameter and nothing about the caller. Only a write by
+/// staff adds the staff member and the target ([`Act`]).
 pub(crate) fn line(
     served: &Served,
     took: Duration,
@@ -39,7 +43,7 @@ pub(crate) fn line(
     trace: Option<&str>,
 ) -> Line {
     let status = served.reply.status;
-    // From a positive zero, which `sum` does not start with.
+    // `fold` starts with a positive zero, and `sum` does not.
     let sum = |units: fn(&PatternCost) -> f64| costs.iter().map(units).fold(0.0, |sum, units| sum + units);
     let millis = took.as_micros() as f64 / 1000.0;
     let line = Line::new()

@@ -1,16 +1,22 @@
-//! Requests that take effect once, however often they come.
+//! Idempotent requests: a repeated request takes effect only once.
 //!
 //! # Why once
-//! The record of a used key is written in the transaction of the effect ([`Once::claim`]), on the condition that the key is free. So the record exists
-//! exactly when the effect does, nothing is read beforehand that a first attempt would not need, and of two attempts at the same time one is
-//! refused with all that it wanted to do. Whoever is refused looks for the record ([`Once::replay`]) and gives the first answer again.
+//! [`Once::claim`] writes the record of a used key in the same transaction as the effect, on the
+//! condition that the key is free. The record therefore exists exactly when the effect does, and a
+//! first attempt needs no additional read. Of two concurrent attempts, the transaction of one is
+//! refused completely. The refused request reads the record ([`Once::replay`]) and returns the
+//! first response again.
 //!
-//! # Before giving up, look
-//! An attempt that is refused for another reason must look as well: it may have been the first attempt of this very request that used up the
-//! stock or the money. The look comes after whatever the refusal is based on. The other way round, the first attempt could take effect in between,
-//! and a request that has succeeded would be answered with a refusal.
+//! # Replay before a refusal
+//! An attempt that is refused for another reason must also read the record. The first attempt of
+//! this very request may have used up the stock or the money.
 //!
-//! A key counts for 24 hours ([`idempotency::LIFETIME_SECONDS`]), whether or not DynamoDB has removed its record by then.
+//! The record must be read after the data that the refusal is based on. In the other order the
+//! first attempt could take effect between the two reads, and the response to a successful request
+//! would be a refusal.
+//!
+//! A key is valid for 24 hours ([`idempotency::LIFETIME_SECONDS`]), even if DynamoDB has not yet
+//! removed its record.
 
 use key_schema::id::Born;
 use key_schema::idempotency::{self, Answer, IdempotencyRecord, LIFETIME_SECONDS, Scope};
@@ -23,7 +29,7 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::store::Store;
 
-/// The idempotency key of a request, with what tells the request from another.
+/// The idempotency key of a request, with the request's fingerprint.
 #[derive(Debug)]
 pub struct Once {
     scope: Scope,
@@ -31,27 +37,30 @@ pub struct Once {
 }
 
 impl Once {
-    /// From a request that must have a key.
+    /// Reads the key of a request that must have one.
     ///
     /// # Errors
-    /// 401 `unauthenticated`; as [`Request::idempotency_key`]; as [`Request::fingerprint`].
+    /// 401 `unauthenticated`. Otherwise as [`Request::idempotency_key`] and
+    /// [`Request::fingerprint`].
     pub fn required(request: &Request<'_>) -> Result<Self, Problem> {
         Self::new(request, request.idempotency_key()?)
     }
 
-    /// From a request that may have a key.
+    /// Reads the key of a request that may have one.
     ///
     /// # Errors
-    /// 401 `unauthenticated`; as [`Request::idempotency_key_optional`]; as [`Request::fingerprint`].
+    /// 401 `unauthenticated`. Otherwise as [`Request::idempotency_key_optional`] and
+    /// [`Request::fingerprint`].
     pub fn optional(request: &Request<'_>) -> Result<Option<Self>, Problem> {
         request.idempotency_key_optional()?.map(|key| Self::new(request, key)).transpose()
     }
 
-    /// From a request that may have a key and needs no token. All who have none share their keys, so this is for answers that anybody may see, and
-    /// for clients that choose keys which nobody guesses.
+    /// Reads the key of a request that may have one and needs no token. All anonymous callers share
+    /// one set of keys. It is therefore only for public responses, and for clients that choose
+    /// unguessable keys.
     ///
     /// # Errors
-    /// As [`Request::idempotency_key_optional`]; as [`Request::fingerprint`].
+    /// As [`Request::idempotency_key_optional`] and [`Request::fingerprint`].
     pub fn of_anybody(request: &Request<'_>) -> Result<Option<Self>, Problem> {
         let key = request.idempotency_key_optional()?;
         key.map(|key| Self::of(request, request.caller().key().to_owned(), key)).transpose()
@@ -65,16 +74,17 @@ impl Once {
         Ok(Self { scope: Scope { caller, key: key.to_owned() }, hash: request.fingerprint()? })
     }
 
-    /// Whose key, and which: for a handler that reads the record with other items ([`Once::first`]).
+    /// Returns the caller and the key, for a handler that reads the record together with other
+    /// items ([`Once::first`]).
     #[must_use]
     pub const fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// What a record says was answered; none when the key is free.
+    /// Returns the stored answer of a record, or `None` when the key is free.
     ///
     /// # Errors
-    /// 422 `idempotency_key_reused` when the record is of another request.
+    /// 422 `idempotency_key_reused` when the record belongs to another request.
     pub fn first<'r>(
         &self,
         record: Option<&'r IdempotencyRecord>,
@@ -90,10 +100,11 @@ impl Once {
         }
     }
 
-    /// The first answer again, byte for byte, from a record that keeps it ([`Once::claim`] with [`Answer::Body`]); none when the key is free.
+    /// Returns the first response again, byte for byte, from a record that stores it
+    /// ([`Once::claim`] with [`Answer::Body`]). Returns `None` when the key is free.
     ///
     /// # Errors
-    /// As [`Once::first`]; those of the table.
+    /// As [`Once::first`], and those of the table.
     pub async fn replay(&self, store: &Store) -> Result<Option<Response>, Problem> {
         let record = store.table.get(&idempotency::get(&self.scope)?).await?;
         match self.first(record.as_deref(), Instant::now())? {
@@ -103,12 +114,13 @@ impl Once {
         }
     }
 
-    /// The first answer if there is one, else this problem: for a request that must be given up.
+    /// Returns the first response if there is one, otherwise `problem`. For a request that would be
+    /// refused.
     pub async fn replay_or(&self, store: &Store, problem: Problem) -> Result<Response, Problem> {
         self.replay(store).await?.ok_or(problem)
     }
 
-    /// The action that uses the key, for the transaction of the effect.
+    /// Returns the action that claims the key, for the transaction of the effect.
     ///
     /// # Errors
     /// When the record cannot be stored.
@@ -122,16 +134,17 @@ impl Once {
         Ok(idempotency::claim(&Stored::new(record, born, at), at)?)
     }
 
-    /// [`Once::claim`] with an answer that is kept as it is, with its headers.
+    /// Returns the action of [`Once::claim`] for a response that is stored unchanged, with its
+    /// headers.
     ///
     /// # Errors
-    /// When the answer could not be built, or the record cannot be stored.
+    /// When the response could not be built, or the record cannot be stored.
     pub fn claim_with(&self, response: &Response, born: Born, at: Instant) -> Result<Guarded, Problem> {
         let answer = Answer::Body { status: response.status().as_u16(), body: response.to_record()? };
         self.claim(answer, born, at)
     }
 
-    /// 409 `idempotency_in_progress`: the claim was refused, and yet there is no record that counts.
+    /// Returns 409 `idempotency_in_progress`: the claim was refused, but there is no valid record.
     #[must_use]
     pub fn in_progress() -> Problem {
         Problem::new(

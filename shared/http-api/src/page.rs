@@ -1,8 +1,10 @@
-//! Pages of a list: how many entries, from where on, and how the next page is asked for.
+//! Pages of a list: their size, their start, and the cursor of the next page.
 //!
-//! Lambda takes a response of at most 6 MB (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>),
-//! and the client of a larger one gets a 500. The response holds the body as a JSON string, in which each quote and
-//! each backslash takes two bytes. A page therefore ends at [`MAX_PAGE_BYTES`] of that string, with a cursor.
+//! A Lambda response has at most 6 MB
+//! (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>), and the client of a
+//! larger one gets a 500. The response contains the body as a JSON string, where each quote and
+//! each backslash takes two bytes. A page therefore ends at [`MAX_PAGE_BYTES`] of that string, with
+//! a cursor.
 
 use key_schema::cursor::{Cursors, Scope};
 use key_schema::encoding::{decode, encode};
@@ -13,17 +15,18 @@ use crate::problem::{Code, Problem};
 use crate::request::Request;
 use crate::response::Response;
 
-/// Entries of a page when the request does not say.
+/// The default number of entries of a page.
 pub const DEFAULT_LIMIT: usize = 20;
-/// The most entries of a page.
+/// The maximum number of entries of a page.
 pub const MAX_LIMIT: usize = 100;
 
-/// The most bytes of a page, as Lambda escapes it: two thirds of what a response may have. The rest is for headers, for
-/// members beside the entries, and for a page's first entry, which every page has.
+/// The maximum size of a page in bytes, escaped as in Lambda's response: two thirds of Lambda's
+/// limit. The rest is for headers, for members beside the entries, and for the first entry, which
+/// every page contains.
 pub const MAX_PAGE_BYTES: usize = 4_000_000;
 
 tokio::task_local! {
-    /// What a test has set for [`MAX_PAGE_BYTES`].
+    /// A test's value for [`MAX_PAGE_BYTES`].
     pub(crate) static TEST_PAGE_BYTES: usize;
 }
 
@@ -31,7 +34,8 @@ pub(crate) fn max_bytes() -> usize {
     TEST_PAGE_BYTES.try_with(|bytes| *bytes).unwrap_or(MAX_PAGE_BYTES)
 }
 
-/// Whether a JSON text takes at most so many bytes inside a JSON string. The text has no raw control characters.
+/// Returns whether a JSON text takes at most `bytes` inside a JSON string. The text must have no
+/// raw control characters.
 pub(crate) fn fits(json: &str, bytes: usize) -> bool {
     json.len().saturating_mul(2) <= bytes || escaped(json) <= bytes
 }
@@ -40,11 +44,12 @@ pub(crate) fn escaped(json: &str) -> usize {
     json.len() + json.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
-/// How many of the entries make a page: at least one, so that every list comes to its end.
+/// Returns how many of the entries fit in a page. At least one always counts, so that every list
+/// ends.
 fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Result<usize, Problem> {
     let (mut used, most, mut kept) = (beside, max_bytes(), 0);
     for entry in entries {
-        // A comma stands between two entries.
+        // A comma separates two entries.
         used += escaped(&serde_json::to_string(&entry).map_err(Problem::internal)?) + 1;
         if used > most && kept > 0 {
             break;
@@ -54,7 +59,7 @@ fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Res
     Ok(kept)
 }
 
-/// A page that a request asks for.
+/// The page that a request asks to read.
 #[derive(Debug)]
 pub struct Page<'p> {
     limit: usize,
@@ -73,7 +78,7 @@ impl<'p> Page<'p> {
         Ok(Self { limit: request.limit()?, ..Self::whole(request, cursors, list, parameters)? })
     }
 
-    /// A page without a number of entries: as many as fit.
+    /// Creates a page without a requested number of entries. It has as many as fit.
     pub(crate) fn whole(
         request: &'p Request<'_>,
         cursors: &'p Cursors,
@@ -90,25 +95,27 @@ impl<'p> Page<'p> {
         Ok(Self { limit: MAX_LIMIT, after, cursors, scope })
     }
 
-    /// How many entries it has at most, 1 to [`MAX_LIMIT`].
+    /// Returns the maximum number of entries, 1 to [`MAX_LIMIT`].
     #[must_use]
     pub const fn limit(&self) -> usize {
         self.limit
     }
 
-    /// The sort key that the page before ended with; none for the first page.
+    /// Returns the sort key at which the previous page ended, or `None` for the first page.
     #[must_use]
     pub fn after(&self) -> Option<String> {
         self.after.clone()
     }
 
-    /// The name of the part that the page before ended with ([`Page::answer_parts`]); none for the first page.
+    /// Returns the name of the part at which the previous page ended ([`Page::answer_parts`]), or
+    /// `None` for the first page.
     #[must_use]
     pub fn after_part(&self) -> Option<String> {
         self.after.as_deref().and_then(decode)
     }
 
-    /// The cursor of the next page, from the sort key that this one ended with; none when the list is at its end.
+    /// Returns the cursor of the next page. `last` is the sort key at which this page ends, or
+    /// `None` at the end of the list.
     fn next_cursor(&self, last: Option<&str>) -> Result<Option<String>, Problem> {
         last.map(|sort_key| self.cursors.seal(&self.scope, sort_key, Instant::now()).map_err(Problem::internal))
             .transpose()
@@ -116,8 +123,10 @@ impl<'p> Page<'p> {
 }
 
 impl Page<'_> {
-    /// 200 with the entries that fit, `{"items": […], "next_cursor": …}`. `end` gives the sort key that the next page
-    /// goes on behind when this one has the first so many entries, or nothing at the list's end.
+    /// Builds a 200 response with the entries that fit: `{"items": […], "next_cursor": …}`.
+    ///
+    /// `end` takes the number of entries on this page. It returns the sort key after which the next
+    /// page starts, or `None` at the end of the list.
     ///
     /// # Errors
     /// 500 `internal` when a sort key cannot be sealed.
@@ -129,7 +138,8 @@ impl Page<'_> {
         self.answer_with(items, end, &serde_json::Map::new())
     }
 
-    /// The same with further members beside the items; `more` must serialize as an object.
+    /// Builds the response of [`Page::answer`] with further members beside the items. `more` must
+    /// serialize as an object.
     ///
     /// # Errors
     /// As [`Page::answer`].
@@ -149,8 +159,8 @@ impl Page<'_> {
         Ok(Response::page(items.get(..kept).unwrap_or(items), next(kept)?, more))
     }
 
-    /// A document whose named parts come in pages. `view` gives the document with its first so many parts and the cursor
-    /// of the rest.
+    /// Builds the response with a document that has its named parts in pages. `view` takes the
+    /// number of parts and the cursor of the rest, and returns the document.
     ///
     /// # Errors
     /// As [`Page::answer`].
@@ -170,7 +180,8 @@ impl Page<'_> {
     }
 }
 
-/// More than what stands around the entries of a list: names of members, and a cursor of at most 1 KB.
+/// An upper bound of the bytes around a list's entries: names of members, and a cursor of at most 1
+/// KB.
 const FRAME: usize = 2_000;
 
 pub(crate) fn limit(given: Option<&str>) -> Result<usize, Problem> {
@@ -178,7 +189,7 @@ pub(crate) fn limit(given: Option<&str>) -> Result<usize, Problem> {
         return Ok(DEFAULT_LIMIT);
     };
     match text.parse::<usize>() {
-        // `parse` would take a sign, and zeros in front.
+        // `parse` alone would accept a sign and leading zeros.
         Ok(limit) if (1..=MAX_LIMIT).contains(&limit) && limit.to_string() == text => Ok(limit),
         _ => Err(Problem::new(Code::InvalidParameter, format!("The limit must be an integer from 1 to {MAX_LIMIT}."))),
     }

@@ -1,4 +1,5 @@
-//! What goes wrong, told twice: to the client as `application/problem+json` (RFC 9457), and to the log.
+//! Errors of requests: `application/problem+json` (RFC 9457) for the client, and the cause for the
+//! log.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -9,16 +10,16 @@ use serde::Serialize;
 
 pub use crate::code::Code;
 
-/// Seconds after which a client may try again what failed for want of capacity.
+/// The value of Retry-After, in seconds.
 const RETRY_AFTER_SECONDS: &str = "1";
 
-/// A cause that only the log sees.
+/// A cause, which only the log shows.
 pub type Cause = Box<dyn Error + Send + Sync>;
 
-/// An answer other than success.
+/// An error response.
 ///
-/// The client sees the [`Code`] with its status, `detail`, and an entry for each rejected field: nothing of what
-/// went on inside. The cause, given by [`Problem::because`], goes to the log alone.
+/// The client sees the [`Code`] with its status, `detail`, and an entry for each rejected field,
+/// but no internals. The cause, given by [`Problem::because`], appears only in the log.
 #[derive(Debug)]
 pub struct Problem(Box<Inner>);
 
@@ -31,112 +32,114 @@ struct Inner {
     cause: Option<Cause>,
 }
 
-/// What is wrong with one field of a body.
+/// An error in one field of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldError {
-    /// Where: a JSON Pointer (RFC 6901) into the body, `/lines/0/quantity`; empty for the body itself.
+    /// A JSON Pointer (RFC 6901) into the body, such as `/lines/0/quantity`. Empty for the body
+    /// itself.
     pub pointer: String,
-    /// What is wrong with it.
+    /// What is wrong with the field.
     pub detail: Cow<'static, str>,
 }
 
 impl Problem {
-    /// A problem with the text that the client reads.
+    /// Creates a problem. The client reads `detail`.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner { code, detail: detail.into(), errors: Vec::new(), location: None, cause: None }))
     }
 
-    /// 404 `not_found`; `what` is a noun, "order".
+    /// Creates a 404 `not_found`. `what` is a noun, such as "order".
     #[must_use]
     pub fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("There is no such {what}."))
     }
 
-    /// 401 `unauthenticated`.
+    /// Creates a 401 `unauthenticated`.
     #[must_use]
     pub fn unauthenticated() -> Self {
         Self::new(Code::Unauthenticated, "This needs a token.")
     }
 
-    /// 403 `forbidden`.
+    /// Creates a 403 `forbidden`.
     #[must_use]
     pub fn forbidden() -> Self {
         Self::new(Code::Forbidden, "This is for staff only.")
     }
 
-    /// 412 `version_mismatch`: the version in If-Match is not the current one.
+    /// Creates a 412 `version_mismatch`: the version in If-Match is not the current one.
     #[must_use]
     pub fn version_mismatch() -> Self {
         Self::new(Code::VersionMismatch, "It was changed in the meantime: read it again and repeat the change.")
     }
 
-    /// 503 `throttled`, with Retry-After: the table takes no more for the moment.
+    /// Creates a 503 `throttled` with Retry-After: the table is at its capacity limit.
     #[must_use]
     pub fn throttled(cause: impl Into<Cause>) -> Self {
         Self::new(Code::Throttled, "Too much is going on; try again shortly.").because(cause)
     }
 
-    /// 503 `unavailable`, with Retry-After: a part that the answer needs is away.
+    /// Creates a 503 `unavailable` with Retry-After: a part that the response needs is unavailable.
     #[must_use]
     pub fn unavailable(cause: impl Into<Cause>) -> Self {
         Self::new(Code::Unavailable, "A part of the service is away; try again shortly.").because(cause)
     }
 
-    /// 500 `internal`: the client learns nothing but the request id.
+    /// Creates a 500 `internal`: the client sees only the request id.
     #[must_use]
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::new(Code::Internal, "Something went wrong on our side.").because(cause)
     }
 
-    /// Keeps the cause for the log. The client never sees it.
+    /// Adds the cause for the log. The client never sees it.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Cause>) -> Self {
         self.0.cause = Some(cause.into());
         self
     }
 
-    /// Adds what is wrong with one field; `pointer` is a JSON Pointer into the body.
+    /// Adds an error of one field. `pointer` is a JSON Pointer into the body.
     #[must_use]
     pub fn error(mut self, pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
         self.0.errors.push(FieldError { pointer: pointer.into(), detail: detail.into() });
         self
     }
 
-    /// Adds entries for several fields.
+    /// Adds errors of several fields.
     #[must_use]
     pub fn errors(mut self, errors: impl IntoIterator<Item = FieldError>) -> Self {
         self.0.errors.extend(errors);
         self
     }
 
-    /// Adds a Location header ([`crate::url::location`]): where the thing is that was in the way. A text that no
-    /// header may hold is left out, because the problem itself matters more.
+    /// Adds a Location header ([`crate::url::location`]) with the address of the conflicting thing.
+    /// A text that is not a valid header value is left out, because the problem itself matters
+    /// more.
     #[must_use]
     pub fn location(mut self, location: impl Into<String>) -> Self {
         self.0.location = Some(location.into()).filter(|location| HeaderValue::from_str(location).is_ok());
         self
     }
 
-    /// The stable name of what went wrong.
+    /// Returns the code.
     #[must_use]
     pub fn code(&self) -> Code {
         self.0.code
     }
 
-    /// The status that goes with [`Problem::code`].
+    /// Returns the status of [`Problem::code`].
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.0.code.status()
     }
 
-    /// What is wrong field by field.
+    /// Returns the errors of the fields.
     #[must_use]
     pub fn field_errors(&self) -> &[FieldError] {
         &self.0.errors
     }
 
-    /// The cause and what caused it in turn, for the log.
+    /// Returns the cause with its chain of sources, for the log.
     pub(crate) fn causes(&self) -> Option<String> {
         let mut cause: &dyn Error = self.0.cause.as_deref()?;
         let mut text = cause.to_string();
@@ -148,7 +151,7 @@ impl Problem {
         Some(text)
     }
 
-    /// The headers that go with it, beside those of every answer.
+    /// Returns the problem's headers, without those of every response.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
         match self.0.code {
@@ -164,7 +167,7 @@ impl Problem {
         headers
     }
 
-    /// The body as the client sees it.
+    /// Returns the body that the client sees.
     pub(crate) fn body(&self, request_id: &str) -> String {
         let code = self.0.code;
         let shape = Shape {
@@ -176,7 +179,7 @@ impl Problem {
             request_id,
             errors: &self.0.errors,
         };
-        // Texts and a number always serialize.
+        // These texts and the number always serialize.
         serde_json::to_string(&shape).unwrap_or_default()
     }
 }

@@ -1,5 +1,5 @@
-//! Readers for the types that bodies are made of. Each takes a value and gives what it means, or says what is wrong
-//! with it; none converts what only looks right: `"1"` and `1.0` are not the integer 1.
+//! Readers for the types in bodies. Each takes a JSON value and returns the typed value or an
+//! error. They convert nothing: `"1"` and `1.0` are not the integer 1.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -12,12 +12,12 @@ use key_schema::money::{Currency, Money};
 use crate::body::{Invalid, Object};
 use crate::json::Value;
 
-/// The largest amount of money that a body may name, in minor units: a limit against nonsense that leaves sums of
-/// millions of such amounts within 64 bits.
+/// The maximum amount of money in a body, in minor units. It refuses nonsense, and sums of millions
+/// of such amounts still fit in 64 bits.
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000;
 
 impl<'a> Value<'a> {
-    /// The fields of an object.
+    /// Returns the fields of an object.
     ///
     /// # Errors
     /// [`Invalid`] for anything but an object.
@@ -29,18 +29,18 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A single line of text, its length counted in bytes of UTF-8, without control characters.
+/// Reads a single line of text without control characters. Its length is in bytes of UTF-8.
 pub fn text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
     move |value| checked_text(value, &bytes, |c| c.is_control())
 }
 
-/// Text of several lines: line feeds and tabs are allowed, other control characters are not. The length is counted
-/// in bytes of UTF-8.
+/// Reads text of several lines. Line feeds and tabs are allowed, other control characters are not.
+/// The length is in bytes of UTF-8.
 pub fn long_text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
     move |value| checked_text(value, &bytes, |c| c.is_control() && c != '\n' && c != '\t')
 }
 
-/// An integer in a range, written without fraction and exponent.
+/// Reads an integer in a range, written without fraction and exponent.
 pub fn integer<T>(range: RangeInclusive<T>) -> impl Fn(Value<'_>) -> Result<T, Invalid> + Clone
 where
     T: TryFrom<i128> + Copy + PartialOrd + Display,
@@ -54,7 +54,7 @@ where
     }
 }
 
-/// `true` or `false`.
+/// Reads `true` or `false`.
 ///
 /// # Errors
 /// [`Invalid`] for anything else.
@@ -65,11 +65,11 @@ pub fn boolean(value: Value<'_>) -> Result<bool, Invalid> {
     }
 }
 
-/// A text that some type reads by its own rule: ids, email addresses, names of states. What the type's error says
-/// is shown to the client.
+/// Reads a text with the type's own rule: ids, email addresses, names of states. The client sees
+/// the type's error text.
 ///
 /// # Errors
-/// [`Invalid`] for what is no text, or not one of that type.
+/// [`Invalid`] when the value is not a text, or the type refuses it.
 pub fn parsed<T>(value: Value<'_>) -> Result<T, Invalid>
 where
     T: FromStr<Err: Display>,
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// One of a few names, which an error lists.
+/// Reads one of a few names. The error lists them.
 pub fn one_of<T: FromStr>(names: &'static [&'static str]) -> impl Fn(Value<'_>) -> Result<T, Invalid> + Clone {
     move |value| {
         match value {
@@ -91,7 +91,7 @@ pub fn one_of<T: FromStr>(names: &'static [&'static str]) -> impl Fn(Value<'_>) 
     }
 }
 
-/// An RFC 3339 instant.
+/// Reads an RFC 3339 instant.
 ///
 /// # Errors
 /// [`Invalid`] for anything else.
@@ -103,7 +103,8 @@ pub fn instant(value: Value<'_>) -> Result<Instant, Invalid> {
     .ok_or_else(|| Invalid::new("must be an RFC 3339 instant such as 2017-01-01T11:53:26.000Z"))
 }
 
-/// Money: `{"amount": 129, "currency": "USD"}` with the amount, in minor units, in a range.
+/// Reads money: `{"amount": 129, "currency": "USD"}`. The amount is in minor units and must be in
+/// the range.
 pub fn money(amount: RangeInclusive<i64>) -> impl Fn(Value<'_>) -> Result<Money, Invalid> + Clone {
     move |value| {
         let mut fields = value.object()?;
@@ -114,8 +115,8 @@ pub fn money(amount: RangeInclusive<i64>) -> impl Fn(Value<'_>) -> Result<Money,
     }
 }
 
-/// An array with a number of elements in a range; an error in an element is told with its index. Of an array that is
-/// too long no element is read.
+/// Reads an array with a number of elements in a range. An element's error has its index. If the
+/// length is out of range, no element is read.
 pub fn array<'a, T>(
     length: RangeInclusive<usize>,
     read: impl Fn(Value<'a>) -> Result<T, Invalid>,
@@ -139,7 +140,7 @@ pub fn array<'a, T>(
     }
 }
 
-/// An object used as a map, its names read by the key's own rule, with at most so many entries.
+/// Reads an object as a map with at most `most` entries. The key type's own rule reads the names.
 pub fn map<'a, K, V>(
     most: usize,
     read: impl Fn(Value<'a>) -> Result<V, Invalid>,

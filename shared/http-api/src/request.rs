@@ -1,5 +1,5 @@
-//! What a handler asks of a request. Every question has one answer or one problem, with the status that the
-//! contract gives it.
+//! A request as its handler reads it. Each reader returns a value, or one problem with the status
+//! from `openapi.yaml`.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ pub struct Request<'a> {
     id: String,
     pub(crate) path: Pairs<'a>,
     query: Option<Pairs<'a>>,
-    /// Of each query parameter, whether the handler has asked for it.
+    /// For each query parameter: whether the handler has read it.
     asked: Vec<AtomicBool>,
     headers: Pairs<'a>,
     caller: Caller,
@@ -48,30 +48,30 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The id that names this request in its answer and in the log.
+    /// Returns the id of this request in its response and in the log.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What everything carries that is written on the request's behalf: its id, if it has one.
+    /// Returns the correlation id of all writes for this request: its id, if it has one.
     pub(crate) fn cause(&self) -> Option<&str> {
         Some(self.id()).filter(|id| *id != UNKNOWN)
     }
 
-    /// The route's key, `GET /v1/orders/{id}`.
+    /// Returns the route's key, such as `GET /v1/orders/{id}`.
     #[must_use]
     pub const fn route(&self) -> &'static str {
         self.route
     }
 
-    /// Whoever asks.
+    /// Returns the caller.
     #[must_use]
     pub const fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// The caller, who has a token.
+    /// Returns the caller, who must have a token.
     ///
     /// # Errors
     /// 401 `unauthenticated`.
@@ -79,7 +79,7 @@ impl<'a> Request<'a> {
         self.caller.signed_in()
     }
 
-    /// The caller, who is staff.
+    /// Returns the caller, who must be staff.
     ///
     /// # Errors
     /// 401 `unauthenticated`, 403 `forbidden`.
@@ -87,7 +87,7 @@ impl<'a> Request<'a> {
         self.caller.staff()
     }
 
-    /// The caller, who may act for this customer.
+    /// Returns the caller, who must be allowed to act for this customer.
     ///
     /// # Errors
     /// 401 `unauthenticated`, 404 `not_found`.
@@ -95,7 +95,7 @@ impl<'a> Request<'a> {
         self.caller.owner(customer)
     }
 
-    /// A parameter of the path, by the rule of its type.
+    /// Reads a path parameter with its type's rule.
     ///
     /// # Errors
     /// As [`Request::path_by`].
@@ -103,11 +103,12 @@ impl<'a> Request<'a> {
         self.path_by(name, T::from_str)
     }
 
-    /// A parameter of the path, read by a function. What its error says is shown to the client.
+    /// Reads a path parameter with a function. The client sees the text of its error.
     ///
     /// # Errors
-    /// 422 `invalid_id`; 400 `malformed_request` when the event lacks a parameter of its own route, 500 `internal`
-    /// when the route has no such parameter.
+    /// - 422 `invalid_id` when `read` refuses the value.
+    /// - 400 `malformed_request` when the event lacks a parameter of its own route.
+    /// - 500 `internal` when the route has no such parameter.
     pub fn path_by<T, E: Display>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, Problem> {
         let Some(text) = find(&self.path, name) else {
             let declared = self.route.split('/').any(|segment| url::parameter(segment) == Some(name));
@@ -121,10 +122,11 @@ impl<'a> Request<'a> {
             .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is refused: {error}.")))
     }
 
-    /// A number in the path, by which something is called: only in the spelling in which it is given out. `01` and `+1` name nothing.
+    /// Reads a number in the path that identifies a thing. Only its canonical spelling is accepted:
+    /// `01` and `+1` identify nothing.
     ///
     /// # Errors
-    /// 404 `not_found` of `thing` for another spelling, otherwise as [`Request::path_by`].
+    /// 404 `not_found` of `thing` for another spelling. Otherwise as [`Request::path_by`].
     pub fn path_number(&self, name: &str, thing: &str) -> Result<u64, Problem> {
         let number: u64 = self.path(name)?;
         if find(&self.path, name) == Some(number.to_string().as_str()) {
@@ -134,7 +136,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// A query parameter's text.
+    /// Returns a query parameter's text.
     ///
     /// # Errors
     /// 400 `invalid_parameter` when it is given twice, or the query is not UTF-8.
@@ -153,8 +155,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Refuses query parameters that nobody has asked for: one that is misspelt would otherwise be as good as left out, and a list of everything look like what was
-    /// asked for.
+    /// Refuses query parameters that the handler has not read. Otherwise a misspelt filter would be
+    /// ignored, and the client could mistake the full list for a filtered one.
     ///
     /// # Errors
     /// 400 `invalid_parameter`.
@@ -172,7 +174,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// A query parameter by the rule of its type.
+    /// Reads a query parameter with its type's rule.
     ///
     /// # Errors
     /// 400 `invalid_parameter`.
@@ -185,7 +187,7 @@ impl<'a> Request<'a> {
         self.query(name)?.map(parse).transpose()
     }
 
-    /// A query parameter that is an RFC 3339 instant.
+    /// Reads a query parameter that is an RFC 3339 instant.
     ///
     /// # Errors
     /// 400 `invalid_parameter`.
@@ -193,7 +195,7 @@ impl<'a> Request<'a> {
         self.query_as(name)
     }
 
-    /// The query parameters `from` and `to`, both included.
+    /// Reads the query parameters `from` and `to`, both inclusive.
     ///
     /// # Errors
     /// 400 `invalid_parameter`, also when `from` is after `to`.
@@ -205,7 +207,7 @@ impl<'a> Request<'a> {
         Ok((from, to))
     }
 
-    /// How many entries a page of the list shall have.
+    /// Returns the requested number of entries of a page.
     ///
     /// # Errors
     /// 400 `invalid_parameter` outside 1 to 100.
@@ -213,8 +215,8 @@ impl<'a> Request<'a> {
         page::limit(self.query("limit")?)
     }
 
-    /// The page of a list that the request asks for. `list` is the id of its access pattern, `parameters` are those
-    /// that select and order it: a cursor is good only for the same list with the same ones, and the same caller.
+    /// Returns the requested page of a list. `list` is the id of its access pattern. `parameters`
+    /// select and order the list. A cursor is valid only for the same list, parameters and caller.
     ///
     /// # Errors
     /// 400 `invalid_parameter` for the limit, 400 `cursor_invalid`.
@@ -227,7 +229,8 @@ impl<'a> Request<'a> {
         Page::new(self, cursors, list, parameters)
     }
 
-    /// The page of a document's parts that the request asks for: as many as fit, with the rules of [`Request::page`].
+    /// Returns the requested page of a document's parts. It has as many parts as fit. The rules for
+    /// cursors are those of [`Request::page`].
     ///
     /// # Errors
     /// 400 `cursor_invalid`.
@@ -240,13 +243,14 @@ impl<'a> Request<'a> {
         Page::whole(self, cursors, list, parameters)
     }
 
-    /// A header's value, its name in any case.
+    /// Returns a header's value. The letter case of `name` does not matter.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// This request's URL from the path on, with other query parameters: how a list refers to its next page.
+    /// Returns this request's URL from the path on, with another cursor. A list's Link to its next
+    /// page has this URL.
     pub(crate) fn url_with_cursor(&self, cursor: &str) -> String {
         let template = self.route.split_once(' ').map_or(self.route, |(_, path)| path);
         let mut target = self.stage_prefix.clone();
@@ -267,13 +271,14 @@ fn find<'p>(pairs: &'p Pairs<'_>, name: &str) -> Option<&'p str> {
     pairs.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_ref())
 }
 
-/// How much of an unknown parameter's name an answer repeats.
+/// The maximum length of an unknown parameter's name in an error text, in characters.
 const MAX_SHOWN: usize = 64;
 
-/// What stands for the id of a request that has none.
+/// The id of a request without a valid id.
 const UNKNOWN: &str = "unknown";
 
-/// The id of a request, fit for a header and for what the request writes: what the gateway gave, else the runtime's.
+/// Returns the gateway's request id, or else the runtime's, if it is valid for a header and for the
+/// request's writes.
 pub(crate) fn request_id(gateway: &str, runtime: &str) -> String {
     [gateway, runtime].into_iter().find_map(correlation::id).unwrap_or(UNKNOWN).to_owned()
 }

@@ -1,4 +1,4 @@
-//! What a handler answers, and what becomes of it on the wire.
+//! A handler's response, and its form for the gateway.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::problem::{Cause, Problem};
 use crate::request::Request;
 
-/// A handler's answer.
+/// A handler's response.
 ///
-/// It is private unless it says otherwise: nobody between here and the client may keep it ([`Response::public`]).
+/// It is private by default: caches between the function and the client must not store it
+/// ([`Response::public`]).
 #[derive(Debug)]
 pub struct Response {
     status: StatusCode,
@@ -22,11 +23,12 @@ pub struct Response {
     body: Option<String>,
     next_cursor: Option<String>,
     cache_control: String,
-    /// Why this cannot be answered after all. Kept here, so that answers are built without a `?` at each step.
+    /// The error that makes this response a 500. It is kept here so that building a response needs
+    /// no `?` at each step.
     fault: Option<Cause>,
 }
 
-/// An answer as it is kept for the repetition of an idempotent request.
+/// The stored form of a response, for repetitions of an idempotent request.
 #[derive(Serialize, Deserialize)]
 struct Record<'a> {
     status: u16,
@@ -35,38 +37,39 @@ struct Record<'a> {
 }
 
 impl Response {
-    /// 200 with a JSON body.
+    /// Creates a 200 with a JSON body.
     #[must_use]
     pub fn ok(body: &impl Serialize) -> Self {
         Self::new(StatusCode::OK).json(body)
     }
 
-    /// 201 with a JSON body and the new thing's Location ([`crate::url::location`]).
+    /// Creates a 201 with a JSON body and the new thing's Location ([`crate::url::location`]).
     #[must_use]
     pub fn created(location: impl Into<String>, body: &impl Serialize) -> Self {
         Self::new(StatusCode::CREATED).header("location", location).json(body)
     }
 
-    /// 202 with a JSON body: it is begun, and goes on by itself.
+    /// Creates a 202 with a JSON body: the work has begun and continues in the background.
     #[must_use]
     pub fn accepted(body: &impl Serialize) -> Self {
         Self::new(StatusCode::ACCEPTED).json(body)
     }
 
-    /// 204.
+    /// Creates a 204.
     #[must_use]
     pub fn no_content() -> Self {
         Self::new(StatusCode::NO_CONTENT)
     }
 
-    /// 200 with a list that has one page, `{"items": […], "next_cursor": null}`. Longer lists are answered by
-    /// [`crate::Page::answer`].
+    /// Creates a 200 with a list that has only one page, `{"items": […], "next_cursor": null}`.
+    /// [`crate::Page::answer`] is for longer lists.
     #[must_use]
     pub fn all<T: Serialize>(items: &[T]) -> Self {
         Self::page(items, None, &serde_json::Map::new())
     }
 
-    /// 200 with a page of a list, and a Link to the next one (RFC 8288). `more` must serialize as an object.
+    /// Creates a 200 with a page of a list, and a Link to the next one (RFC 8288). `more` must
+    /// serialize as an object.
     pub(crate) fn page<T: Serialize>(items: &[T], next_cursor: Option<String>, more: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct List<'a, T, M> {
@@ -84,12 +87,12 @@ impl Response {
         self
     }
 
-    /// The body's bytes as Lambda escapes it.
+    /// Returns the body's size in bytes, escaped as in Lambda's response.
     pub(crate) fn body_bytes(&self) -> usize {
         self.body.as_deref().map_or(0, crate::page::escaped)
     }
 
-    /// Whether the body is no larger than a page may be.
+    /// Returns whether the body fits in a page.
     pub(crate) fn is_page(&self) -> bool {
         self.body.as_deref().is_none_or(|body| crate::page::fits(body, crate::page::max_bytes()))
     }
@@ -100,7 +103,7 @@ impl Response {
         self.header("etag", format!("\"{version}\""))
     }
 
-    /// Adds a header. A value that no header may hold makes the answer a 500.
+    /// Adds a header. An invalid header value makes the response a 500.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = value.into();
@@ -111,23 +114,23 @@ impl Response {
         self
     }
 
-    /// Lets shared caches keep the answer for so long: for what anybody may see.
+    /// Lets shared caches store the response for `max_age`. Only for public data.
     #[must_use]
     pub fn public(mut self, max_age: Duration) -> Self {
         self.cache_control = format!("public, max-age={}", max_age.as_secs());
         self
     }
 
-    /// The status.
+    /// Returns the status.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The answer as text, to be kept beside the effect of an idempotent request.
+    /// Returns the response as text, to be stored with the effect of an idempotent request.
     ///
     /// # Errors
-    /// 500 `internal` when the answer could not be built.
+    /// 500 `internal` when the response could not be built.
     pub fn to_record(&self) -> Result<String, Problem> {
         if let Some(fault) = &self.fault {
             return Err(Problem::internal(fault.to_string()));
@@ -137,10 +140,11 @@ impl Response {
         serde_json::to_string(&record).map_err(Problem::internal)
     }
 
-    /// The first answer again, from what [`Response::to_record`] gave, marked `Idempotency-Replayed: true`.
+    /// Restores the first response from the text of [`Response::to_record`], with the header
+    /// `Idempotency-Replayed: true`.
     ///
     /// # Errors
-    /// 500 `internal` when the text is no such record.
+    /// 500 `internal` when the text is not such a record.
     pub fn replay(record: &str) -> Result<Self, Problem> {
         let record: Record<'_> = serde_json::from_str(record).map_err(Problem::internal)?;
         let mut response = Self::new(StatusCode::from_u16(record.status).map_err(Problem::internal)?);
@@ -182,7 +186,7 @@ impl Response {
     }
 }
 
-/// What the gateway gets: payload format 2.0, each header once.
+/// The response to the gateway: payload format 2.0, each header once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub status: StatusCode,

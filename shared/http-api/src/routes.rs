@@ -1,9 +1,9 @@
-//! Which handler answers a request.
+//! Finds the handler of a request.
 //!
-//! The gateway has matched the path already: its `routeKey` names the route, its `pathParameters` are decoded. The
-//! table here is only looked up. What invokes functions without a gateway (`cargo lambda watch`, a function URL)
-//! sends the route key `$default`; then, and only then, the path is matched here, by the gateway's rule that the more
-//! specific route wins.
+//! The gateway has already matched the path: its `routeKey` names the route, and its
+//! `pathParameters` are decoded. This module only looks the route up. Sources without a gateway
+//! (`cargo lambda watch`, a function URL) send the route key `$default`. Only then does this module
+//! match the path, by the gateway's rule that the more specific route wins.
 
 use std::fmt;
 use std::future::Future;
@@ -21,16 +21,16 @@ use crate::response::{Reply, Response};
 use crate::trail::Act;
 use crate::url;
 
-/// How long API Gateway waits for an answer.
+/// The time limit of API Gateway for a response.
 const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The route key of a request that no gateway has matched.
+/// The route key of a request that did not pass a gateway with routes.
 pub(crate) const DEFAULT: &str = "$default";
 
-/// What a handler gives, boxed so that handlers fit in one table.
+/// A handler's result, boxed so that handlers fit in one table.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send + 'a>>;
 
-/// A handler: takes what the function built once, and the request.
+/// A handler. It takes the function's state and the request.
 pub type Handler<S> = for<'a> fn(&'a S, &'a Request<'a>) -> Answer<'a>;
 
 /// The routes of one function.
@@ -43,52 +43,54 @@ struct Route<S> {
     handler: Handler<S>,
 }
 
-/// An answer with what the log says of it.
+/// A response with its values for the log.
 #[derive(Debug)]
 pub(crate) struct Served {
     pub reply: Reply,
     pub route: &'static str,
     pub request_id: String,
     pub code: Option<Code>,
-    /// The write that it was, if staff asked for it.
+    /// Staff and target, if the request is a write by staff.
     pub act: Option<Act>,
 }
 
 impl<S> Routes<S> {
-    /// No routes.
+    /// Creates a table without routes.
     #[must_use]
     pub const fn new() -> Self {
         Self { routes: Vec::new() }
     }
 
-    /// Adds a route by its key, method and path as in the template: `GET /v1/orders/{id}`.
+    /// Adds a route. Its key is method and path as in the template: `GET /v1/orders/{id}`.
     #[must_use]
     pub fn on(mut self, key: &'static str, handler: Handler<S>) -> Self {
         self.routes.push(Route { key, handler });
         self
     }
 
-    /// The keys of all routes, so that a test can compare them with the template.
+    /// Returns the keys of all routes, so that a test can compare them with the template.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.routes.iter().map(|route| route.key)
     }
 
-    /// Answers one event, as the deployed function does but for its log line: the way in for tests.
+    /// Serves one event like the deployed function, but without the log line. It is the entry point
+    /// for tests.
     pub async fn answer(&self, app: &S, event: ApiGatewayV2httpRequest) -> ApiGatewayV2httpResponse {
         let event = serde_json::to_string(&event).ok();
         self.serve(app, event.as_deref(), "", GATEWAY_TIMEOUT).await.reply.into()
     }
 
-    /// The same from text to text, as the runtime takes and gives it: the way in for what may be no event at all.
+    /// Serves one event from text to text, as the runtime does. It is the entry point for tests
+    /// with malformed events.
     ///
     /// # Errors
-    /// When the answer has no JSON form.
+    /// When the response cannot be serialized as JSON.
     pub async fn answer_text(&self, app: &S, event: &str) -> Result<String, serde_json::Error> {
         serde_json::to_string(&self.serve(app, Some(event), "", GATEWAY_TIMEOUT).await.reply)
     }
 
-    /// Answers the text of an event; none when not even its text could be read. Whatever the text is, there is an
-    /// answer.
+    /// Serves the text of an event, or `None` if its text could not be read. Every text gets a
+    /// response.
     pub(crate) async fn serve(&self, app: &S, event: Option<&str>, runtime_id: &str, time: Duration) -> Served {
         let Some(mut event) = event.and_then(Event::parse) else {
             let problem =
@@ -104,8 +106,9 @@ impl<S> Routes<S> {
         let act = Act::of(&request);
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
-            // Only reads take query parameters, and only their handlers know which. So a read, which has no effect, is asked afterwards what it has not looked at; anything
-            // else is refused before it begins.
+            // Only reads have query parameters, and only their handlers know which. A read has no
+            // effect, so its unread parameters are checked afterwards. All other requests are
+            // checked before they begin.
             let reads = route.key.starts_with("GET ");
             let work = async {
                 if !reads {
@@ -144,7 +147,7 @@ impl<S> Routes<S> {
             let parameters = bind(template, &path).filter(|_| method == event.method)?;
             Some((route, parameters))
         });
-        // Of two routes that match, the one with the earlier literal segment is the more specific.
+        // Of two matching routes, the one with the earlier literal segment is more specific.
         let best = matching.max_by_key(|(route, _)| literals(route.key));
         best.ok_or_else(missing)
     }
@@ -174,13 +177,13 @@ impl Served {
     }
 }
 
-/// The segments of a path, each decoded once; `None` when one is not UTF-8.
+/// Returns the segments of a path, each decoded once, or `None` when one is not UTF-8.
 fn segments(path: &str) -> Option<Vec<String>> {
     let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().ok().map(Into::into);
     path.split('/').map(decode).collect()
 }
 
-/// The parameters that a template takes from a path, if it matches.
+/// Returns the parameters that a template takes from a path, if it matches.
 fn bind(template: &str, path: &[String]) -> Option<Pairs<'static>> {
     if template.split('/').count() != path.len() {
         return None;
@@ -188,7 +191,7 @@ fn bind(template: &str, path: &[String]) -> Option<Pairs<'static>> {
     let mut parameters = Pairs::new();
     for (expected, given) in template.split('/').zip(path) {
         match url::parameter(expected) {
-            // The gateway gives a parameter at least one character.
+            // The gateway requires at least one character for a parameter.
             Some(_) if given.is_empty() => return None,
             Some(name) => parameters.push((name.to_owned().into(), given.clone().into())),
             None if expected != given => return None,

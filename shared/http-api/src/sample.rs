@@ -1,4 +1,5 @@
-//! Requests as API Gateway sends them, for tests: they go in where the deployed function's do.
+//! Requests in API Gateway's format, for tests. They pass through the same code as those of the
+//! deployed function.
 //!
 //! ```
 //! # use http_api::{Routes, sample::Call};
@@ -14,12 +15,12 @@ use serde_json::{Map, Value, json};
 use crate::routes::Routes;
 use crate::url;
 
-/// Ends pages at so many bytes while the future runs, instead of [`crate::MAX_PAGE_BYTES`].
+/// Limits pages to `bytes` while the future runs, instead of [`crate::MAX_PAGE_BYTES`].
 pub async fn with_page_bytes<F: Future>(bytes: usize, future: F) -> F::Output {
     crate::page::TEST_PAGE_BYTES.scope(bytes, future).await
 }
 
-/// A request in the making.
+/// A request that a test builds.
 #[derive(Debug, Clone)]
 pub struct Call {
     route: &'static str,
@@ -30,24 +31,24 @@ pub struct Call {
     body: Option<String>,
 }
 
-/// What came back.
+/// The response to a [`Call`].
 #[derive(Debug, Clone)]
 pub struct Answered {
     /// The HTTP status.
     pub status: u16,
-    /// The body; null if there is none, or none that is JSON.
+    /// The body, or null if there is none or it is not JSON.
     pub body: Value,
     headers: Vec<(String, String)>,
 }
 
 impl Call {
-    /// A request of nobody to the route with this key, `GET /v1/orders/{id}`.
+    /// Creates an anonymous request to the route with this key, such as `GET /v1/orders/{id}`.
     #[must_use]
     pub fn new(route: &'static str) -> Self {
         Self { route, path: Vec::new(), query: Vec::new(), headers: Map::new(), claims: None, body: None }
     }
 
-    /// Fills in a parameter of the path, in plain text.
+    /// Sets a path parameter, in plain text.
     #[must_use]
     pub fn path(mut self, name: &str, value: &str) -> Self {
         self.path.push((name.to_owned(), value.to_owned()));
@@ -68,51 +69,52 @@ impl Call {
         self
     }
 
-    /// Signed in as a customer.
+    /// Signs in as a customer.
     #[must_use]
     pub fn customer(self, id: &str) -> Self {
         self.claims(json!({ "sub": id }))
     }
 
-    /// Signed in as staff.
+    /// Signs in as staff.
     #[must_use]
     pub fn staff(self, id: &str) -> Self {
         self.claims(json!({ "sub": id, "cognito:groups": "[staff]" }))
     }
 
-    /// With a token of these claims.
+    /// Sets the claims of the token.
     #[must_use]
     pub fn claims(mut self, claims: Value) -> Self {
         self.claims = Some(claims);
         self
     }
 
-    /// With a JSON body.
+    /// Sets a JSON body.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }
 
-    /// With a body as it stands.
+    /// Sets the body without changing it.
     #[must_use]
     pub fn body(mut self, body: impl Into<String>) -> Self {
         self.body = Some(body.into());
         self
     }
 
-    /// The route with the query as far as it is set, for a list of calls.
+    /// Returns the route with its query, for a list of calls.
     #[must_use]
     pub fn name(&self) -> String {
         let query: Vec<String> = self.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if query.is_empty() { self.route.to_owned() } else { format!("{}?{}", self.route, query.join("&")) }
     }
 
-    /// The event, payload format 2.0.
+    /// Returns the event, payload format 2.0.
     #[must_use]
     pub fn event(&self) -> Value {
         let (method, template) = self.route.split_once(' ').unwrap_or(("GET", self.route));
         let parameter = |name: &str| self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        // An HTTP API hands on the path decoded: <https://github.com/hotsock/voker/pull/8> has live captures.
+        // An HTTP API passes the path on decoded: <https://github.com/hotsock/voker/pull/8> has
+        // live captures.
         let plain = |segment| url::parameter(segment).map_or(segment, |name| parameter(name).unwrap_or_default());
         let path = template.split('/').map(plain).collect::<Vec<_>>().join("/");
         let query: Vec<_> =
@@ -143,9 +145,9 @@ impl Call {
         })
     }
 
-    /// Sends it through a function's routes.
+    /// Sends the request through a function's routes.
     pub async fn send<S>(&self, routes: &Routes<S>, app: &S) -> Answered {
-        // An event that aws_lambda_events refuses becomes an empty one, which no route answers.
+        // If aws_lambda_events refuses the event, the default one is used, and no route matches it.
         let event: ApiGatewayV2httpRequest = serde_json::from_value(self.event()).unwrap_or_default();
         let response = routes.answer(app, event).await;
         Answered {
@@ -161,26 +163,26 @@ impl Call {
 }
 
 impl Answered {
-    /// A header's value.
+    /// Returns a header's value.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The code of a problem.
+    /// Returns the code of a problem.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.body.get("code").and_then(Value::as_str)
     }
 
-    /// The pointers of a problem's errors.
+    /// Returns the pointers of a problem's errors.
     #[must_use]
     pub fn pointers(&self) -> Vec<&str> {
         let errors = self.body.get("errors").and_then(Value::as_array);
         errors.into_iter().flatten().filter_map(|error| error.get("pointer").and_then(Value::as_str)).collect()
     }
 
-    /// The version in the ETag.
+    /// Returns the version in the ETag.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
         self.header("etag")?.trim_matches('"').parse().ok()

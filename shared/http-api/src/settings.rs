@@ -1,12 +1,14 @@
-//! The shop's settings, kept in memory by whoever reads them often.
+//! A cache of the shop's settings, for functions that read them often.
 //!
-//! # What a reader may rely on
-//! A change is seen by every function within [`MAX_AGE`] of when it was acknowledged: what is kept was read strongly, counts from before it was asked for,
-//! and is not used any longer than that. Whoever changes the settings through this function sees the change at once.
+//! # Guarantee
+//! Every function sees an acknowledged change within [`MAX_AGE`]. The cache holds the result of a
+//! strongly consistent read, and its age counts from before that read. The function that changes
+//! the settings sees the change at once.
 //!
-//! # Whose clock
-//! The wall clock. An environment of Lambda stands still between requests, and the time that it sleeps is not on its monotonic clock. A clock that was set
-//! back makes what is kept younger than nothing: then it is read again.
+//! # Clock
+//! The cache uses the wall clock. Lambda freezes an environment between requests, and its monotonic
+//! clock does not count that time. When the clock was set back, the age is unknown and the settings
+//! are read again.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,10 +20,10 @@ use key_schema::settings::{self, Known};
 use crate::problem::Problem;
 use crate::store::Store;
 
-/// How long after a change somebody may still see what was before.
+/// How long after a change a reader may still see the previous settings.
 pub const MAX_AGE: Duration = Duration::from_secs(30);
 
-/// The settings as this environment knows them.
+/// The settings that this environment has cached.
 pub struct SettingsCache {
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
     held: Mutex<Option<Held>>,
@@ -30,12 +32,12 @@ pub struct SettingsCache {
 #[derive(Debug, Clone)]
 struct Held {
     known: Arc<Known>,
-    /// When it was asked for.
+    /// The time before the read.
     since: Instant,
 }
 
 impl Held {
-    /// For how long it may still be used.
+    /// Returns how long it may still be used, or `None` if it may not.
     fn rest(&self, now: Instant) -> Option<Duration> {
         let age = u64::try_from(now.as_millis() - self.since.as_millis()).ok()?;
         MAX_AGE.checked_sub(Duration::from_millis(age)).filter(|rest| !rest.is_zero())
@@ -49,21 +51,21 @@ impl Default for SettingsCache {
 }
 
 impl SettingsCache {
-    /// Knows nothing yet, and tells the time by this clock.
+    /// Creates an empty cache with this clock.
     pub fn new(clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self { clock: Box::new(clock), held: Mutex::new(None) }
     }
 
-    /// The time.
+    /// Returns the clock's time.
     #[must_use]
     pub fn now(&self) -> Instant {
         (self.clock)()
     }
 
-    /// The settings, and for how long they may still be used.
+    /// Returns the settings, and how long they may still be used.
     ///
     /// # Errors
-    /// Those of the table, when they have to be read.
+    /// Those of the table, if the settings must be read.
     pub async fn current(&self, store: &Store) -> Result<(Arc<Known>, Duration), Problem> {
         let now = self.now();
         let held = self.held().as_ref().and_then(|held| Some((Arc::clone(&held.known), held.rest(now)?)));
@@ -75,7 +77,7 @@ impl SettingsCache {
         Ok((known, asked.rest(self.now()).unwrap_or_default()))
     }
 
-    /// The settings as the table has them now, for whoever is about to change them.
+    /// Reads the settings from the table, for a caller that is about to change them.
     ///
     /// # Errors
     /// Those of the table.
@@ -89,8 +91,10 @@ impl SettingsCache {
         Ok(known)
     }
 
-    /// Keeps what the settings are since this instant or before. Of two answers that cross each other the later version stays, for as long as it
-    /// may be used; beyond that a lower one is no error: the table may have been restored.
+    /// Stores settings that were current at `since` or later.
+    ///
+    /// Of two concurrent results the higher version stays, for as long as it may be used. After
+    /// that a lower version is accepted, because the table may have been restored.
     pub fn keep(&self, known: Arc<Known>, since: Instant) {
         let now = self.now();
         let mut held = self.held();
@@ -100,12 +104,13 @@ impl SettingsCache {
         }
     }
 
-    /// Forgets what is known, because it has proved to be old.
+    /// Clears the cache, because its content has proved to be outdated.
     pub fn forget(&self) {
         *self.held() = None;
     }
 
-    /// What is held is replaced whole, so that it is sound whatever became of another holder of the lock.
+    /// The content is always replaced as a whole, so it is valid even after a panic of another
+    /// holder of the lock.
     fn held(&self) -> MutexGuard<'_, Option<Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! What every function that reaches the table shares: its state, built once when its environment starts.
+//! The state that all functions with table access share.
 
 use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
@@ -10,7 +10,7 @@ use table::{SetupError, Table};
 use crate::observe::{Measured, PatternCost};
 use crate::problem::Problem;
 
-/// A function's state: built once, when its environment starts.
+/// A function's state, built once when its environment starts.
 #[derive(Debug)]
 pub struct Store {
     /// The table.
@@ -19,10 +19,10 @@ pub struct Store {
     pub cursors: Cursors,
 }
 
-/// Why a function cannot start.
+/// A reason why a function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Something is not set, or there is no way to the table.
+    /// A variable is not set, or the table's client cannot be built.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// `CURSOR_KEYS` is unusable.
@@ -31,7 +31,8 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// From the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own variables. The connection to the table is open then, if there can be one.
+    /// Creates the state from the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own
+    /// variables. Also opens the connection to the table, if possible.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -45,10 +46,10 @@ impl Store {
         Ok(Self { table, cursors })
     }
 
-    /// Ten bytes from the system's generator, for a time-ordered id.
+    /// Returns ten random bytes from the system's generator, for a time-ordered id.
     ///
     /// # Errors
-    /// 500 `internal` when the system has no randomness to give.
+    /// 500 `internal` when the system's generator fails.
     pub fn random(&self) -> Result<[u8; 10], Problem> {
         let mut bytes = [0; 10];
         ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes)
@@ -56,7 +57,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// The birth mark of an item that is created now.
+    /// Returns the birth mark of an item that is created at `at`.
     ///
     /// # Errors
     /// As [`Store::random`].

@@ -1,28 +1,31 @@
-//! The trail of staff: who asked for a write, and on what. It goes on the line of the request, which says when, by which id and with what outcome; items that
-//! the request wrote carry that id.
+//! The audit trail of staff: the log line of each write by staff has the staff member and the
+//! target. That line also has the time, the request id and the outcome. The items that the request
+//! wrote carry the same id.
 //!
-//! A customer's own request leaves nothing of the customer, and neither does a read. Of what staff writes the trail has ids, never what somebody is called or
-//! what the body says: a name in the path of somebody's thing (`/v1/customers/{id}/addresses/{name}`) is left out.
+//! A customer's own request leaves no data about the customer, and a read by staff leaves no trail.
+//! The trail has ids, but never names or the body. A name in the path of a customer's thing
+//! (`/v1/customers/{id}/addresses/{name}`) is left out.
 
 use serde_json::{Map, Value};
 
 use crate::request::Request;
 use crate::response::Reply;
 
-/// Characters of an id that are shown: the longest that is one has fewer.
+/// The number of characters of an id that are logged. No valid id is longer.
 const LONGEST: usize = 128;
 
 /// A write by staff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Act {
-    /// The member of staff, by the token's subject.
+    /// The staff member: the token's subject.
     pub actor: String,
-    /// The ids in the path by the names that the route gives them.
+    /// The ids in the path, by the route's parameter names.
     pub target: Map<String, Value>,
 }
 
 impl Act {
-    /// Whether a request is a write by staff: any that is not a read, whatever becomes of it.
+    /// Returns the act if the request is a write by staff. Every request except GET is a write,
+    /// with any outcome.
     pub(crate) fn of(request: &Request<'_>) -> Option<Self> {
         if request.route().starts_with("GET ") || !request.caller().is_staff() {
             return None;
@@ -34,7 +37,7 @@ impl Act {
         Some(Self { actor: request.caller().key().to_owned(), target: target.collect() })
     }
 
-    /// What the request has created, whose id is in no path of its own.
+    /// Returns the address of the created thing. The request's own path does not contain its id.
     pub(crate) fn created(reply: &Reply) -> Option<&str> {
         let location = reply.headers.get("location").filter(|_| reply.status.as_u16() == 201);
         location.map(String::as_str)

@@ -1,8 +1,8 @@
-//! Paths and queries as text: what is put in is escaped once, and stays one segment.
+//! Builds paths and queries. Every value is escaped once and stays one segment.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Everything but the unreserved characters of RFC 3986, section 2.3.
+/// All characters except the unreserved ones of RFC 3986, section 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Percent-encodes one segment of a path, or one name or value of a query.
@@ -11,13 +11,14 @@ pub fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// The path of a thing under `/v1`, for Location: `location(&["customers", "a b"])` is `/v1/customers/a%20b`.
+/// Returns the path of a thing under `/v1`, for Location: `location(&["customers", "a b"])` is
+/// `/v1/customers/a%20b`.
 #[must_use]
 pub fn location(segments: &[&str]) -> String {
     segments.iter().fold("/v1".to_owned(), |path, segment| path + "/" + &encode(segment))
 }
 
-/// A route's path with its parameters filled in: `/v1/orders/{id}` and `o 1` give `/v1/orders/o%201`.
+/// Fills in a route's path parameters: `/v1/orders/{id}` and `o 1` give `/v1/orders/o%201`.
 pub(crate) fn fill<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) -> String {
     let filled = template.split('/').map(|segment| match parameter(segment) {
         Some(name) => encode(value(name).unwrap_or_default()),
@@ -26,7 +27,7 @@ pub(crate) fn fill<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) 
     filled.collect::<Vec<_>>().join("/")
 }
 
-/// The name in `{name}`.
+/// Returns the name in `{name}`.
 pub(crate) fn parameter(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }

@@ -1,4 +1,4 @@
-//! What clients see of things that several functions show.
+//! Response bodies that several functions share.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use key_schema::item::Stored;
 use key_schema::text::{Email, Username};
 use serde::Serialize;
 
-/// A customer.
+/// A customer, as clients see it.
 #[derive(Debug, Serialize)]
 pub struct CustomerView<'a> {
     id: &'a CustomerId,

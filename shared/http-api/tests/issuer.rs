@@ -1,6 +1,8 @@
-//! Who a token on a public route belongs to: signed tokens of another program's making, and an issuer that rotates, fails and comes back.
+//! Tests of tokens on a public route. Another program has signed the tokens, and the issuer rotates
+//! keys, fails and recovers.
 //!
-//! `tokens/rs256.json` was made with joserfc; the private keys were never written down. Its tokens end with the year 9999.
+//! `tokens/rs256.json` was made with joserfc, and the private keys were never stored. Its tokens
+//! expire in the year 9999.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
@@ -17,7 +19,7 @@ use serde_json::{Value, json};
 const ROUTE: &str = "GET /v1/whoami";
 const NOBODY: Value = Value::Null;
 
-/// Tells whom it sees.
+/// Responds with the caller that the issuer identifies.
 async fn whoami(issuer: &Issuer, request: &Request<'_>) -> Result<Response, Problem> {
     Ok(Response::ok(&match issuer.caller(request).await? {
         Caller::Anonymous | Caller::Unnamed(_) => NOBODY,
@@ -33,7 +35,7 @@ fn with(token: &str) -> Call {
     Call::new(ROUTE).header("Authorization", &format!("Bearer {token}"))
 }
 
-/// Who is seen behind a token.
+/// Returns the caller that a token identifies.
 async fn who(issuer: &Issuer, token: &str) -> Value {
     let answer = send(issuer, with(token)).await;
     assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")), "{}", answer.body);
@@ -49,7 +51,7 @@ fn customer(id: &str) -> Value {
     json!({ "sub": id, "staff": false })
 }
 
-/// An issuer that signs for several apps: tokens of each are taken, and no others.
+/// An issuer may sign for several apps. Tokens of each configured app are accepted, and no others.
 #[tokio::test]
 async fn a_token_for_any_audience_of_the_list_holds() {
     let test = TestIssuer::start().await;
@@ -64,7 +66,7 @@ async fn a_token_for_any_audience_of_the_list_holds() {
     }
 }
 
-/// The issuer of a test with a clock that stands still until the test moves it, by seconds.
+/// Starts a test issuer with a clock that only the test moves, in seconds.
 async fn with_clock() -> (TestIssuer, Issuer, Arc<AtomicI64>) {
     let test = TestIssuer::start().await;
     let ahead = Arc::new(AtomicI64::new(0));
@@ -123,7 +125,7 @@ async fn elliptic_curves_are_taken_as_well_and_a_key_signs_in_its_own_way_alone(
     let (test, issuer, fixture) = of_the_fixture().await;
     let token = test.token(&json!({ "sub": "ann", "cognito:groups": ["staff"] }));
     assert_eq!(who(&issuer, &token).await, json!({ "sub": "ann", "staff": true }));
-    // A key of the other kind under the name of the one that has signed.
+    // A key of the other type under the id of the key that has signed.
     test.rotate("second");
     let token = test.token(&json!({ "sub": "ann" }));
     test.keep_only("first");
@@ -188,12 +190,12 @@ async fn keys_are_asked_for_when_a_token_comes_that_could_hold_and_then_kept_for
     assert_eq!(test.asked(), 1);
     ahead.store(seconds(Issuer::MAX_AGE) - 2, Ordering::Relaxed);
     assert_eq!((who(&issuer, &token).await, test.asked()), (customer("ann"), 1));
-    // The key is taken back; that is seen when the hour is over.
+    // The key is revoked. That takes effect when the hour is over.
     test.rotate("second");
     test.keep_only("second");
     ahead.store(seconds(Issuer::MAX_AGE) + 1, Ordering::Relaxed);
     assert_eq!((who(&issuer, &token).await, test.asked()), (NOBODY, 2));
-    // A clock that was set back makes what is kept younger than nothing.
+    // When the clock was set back, the cached keys are fetched again.
     ahead.store(0, Ordering::Relaxed);
     assert_eq!((who(&issuer, &token).await, test.asked()), (NOBODY, 3));
 }
@@ -270,7 +272,7 @@ async fn an_issuer_that_is_not_there_or_another_one_is_no_reason_to_call_somebod
     let test = TestIssuer::start_as(Some("https://issuer.example/pool")).await;
     let token = test.token(&json!({ "sub": "ann" }));
     assert_eq!(who(&test.known(), &token).await, customer("ann"));
-    // A port that nobody listens at, and an issuer of another name.
+    // A port without a listener, and an issuer with another name.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone = Issuer::new("https://issuer.example/pool", "shop", Some(&format!("http://{free}"))).unwrap();
     is_unavailable(&gone, &token).await;

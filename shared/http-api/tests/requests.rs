@@ -1,4 +1,4 @@
-//! Requests as API Gateway sends them, through routes, as anonymous, customer and staff.
+//! Requests in API Gateway's format, through routes, from anonymous callers, customers and staff.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
@@ -346,7 +346,8 @@ async fn a_cursor_is_good_only_for_the_list_and_the_caller_it_was_given_to() {
     }
 }
 
-/// `?form=` would otherwise list everything, and look like what was asked for.
+/// Otherwise the misspelt `?form=` would return the full list, and the client would take it for a
+/// filtered one.
 #[tokio::test]
 async fn a_query_parameter_that_a_route_does_not_know_is_refused_and_nothing_is_done() {
     let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");
@@ -359,11 +360,12 @@ async fn a_query_parameter_that_a_route_does_not_know_is_refused_and_nothing_is_
     is(&send(thing().query("limit", "1")).await, 400, "invalid_parameter");
     let long = send(thing().query(&"x".repeat(5000), "1")).await;
     assert!(long.body["detail"].as_str().unwrap().len() < 200);
-    // What has an effect has not begun: not even the caller was looked at, nor the body.
+    // A write with an unknown parameter has not begun: neither the caller nor the body was checked.
     let write = || Call::new("PUT /v1/things/{id}").path("id", "t1");
     is(&send(write()).await, 401, "unauthenticated");
     is(&send(write().query("dry_run", "true")).await, 400, "invalid_parameter");
-    // What is wrong beside comes first where the handler has seen it: who may not know learns nothing more.
+    // For a read, the handler's own problem comes first. A caller without permission learns nothing
+    // about parameters.
     is(&send(Call::new("GET /v1/staff").customer("c1").query("x", "1")).await, 403, "forbidden");
     let mut event = thing().event();
     for (query, status) in [("%ff", 400), ("&&", 200), ("", 200), ("x", 400)] {

@@ -1,12 +1,16 @@
-//! The archive of expired items: how its objects are named, whose they are, and how items are brought back.
+//! The archive of expired items: the names of its objects, and how items are restored.
 //!
 //! ```text
 //! expired/<hash of a partition>/<hash of PK and SK>-<sequence number>.json
 //! ```
 //!
-//! The first part finds what belongs together: an order's head, lines and history by their own partition, and so a customer's carts; a customer's sessions, whose
-//! partitions are their own, by that of the index that lists them. The second part finds an item, the last tells the removals of one key apart.
-//! Hashes, because a key is longer than a name may be, and may hold what an operator's list of names should not show.
+//! The first hash groups the objects that belong together. An order's head, lines and history are
+//! under their own partition, and so are a customer's carts. Each session has a separate partition,
+//! so sessions are under the index partition that lists the customer's sessions. The second hash
+//! identifies the item. The sequence number distinguishes several removals of one key.
+//!
+//! A name contains hashes for two reasons. A key can be longer than an object name may be. It can
+//! also contain ids that an operator's list of names should not show.
 
 use serde::Deserialize;
 
@@ -22,27 +26,28 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::{Get, Guarded, Single, Write};
 use crate::session;
 
-/// An archived item that cannot be brought back.
+/// The reason why an archived item cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// It is not an item of ours.
+    /// The item is not an item of this schema.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// Its kind is never archived.
+    /// Items of this kind are never archived.
     #[error("an item of this kind does not expire, so it cannot be restored")]
     NotArchived,
 }
 
-/// What the names of all objects begin with that are archived under a partition.
+/// Returns the name prefix of all objects that are archived under a partition.
 #[must_use]
 pub fn collection(partition: &PartitionKey) -> String {
     format!("expired/{}/", hash(partition.as_str(), ""))
 }
 
-/// What the names of all objects of an expired item begin with: one for each time that its key expired.
+/// Returns the name prefix of an expired item's objects. Each expiration of its key adds one
+/// object.
 ///
 /// # Errors
-/// [`KeyError`] when it is a session whose customer's id is too long for a key.
+/// [`KeyError`] when the item is a session and its customer's id is too long for a key.
 pub fn objects(item: &AnyEntity, key: &Key) -> Result<String, KeyError> {
     match item {
         AnyEntity::Session(session) => Ok(under(&session::partition(&session.customer_id)?, key)),
@@ -50,13 +55,15 @@ pub fn objects(item: &AnyEntity, key: &Key) -> Result<String, KeyError> {
     }
 }
 
-/// The same of a key that is archived under this partition: its own, but for a session's.
+/// Returns the name prefix of a key's objects. `partition` is the key's own partition, or for a
+/// session the index partition of the customer's sessions.
 #[must_use]
 pub fn under(partition: &PartitionKey, key: &Key) -> String {
     format!("{}{}-", collection(partition), hash(key.pk.as_str(), key.sk.as_str()))
 }
 
-/// What the names of all objects begin with that go with a customer who is erased: those of sessions, then of carts. Orders are the books.
+/// Returns the name prefixes of the objects that an erasure deletes: the customer's sessions, then
+/// the carts. Archived orders stay, because bookkeeping needs them.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -64,7 +71,8 @@ pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
     Ok([collection(&session::partition(customer)?), collection(&cart::key(customer)?.pk)])
 }
 
-/// Since when there is a customer: what is archived must have begun under the profile that is there.
+/// The creation time of a customer's current profile. A session or a cart is archived only if it
+/// began under that profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Since {
     /// When the profile was created.
@@ -78,7 +86,7 @@ patterns! {
     RESTORE = "archive.restore": PutItem, "PK = SESSION#<id>, CART#<customer>, ORDER#<id> or CUSTOMER#<id>, SK as it was" => "does not exist", Consistency::Write, "system", "Bring an expired item back", ["ops"];
 }
 
-/// Reads since when there is a customer, strongly: whoever is erased has no profile from then on.
+/// Reads the creation time of a customer's profile, strongly. An erased customer has no profile.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -86,11 +94,14 @@ pub fn owner(customer: &CustomerId) -> Result<Get<Since>, KeyError> {
     Ok(Get::new(&OWNER, customer::key(customer)?))
 }
 
-/// The item as it lives on when it is restored `at` an instant: an order and its parts without a time to live, a session or a cart, which
-/// must have one, `until` another.
+/// Returns an archived item in the form that a restore `at` an instant stores.
 ///
-/// It is the same incarnation, and what happened to it since it was archived counts: the removal took the `rev` after the item's own (the
-/// search index knows it by that), so it goes on with the one after; and people who remember it see a new version.
+/// An order and its parts lose their time to live. A session or a cart must have one, so it expires
+/// at `until`.
+///
+/// The restored item is the same incarnation. Its removal used the next `rev`, and the search index
+/// has that `rev`, so the restored item takes the one after it. Its `version` grows by one, so that
+/// clients see a new version.
 ///
 /// # Errors
 /// [`RestoreError`].
@@ -129,7 +140,7 @@ pub fn restored(item: Item, at: Instant, until: Instant) -> Result<AnyEntity, Re
     Ok(entity)
 }
 
-/// Writes a restored item where there is none: whoever used the key since then keeps it.
+/// Writes a restored item unless its key exists. An item that used the key since then stays.
 ///
 /// # Errors
 /// [`EncodeError`].

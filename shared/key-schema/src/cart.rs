@@ -1,8 +1,11 @@
-//! Carts: one item a customer, one map entry a line.
+//! Carts: one item per customer, one map entry per line.
 //!
-//! A cart is small and always read whole, so its lines are entries of a map rather than items: reading it is one GetItem,
-//! changing one line touches that entry alone, its limit is a condition on the map's size, and placing the order removes the
-//! cart that was read, by its `rev`, as one action of the order's transaction.
+//! A cart is small and always read as a whole, so its lines are entries of a map rather than items:
+//!
+//! - One GetItem reads the cart.
+//! - A change of one line writes only its entry.
+//! - A condition on the map's size limits the number of lines.
+//! - The transaction that places the order removes the cart at the `rev` that was read.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +23,15 @@ use crate::pattern::{Consistency, patterns};
 use crate::product;
 use crate::request::{BatchGet, Get, Guarded, Single};
 
-/// How many lines a cart may have.
+/// The maximum number of lines in a cart.
 pub const MAX_LINES: usize = 100;
-/// How long a cart lives after its last change.
+/// How long a cart lives after a line was last set.
 pub const LIFETIME_SECONDS: i64 = 7 * 24 * 60 * 60;
 
 /// One product in a cart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CartLine {
-    /// How many pieces.
+    /// The number of pieces.
     pub quantity: u64,
     /// When the line was last set.
     pub added_at: Instant,
@@ -38,13 +41,14 @@ entity! {
     /// A customer's cart.
     Cart = "Cart" {
         keyed {
-            /// Whose.
+            /// The cart's owner.
             customer_id: CustomerId,
-            /// When it lapses; also the time to live. Moves with every change ([`put_line`]).
+            /// When the cart expires; also its time to live. Setting a line moves it
+            /// ([`put_line`]).
             expires_at: Instant,
         }
         free {
-            /// Lines by product.
+            /// The lines by product.
             lines: BTreeMap<ProductId, CartLine>,
         }
     }
@@ -75,7 +79,7 @@ patterns! {
     DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "always, or began before who came back did", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
-/// Reads a cart; the caller treats a lapsed one as empty.
+/// Reads a cart. The caller treats an expired cart as empty.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -83,7 +87,7 @@ pub fn get(customer: &CustomerId) -> Result<Get<Stored<Cart>>, KeyError> {
     Ok(Get::new(&GET, key(customer)?))
 }
 
-/// The customer who fills the cart and the product of a line, in this order.
+/// Reads the customer who fills the cart and the product of a line, in this order.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -95,7 +99,7 @@ fn alive(now: Instant) -> Condition {
     Condition::AtLeast("expires_at", first_alive(now))
 }
 
-/// Begins a cart where there is none or a lapsed one.
+/// Creates a cart, or replaces an expired one.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -104,7 +108,8 @@ pub fn create(cart: &Stored<Cart>, now: Instant) -> Result<Single<()>, EncodeErr
     Ok(Single::new(&CREATE, Guarded::put(cart, free)?))
 }
 
-/// Sets one line of a cart that has not lapsed; gives the cart back.
+/// Sets one line of a cart that has not expired, and returns the cart. Refused when a new line
+/// would exceed [`MAX_LINES`].
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -123,7 +128,7 @@ pub fn put_line(
     Ok(Single::new(&PUT_LINE, Guarded::update(key(customer)?, change, alive(now).and(room))))
 }
 
-/// Removes one line of a cart that has not lapsed; gives the cart back.
+/// Removes one line of a cart that has not expired, and returns the cart.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -133,7 +138,7 @@ pub fn remove_line(customer: &CustomerId, product: &ProductId, now: Instant) -> 
     Ok(Single::new(&REMOVE_LINE, Guarded::update(key(customer)?, change, condition)))
 }
 
-/// Removes a cart whatever is in it.
+/// Removes a cart with all its lines, unconditionally.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -141,7 +146,7 @@ pub fn discard(customer: &CustomerId) -> Result<Single<()>, KeyError> {
     Ok(Single::new(&DISCARD, Guarded { write: crate::request::Write::Delete { key: key(customer)? }, condition: None }))
 }
 
-/// Removes a cart that began before an instant: refused when there is a later one, or none.
+/// Removes a cart that was created before `than`. Refused when the cart is newer or missing.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -150,7 +155,8 @@ pub fn discard_earlier(customer: &CustomerId, than: Instant) -> Result<Single<()
     Ok(Single::new(&DISCARD, Guarded::delete(key(customer)?, earlier)))
 }
 
-/// The removal of the cart that was read, for the transaction that places its order: refused when a line changed since.
+/// Removes the cart that was read, as an action of the transaction that places its order. Refused
+/// when the cart changed since the read.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,9 +1,10 @@
 //! Typed updates that cannot leave an index key stale.
 //!
-//! A field that no key depends on has a method of its own on [`Change`]. A field that takes part in an index key has
-//! none: it can only be changed by giving the whole index entry ([`IndexEntry`], a struct that names every part), and
-//! [`Change::enter`] writes the entry's fields and its key together. Leaving out a part is a missing struct field;
-//! setting the field alone is a missing method. Neither compiles (`tests/compile_fail`).
+//! A field that no key depends on has a method on [`Change`]. A field of an index key has none.
+//! Other crates change it only by giving the whole index entry ([`IndexEntry`], a struct with every
+//! part of the key). [`Change::enter`] writes the entry's fields and its key together. A forgotten
+//! part is a missing struct field, and setting the field alone is a missing method. Neither
+//! compiles (`tests/compile_fail`).
 
 use std::marker::PhantomData;
 
@@ -16,18 +17,18 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Index, IndexKey};
 
-/// A place in an index together with the fields that the place is made of.
+/// An item's place in an index, with the fields that make up its key there.
 pub trait IndexEntry {
-    /// Whose entry it is.
+    /// The entity that has this entry.
     type Entity: Entity;
 
-    /// The key in the index.
+    /// Returns the key in the index.
     ///
     /// # Errors
     /// [`EncodeError::Key`] when a part makes it too long.
     fn index_key(&self) -> Result<IndexKey, EncodeError>;
 
-    /// The fields of the entity that the key depends on and that this entry may change.
+    /// Returns the fields of the entity that the key depends on and that this entry may change.
     ///
     /// # Errors
     /// [`EncodeError::Value`].
@@ -42,7 +43,7 @@ pub struct Change<E> {
 }
 
 impl<E: Entity> Change<E> {
-    /// A change that people see: moves `version`, `rev` and `updated_at`.
+    /// Creates a change that clients see. It moves `version`, `rev` and `updated_at`.
     #[must_use]
     pub fn visible(at: Instant) -> Self {
         let steps = vec![
@@ -53,7 +54,8 @@ impl<E: Entity> Change<E> {
         Self { steps, entity: PhantomData }
     }
 
-    /// A change of what was copied from elsewhere: moves `rev` alone, so that no editor's If-Match breaks.
+    /// Creates a change of copied or counted values. It moves only `rev`, so that no editor's
+    /// If-Match breaks.
     #[must_use]
     pub fn copied() -> Self {
         Self { steps: vec![Step::Add("rev", 1)], entity: PhantomData }
@@ -68,7 +70,8 @@ impl<E: Entity> Change<E> {
         self
     }
 
-    /// Begins another incarnation of the same key: `born` and `created_at` are new, `version` and `rev` go on.
+    /// Begins another incarnation of the same key. `born` and `created_at` are new, while `version`
+    /// and `rev` continue.
     #[must_use]
     pub(crate) fn reborn(mut self, born: &Born, at: Instant) -> Self {
         self.steps.push(Step::Set("born", AttributeValue::S(born.to_string())));
@@ -76,7 +79,7 @@ impl<E: Entity> Change<E> {
         self
     }
 
-    /// Moves the item to a place in an index, with the fields that the place is made of.
+    /// Moves the item to a place in an index, and sets the fields that make up its key there.
     ///
     /// # Errors
     /// [`EncodeError`] when the key is too long.
@@ -90,7 +93,7 @@ impl<E: Entity> Change<E> {
         Ok(self)
     }
 
-    /// Takes the item out of an index.
+    /// Removes the item from an index.
     #[must_use]
     pub(crate) fn leave(mut self, index: Index) -> Self {
         self.steps.push(Step::Remove(index.partition_attribute()));
@@ -98,7 +101,8 @@ impl<E: Entity> Change<E> {
         self
     }
 
-    /// The steps, for the update expression. Two changes of one attribute are one: the last counts.
+    /// Returns the steps of the update expression. The last set or removal of an attribute replaces
+    /// the earlier ones.
     #[must_use]
     pub fn into_steps(self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());
@@ -117,7 +121,7 @@ impl<E: Entity> Change<E> {
     }
 
     fn set_value(mut self, name: &'static str, to: AttributeValue) -> Self {
-        // An absent option is an absent attribute, as in an item that is written whole.
+        // An absent option is an absent attribute, as in an item that is written as a whole.
         self.steps.push(if matches!(to, AttributeValue::Null(_)) { Step::Remove(name) } else { Step::Set(name, to) });
         self
     }
@@ -153,8 +157,11 @@ impl<E: Entity> Change<E> {
     }
 }
 
-/// Declares an entity: its struct, its name in the table, and a [`Change`] method for each field that no key
-/// depends on. Fields under `keyed` take part in keys and change only with an [`IndexEntry`], or never.
+/// Declares an entity: its struct, its name in the table, and a [`Change`] method for each `free`
+/// field.
+///
+/// A field under `keyed` has no such method. It changes only with an [`IndexEntry`], through
+/// functions of this crate, or never.
 macro_rules! entity {
     (
         $(#[$doc:meta])*

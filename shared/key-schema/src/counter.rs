@@ -1,20 +1,29 @@
-//! Counters that many add to: how often a product was looked at, `product:<id>`.
+//! Counters with many concurrent writers, such as `product:<id>` for the views of a product.
 //!
-//! A counter is the sum of its shards. They lie in partitions of their own, because a partition takes 1,000 write units a second however many items
-//! it has. A counter begins with one shard; when that is too hot, the number is doubled, up to [`MAX_SHARDS`]. The number stands on the counter's
-//! head, which is made when the number first changes: until then there is one shard.
+//! A counter is the sum of its shards. The shards are in separate partitions, because a partition
+//! takes 1,000 write units a second however many items it has. A counter begins with one shard.
+//! When that becomes too hot, the number of shards doubles, up to [`MAX_SHARDS`]. The counter's
+//! head records the number. The first split creates the head, so a counter without a head has one
+//! shard.
 //!
 //! # Why a sum is right before, during and after a split
 //!
-//! The number of shards only grows, and every shard of a smaller number is one of a larger. Whoever adds picks one of as many as it has last seen. A
-//! number that is out of date is smaller, so the shard is one that every reader reads: nothing has to be moved, and a split is one write of the head.
-//! A reader reads the head strongly, and each shard that the head names strongly after it began itself ([`read`], [`rest`]). So its number is at least
-//! that of anybody who was answered before, and what they have added is in the sum.
+//! The number of shards only grows, and the shards of a smaller number are also shards of a larger
+//! one. A writer picks a shard by the number that it has last read. An outdated number is smaller,
+//! so every reader reads that shard too. A split therefore moves nothing and is one write of the
+//! head.
+//!
+//! A reader reads the head strongly, and also every shard that the head names ([`read`], [`rest`]).
+//! It starts all these reads after its own request began. Its number of shards is therefore at
+//! least the number of every writer that got a response before. The sum contains the additions of
+//! those writers.
 //!
 //! # Why nothing is counted twice
 //!
-//! Adding is a transaction, for its token: an attempt whose answer was lost is the same attempt when it is sent again. Only one that was certainly
-//! cancelled is tried on another shard. Where the client has given an Idempotency-Key, the record of the key is written in the same transaction.
+//! An addition is a transaction because a transaction has a token. An attempt with a lost response
+//! counts as the same attempt when it is sent again. A writer tries another shard only if DynamoDB
+//! has certainly cancelled the attempt. If the client sends an Idempotency-Key, the same
+//! transaction writes the record of the key.
 
 use crate::change::{Change, entity};
 use crate::encoding;
@@ -27,23 +36,25 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Single, Transaction, Write};
 
-/// The most shards: some 16,000 additions a second, because one in a transaction costs two write units.
+/// The maximum number of shards. They take at most 32,000 additions a second. A partition takes
+/// 1,000 write units a second, and an addition costs two because it is a transaction.
 pub const MAX_SHARDS: u32 = 64;
-/// The most that is added at once.
+/// The maximum amount of one addition.
 pub const MAX_ADD: u32 = 1000;
-/// How long a counter that was split because it was hot is left alone: the next addition that is in the way of others then sees what the split was
-/// good for. From one shard to all of them it is a minute.
+/// The minimum time from a split to the next one that conflicting additions cause. In that time the
+/// last split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
 pub const PAUSE_SECONDS: i64 = 10;
-/// So many refused requests of a counter in a minute are heat; fewer are absorbed by the retries of those who were refused.
+/// The number of throttled requests in a minute that makes a counter hot. Retries absorb a smaller
+/// number.
 pub const THROTTLED_A_MINUTE: f64 = 10.0;
 
 entity! {
     /// A counter's head.
     Counter = "Counter" {
         keyed {
-            /// What it counts.
+            /// The counter's name.
             name: CounterName,
-            /// How many shards it has: a power of two, never less than it was.
+            /// The number of shards: a power of two that never decreases.
             shards: u32,
         }
         free {}
@@ -59,14 +70,14 @@ impl Entity for Counter {
 }
 
 entity! {
-    /// A part of what was counted.
+    /// One shard of a counter.
     CounterShard = "CounterShard" {
         keyed {
-            /// Of which counter.
+            /// The counter's name.
             name: CounterName,
-            /// Which of its shards, from 0.
+            /// The number of the shard, from 0.
             shard: u32,
-            /// What was added to this shard.
+            /// The sum of the additions to this shard.
             counted: u64,
         }
         free {}
@@ -89,19 +100,20 @@ fn shard_key(name: &CounterName, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("COUNTER", &[name, &shard])?, sk: SortKey::new("SHARD")? })
 }
 
-/// Of which counter a partition is a shard, by its key; `None` for a partition of anything else. A counter's head is none: a split does not make it
-/// any cooler.
+/// Returns the counter to which a partition belongs as a shard, from the partition's key. Returns
+/// `None` for every other partition. That includes a counter's head, because a split does not cool
+/// it.
 #[must_use]
 pub fn counter_of(partition: &str) -> Option<CounterName> {
     let parts = encoding::split(partition)?;
     let [_, name, shard] = parts.as_slice() else { return None };
     let (name, shard) = (CounterName::stored(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
-    // The same key again, so that no other entity's and no other spelling passes.
+    // Building the key again excludes other entities and other spellings.
     let key = shard_key(&name, shard).ok()?;
     (shard < MAX_SHARDS && key.pk.as_str() == partition).then_some(name)
 }
 
-/// How many shards a counter with this head has; a counter without one has one.
+/// Returns the number of shards of a counter with this head. A counter without a head has one.
 #[must_use]
 pub fn shards(head: Option<&Counter>) -> u32 {
     head.map_or(1, |head| head.shards.clamp(1, MAX_SHARDS))
@@ -114,16 +126,16 @@ patterns! {
     READ = "counters.read": BatchGetItem, "PK = COUNTER#<name>, SK = COUNTER; PK = COUNTER#<name>#<shard>, SK = SHARD for the first shard, then for the others" => "head and shards", Consistency::Strong("every addition that was answered before is in the sum"), "staff", "Read a counter", ["GET /v1/counters/{name}"];
 }
 
-/// Which part of an addition was refused.
+/// The refused part of an addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The shard, which no condition guards.
+    /// The shard. No condition guards it.
     Shard,
     /// The idempotency key is in use.
     Idempotency,
 }
 
-/// Reads the head.
+/// Reads a counter's head.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -131,7 +143,7 @@ pub fn head(name: &CounterName) -> Result<Get<Stored<Counter>>, KeyError> {
     Ok(Get::new(&HEAD, head_key(name)?))
 }
 
-/// Adds to a shard, which it makes if it is not there.
+/// Adds to a shard, and creates the shard if it is missing.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -152,19 +164,23 @@ pub fn add(
     Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
 }
 
-/// Why a counter is split.
+/// The reason for a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Staff wants it.
+    /// Staff requested the split.
     Asked,
-    /// Additions were in each other's way. Many see that at the same time, so it counts once in [`PAUSE_SECONDS`].
+    /// Additions conflicted. Many writers see that at the same time, so it causes one split in
+    /// [`PAUSE_SECONDS`].
     Hot,
-    /// The table has throttled the counter in the minute that begins here. A split is good for what comes after it: a minute that began before the
-    /// last one says nothing of the shards that there are now, and so each minute splits once at the most, however often it is reported.
+    /// The table throttled the counter in the minute that begins here.
+    ///
+    /// A minute that began before the last split says nothing about the current shards. So each
+    /// minute causes at most one split, however often it is reported.
     Throttled(Instant),
 }
 
-/// Doubles the number of shards, as long as it is what the caller has seen; gives the head back. `None` when there are as many as there can be.
+/// Doubles the number of shards, if it is still the number that the caller has seen. Returns the
+/// head. Returns `None` when the counter already has [`MAX_SHARDS`].
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -182,7 +198,8 @@ pub fn split(
         None => Condition::NotExists,
         Some(_) => Condition::Is("shards", number(before)),
     };
-    // The head changes with a split alone. Without one there was no split yet.
+    // Only a split changes the head, so `updated_at` is the time of the last split. A counter
+    // without a head was never split.
     let condition = match (reason, seen) {
         (Reason::Hot, Some(_)) => {
             unchanged.and(Condition::Below("updated_at", first_alive(at.plus_seconds(-PAUSE_SECONDS))))
@@ -197,7 +214,7 @@ pub fn split(
     Ok(Some(Single::new(&SPLIT, Guarded::update(head_key(name)?, change, condition))))
 }
 
-/// Reads the head and the first shard, which is all there is of a counter that was never split.
+/// Reads the head and the first shard, the whole content of a counter that was never split.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -205,7 +222,7 @@ pub fn read(name: &CounterName) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&READ, vec![head_key(name)?, shard_key(name, 0)?]))
 }
 
-/// Reads the other shards that the head names; `None` when there are none.
+/// Reads the other shards that the head names. Returns `None` when there are none.
 ///
 /// # Errors
 /// [`KeyError`].

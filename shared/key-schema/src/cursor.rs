@@ -1,13 +1,23 @@
-//! Cursors: where a page of a list ended, sealed.
+//! Cursors: sealed positions at which a page of a list ended.
 //!
-//! A cursor is a sort key, and sort keys hold ids that its bearer may not know. It is therefore encrypted and
-//! authenticated (AES-256-GCM), and what it was made for (list, parameters, caller) is authenticated with it:
-//! altered, borrowed for another list or another caller, or expired, it opens to nothing.
+//! A cursor contains a sort key, and sort keys contain ids that the client may not know. The cursor
+//! is therefore encrypted and authenticated (AES-256-GCM). Its scope (list, parameters, caller) is
+//! authenticated with it. A cursor does not open if it is altered, expired, or used for another
+//! list or by another caller.
 //!
-//! Layout, before unpadded base64url: version byte, length of the key's name, its name, 12 bytes of nonce, the
-//! ciphertext with its 16-byte tag. The plaintext is the expiry in seconds (8 bytes, big endian) and the sort key's
-//! parts, unescaped, joined by NUL, which no part can hold. A random 96-bit nonce is good for 2^32 cursors a key;
-//! rotate well before.
+//! # Layout
+//!
+//! A cursor is the unpadded base64url of:
+//!
+//! - the version, one byte;
+//! - the length of the key's name, one byte, and the name;
+//! - the nonce, 12 bytes;
+//! - the ciphertext with its 16-byte tag.
+//!
+//! The plaintext is the expiry in seconds (8 bytes, big endian), followed by the sort key's
+//! unescaped parts. NUL joins the parts, and no part can contain it.
+//!
+//! A random 96-bit nonce is safe for 2^32 cursors per key. Rotate keys well before.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -17,22 +27,23 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use crate::encoding;
 use crate::instant::Instant;
 
-/// How long a cursor is good for.
+/// How long a cursor is valid.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
-/// The longest cursor, in characters.
+/// The maximum length of a cursor, in characters.
 pub const MAX_CURSOR_BYTES: usize = 1024;
 
 const VERSION: u8 = 1;
 const MAX_KEY_NAME_BYTES: usize = 16;
 
-/// What a cursor belongs to. All of it is authenticated, none of it is in the cursor.
+/// The list, parameters and caller of a cursor. The cursor authenticates them but does not contain
+/// them.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     /// The list: its access pattern's id, or another stable name.
     pub list: &'a str,
     /// The parameters that select and order the list, but not the page size.
     pub parameters: &'a [(&'a str, &'a str)],
-    /// Who asks; empty for anonymous.
+    /// The caller's id, empty for an anonymous caller.
     pub caller: &'a str,
 }
 
@@ -49,26 +60,30 @@ impl Scope<'_> {
     }
 }
 
-/// A cursor that does not open: altered, made for something else, or expired. Deliberately says no more.
+/// A cursor that does not open: altered, expired, or made for another scope. The error deliberately
+/// does not say which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor is not valid for this list")]
 pub struct CursorInvalid;
 
-/// The keys cannot be used.
+/// The reason why cursor keys are unusable, or why a cursor cannot be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CursorKeyError {
-    /// Not a comma-separated list of `name:base64`, with names of 1 to 16 bytes and at least one key.
+    /// The text is not a comma-separated list of `name:base64`. It must have at least one key, and
+    /// a name has 1 to 16 bytes.
     #[error("cursor keys must be a comma-separated list of name:base64")]
     Malformed,
     /// A key is not 32 bytes.
     #[error("a cursor key must have 32 bytes")]
     Length,
-    /// The sealed text would be too long, or the system gives no randomness.
+    /// The sealed text would be too long, the sort key is malformed, or the system provides no
+    /// randomness.
     #[error("the cursor could not be sealed")]
     Seal,
 }
 
-/// Seals with the first key, opens with any, so that keys rotate without breaking a page that someone is on.
+/// The keys that seal and open cursors. The first key seals and every key opens, so that keys
+/// rotate without breaking a page that a client is reading.
 pub struct Cursors {
     keys: Vec<(String, LessSafeKey)>,
     random: SystemRandom,
@@ -83,7 +98,7 @@ impl std::fmt::Debug for Cursors {
 }
 
 impl Cursors {
-    /// From `name:base64(32 bytes)` separated by commas; the first seals.
+    /// Reads keys in the form `name:base64(32 bytes)`, separated by commas. The first key seals.
     ///
     /// # Errors
     /// [`CursorKeyError`] when the text has no usable key.
@@ -103,7 +118,7 @@ impl Cursors {
         Ok(Self { keys, random: SystemRandom::new() })
     }
 
-    /// Seals the sort key that a page ended with.
+    /// Seals the sort key at which a page ended.
     ///
     /// # Errors
     /// [`CursorKeyError::Seal`] when the sort key was not made by this crate or is far too long.
@@ -131,7 +146,7 @@ impl Cursors {
         if text.len() > MAX_CURSOR_BYTES { Err(CursorKeyError::Seal) } else { Ok(text) }
     }
 
-    /// The sort key that a page ended with.
+    /// Returns the sort key at which a page ended.
     ///
     /// # Errors
     /// [`CursorInvalid`] for anything but an unexpired cursor of this scope.

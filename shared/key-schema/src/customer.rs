@@ -1,9 +1,10 @@
-//! Customers: profile, the names that must be unique, lists by tier.
+//! Customers: profiles, unique names, and lists by tier.
 //!
-//! The partition `CUSTOMER#<id>` holds, in this byte order, `FOLLOWS#…`, `LIKE#…`, `ORDER#<order id>`, `PROFILE` and
-//! `QUESTION#<complement of time>#<id>`. The profile stands between the orders, whose ids grow with time, and the
-//! questions, whose keys shrink with it: read backward from `PROFILE` come the profile and the newest orders, read forward
-//! the profile and the newest questions, each in one Query. Nothing else may sort between `ORDER#` and `QUESTION$`.
+//! The partition `CUSTOMER#<id>` holds, in this byte order, `DOCUMENT#…`, `FOLLOWS#…`, `LIKE#…`,
+//! `ORDER#<order id>`, `PROFILE` and `QUESTION#<complement of time>#<id>`. Order ids grow with
+//! time, question keys shrink with time, and the profile is between them. So one Query backward
+//! from `PROFILE` reads the profile and the newest orders. One Query forward from it reads the
+//! profile and the newest questions. Nothing else may sort between `ORDER#` and `QUESTION$`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,23 +27,23 @@ use crate::residence::Residence;
 use crate::shard::Shards;
 use crate::text::{Email, Username, fold};
 
-/// How many addresses a customer may have; keeps the profile far below DynamoDB's 400 KB.
+/// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's 400 KB.
 pub const MAX_ADDRESSES: usize = 50;
 /// The shards of each tier's list.
 pub const TIER_SHARDS: Shards = Shards(4);
-/// How many orders an overview shows.
+/// The number of orders in an overview.
 pub const OVERVIEW_ORDERS: usize = 20;
 
-/// A customer's standing.
+/// A customer's tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// Where everybody begins.
+    /// The lowest tier, in which every customer begins.
     #[default]
     Bronze,
-    /// The middle.
+    /// The middle tier.
     Silver,
-    /// The top.
+    /// The highest tier.
     Gold,
 }
 
@@ -50,7 +51,7 @@ impl Tier {
     /// Every tier.
     pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
 
-    /// The name in keys, JSON and attributes.
+    /// Returns the name in keys, JSON and attributes.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -61,7 +62,7 @@ impl Tier {
     }
 }
 
-/// The text names no tier.
+/// The error for a text that names no tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be bronze, silver or gold")]
 pub struct UnknownTier;
@@ -80,7 +81,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Where a customer lives, as far as the shop needs to know.
+/// The country and city in which a customer lives. The shop needs no more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The country.
@@ -89,10 +90,11 @@ pub struct Place {
     pub city: String,
 }
 
-/// A postal address. All lines but the first two are optional, because the world's addresses differ.
+/// A postal address. Only street, city and country are required, because the world's addresses
+/// differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// Street and number, or what stands for them.
+    /// Street and number, or the local equivalent.
     pub street: String,
     /// The city.
     pub city: String,
@@ -110,36 +112,38 @@ entity! {
     /// A customer's profile.
     Customer = "Customer" {
         keyed {
-            /// The caller's `sub`, or what staff gave.
+            /// The caller's `sub`, or an id that staff gave.
             id: CustomerId,
-            /// Unique by its folded form; changes with its claim only ([`rename`]).
+            /// The email address, unique in its folded form. It changes only together with its
+            /// claim ([`rename`]).
             email: Email,
-            /// Unique by its folded form; changes with its claim only ([`rename`]).
+            /// The user name, unique in its folded form. It changes only together with its claim
+            /// ([`rename`]).
             username: Username,
-            /// Part of the tier list's key.
+            /// The tier, part of the key of the tier's list.
             tier: Tier,
-            /// Where the customer lives; part of the key of the list of a place. Changes with
-            /// [`crate::residence::settle`].
+            /// The place in which the customer lives, part of the key of the place's list.
+            /// [`crate::residence::settle`] changes it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             place: Option<Place>,
         }
         free {
-            /// How to address the customer.
+            /// The name by which to address the customer.
             name: String,
-            /// Addresses by name.
+            /// The addresses by name.
             addresses: BTreeMap<AddressName, Address>,
         }
     }
 }
 
-/// A customer's place in the list of a tier: oldest first.
+/// A customer's place in the list of a tier, oldest customer first.
 #[derive(Debug, Clone, Copy)]
 pub struct TierPlace<'a> {
     /// The tier.
     pub tier: Tier,
     /// When the customer was created.
     pub created_at: Instant,
-    /// Who.
+    /// The customer's id.
     pub id: &'a CustomerId,
 }
 
@@ -183,10 +187,10 @@ impl Entity for Customer {
     }
 }
 
-/// Sort key of the profile in the customer's partition.
+/// The sort key of the profile in the customer's partition.
 pub(crate) const PROFILE: &str = "PROFILE";
 
-/// The partition that all of a customer's own things share.
+/// Returns the partition of a customer's profile and of the items stored beside it.
 pub(crate) fn partition(id: &CustomerId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("CUSTOMER", &[id])
 }
@@ -195,17 +199,18 @@ pub(crate) fn key(id: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new(PROFILE)? })
 }
 
-/// The check that there is a customer: an action of the transaction that needs one.
+/// Checks that a customer exists. The check is an action of a transaction that needs the customer.
 pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(key(id)?, Condition::Exists))
 }
 
-/// A sentinel: who has taken an email address. Its key is the folded address, so two spellings meet.
+/// A sentinel item that reserves an email address for one customer. Its key is the folded address,
+/// so two spellings conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailClaim {
     /// The folded address.
     pub email: String,
-    /// Who has it.
+    /// The customer who has the address.
     pub customer_id: CustomerId,
 }
 
@@ -221,12 +226,12 @@ fn email_key(folded: &str) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("EMAIL", &[&folded])?, sk: SortKey::new("EMAIL")? })
 }
 
-/// A sentinel: who has taken a user name.
+/// A sentinel item that reserves a user name for one customer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsernameClaim {
     /// The folded name.
     pub username: String,
-    /// Who has it.
+    /// The customer who has the name.
     pub customer_id: CustomerId,
 }
 
@@ -242,27 +247,27 @@ fn username_key(folded: &str) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("USERNAME", &[&folded])?, sk: SortKey::new("USERNAME")? })
 }
 
-/// A customer as the tier index shows it: enough to read the profiles by key.
+/// A customer as the tier index shows it. The id is enough to read the profile by key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Listed {
-    /// Who.
+    /// The customer's id.
     pub id: CustomerId,
 }
 
 crate::item::view!(Listed of Customer);
 
-/// Which part of a customer transaction was refused.
+/// The refused part of a customer transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The profile: exists already, or is not at the version that the caller saw.
+    /// The profile already exists, or is not at the version that the caller saw.
     Profile,
-    /// The email address is somebody else's.
+    /// Another customer has the email address.
     Email,
-    /// The user name is somebody else's.
+    /// Another customer has the user name.
     Username,
-    /// A claim that should be this customer's is not: the profile that was read is out of date.
+    /// An old claim does not belong to this customer. The profile that was read is out of date.
     OldClaim,
-    /// The note of an erasure, which nothing is in the way of.
+    /// The note of an erasure. No condition guards it.
     Erasure,
 }
 
@@ -316,7 +321,7 @@ pub fn get(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
-/// Reads a customer strongly, before a change of names or erasure.
+/// Reads a customer strongly, before a change of the profile or an erasure.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -324,7 +329,7 @@ pub fn edit(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Changes a customer who is at `version`; gives the customer back.
+/// Changes a customer at `version`, and returns the customer.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -332,7 +337,8 @@ pub fn update(id: &CustomerId, change: Change<Customer>, version: u64) -> Result
     Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, Condition::version(version))))
 }
 
-/// Changes email or user name, and whatever else `change` holds. `old` is the profile as it was read.
+/// Changes the email address or the user name, together with the other steps of `change`. `old` is
+/// the profile that was read.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -352,7 +358,7 @@ pub fn rename(
     let (before, after) = (Claims::of(old), Claims::of(&renamed));
     let update = Guarded::update(key(&old.id)?, change, Condition::version(old.meta.version));
     let mut transaction = Transaction::new(&RENAME).action(Part::Profile, update);
-    // Another spelling of the same folded name keeps its claim.
+    // Another spelling with the same folded form keeps its claim.
     if before.email.email != after.email.email {
         transaction = transaction
             .action(Part::Email, Guarded::put(&after.email, Condition::NotExists)?)
@@ -366,7 +372,8 @@ pub fn rename(
     Ok(transaction)
 }
 
-/// Removes the profile of a customer who is at the version that was read, frees both names and notes the erasure ([`crate::erasure`]).
+/// Removes a customer's profile at the version that was read, frees both names, and notes the
+/// erasure ([`crate::erasure`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -382,7 +389,8 @@ pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Pa
         .action(Part::Erasure, erasure::note(&erasure)?))
 }
 
-/// Sets one address; gives the customer back. Refused when there is no such customer or no room.
+/// Sets one address, and returns the customer. Refused when the customer does not exist or has no
+/// room.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -398,7 +406,8 @@ pub fn put_address(
     Ok(Single::new(&PUT_ADDRESS, Guarded::update(key(id)?, change, Condition::Exists.and(room))))
 }
 
-/// Removes one address; gives the customer back. Refused when there is no such customer or address.
+/// Removes one address, and returns the customer. Refused when the customer or the address does not
+/// exist.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -410,15 +419,15 @@ pub fn remove_address(id: &CustomerId, name: &AddressName, at: Instant) -> Resul
     ))
 }
 
-/// Who has an email address, in any spelling.
+/// Reads the claim of an email address, in any spelling.
 ///
 /// # Errors
-/// [`KeyError`] for an absurdly long text.
+/// [`KeyError`] when the text is too long for a key.
 pub fn by_email(email: &str) -> Result<Get<Stored<EmailClaim>>, KeyError> {
     Ok(Get::new(&BY_EMAIL, email_key(&fold(email))?))
 }
 
-/// The customers of a tier, oldest first.
+/// Lists the customers of a tier, oldest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -427,7 +436,7 @@ pub fn by_tier(tier: Tier) -> Result<Query<Listed>, KeyError> {
     Ok(Query::sharded(&BY_TIER, shards, Range::All))
 }
 
-/// The profiles of a page.
+/// Reads the profiles of a page.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -435,7 +444,7 @@ pub fn hydrate<'a>(ids: impl IntoIterator<Item = &'a CustomerId>) -> Result<Batc
     Ok(BatchGet::new(&HYDRATE, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
-/// The profile and the newest orders, newest first.
+/// Reads the profile and the newest orders, newest first.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,18 +1,24 @@
-//! How values become key text, and why the text sorts as the values do.
+//! Key text: the encoding of values, and why the text sorts as the values do.
 //!
-//! A key is a list of *parts* joined by `#`. DynamoDB compares strings by their UTF-8 bytes, so two
-//! things must hold for every range query in this crate: different lists of parts never give the same
-//! text, and text order equals the order of the lists, part by part.
+//! A key is a list of *parts* joined by `#`. DynamoDB compares strings by their UTF-8 bytes. So
+//! every range query in this crate needs two properties:
 //!
-//! Inside a part every byte up to and including `%` (0x25) is written `%HH`. That covers the delimiter
-//! `#` (0x23), the upper bound `$` (0x24) and the escape itself, so what is left unescaped is larger than
-//! all three. A part that is a prefix of another therefore sorts first (`#` or the end of the text against
-//! `%` or more), an escaped byte sorts below every unescaped one (`%` against 0x26 and up), and two escaped
-//! bytes sort by their upper-case hexadecimal digits, which keep the order of the bytes.
+//! - Different lists of parts never give the same text.
+//! - Text order equals the order of the lists, part by part.
 //!
-//! The open upper bound of everything that starts with `p#` is `p$`: `$` follows `#` directly and can stand
-//! nowhere else. A bound such as `p#~` would lose every part that starts with a byte above 0x7E, which is to
-//! say most of the world's scripts.
+//! Inside a part every byte up to and including `%` (0x25) is written `%HH`. That covers the
+//! delimiter `#` (0x23), the upper bound `$` (0x24) and the escape itself. All unescaped bytes are
+//! larger than these three. So the text sorts as the parts do:
+//!
+//! - A part that is a prefix of another sorts first: `#` or the end of the text against `%` or
+//!   more.
+//! - An escaped byte sorts below every unescaped one: `%` against 0x26 and up.
+//! - Two escaped bytes sort by their upper-case hexadecimal digits, which keep the order of the
+//!   bytes.
+//!
+//! The upper bound of all texts that start with `p#` is `p$`. In byte order `$` follows `#`
+//! directly, and a key contains it nowhere else. A bound such as `p#~` would lose every part that
+//! starts with a byte above 0x7E, and so most of the world's scripts.
 
 use crate::instant::Instant;
 
@@ -20,7 +26,7 @@ use crate::instant::Instant;
 pub const DELIMITER: char = '#';
 /// Follows [`DELIMITER`] directly in byte order; closes the range over a prefix.
 pub const AFTER_DELIMITER: char = '$';
-/// The largest byte that is written escaped inside a part.
+/// The largest byte that is escaped inside a part.
 const LAST_ESCAPED: u8 = 0x25;
 
 /// Appends one part to a key, escaped.
@@ -38,7 +44,7 @@ pub fn encode_bytes(part: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// One part as key text.
+/// Returns one part as key text.
 #[must_use]
 pub fn encode(part: &str) -> String {
     let mut text = String::with_capacity(part.len());
@@ -49,7 +55,7 @@ pub fn encode(part: &str) -> String {
 /// Appends one part as key text.
 pub fn encode_into(part: &str, out: &mut String) {
     for character in part.chars() {
-        // Escaped bytes are ASCII, so they are characters of their own in UTF-8.
+        // Escaped bytes are ASCII, so each of them is a character in UTF-8.
         match u8::try_from(character) {
             Ok(byte) if byte <= LAST_ESCAPED => {
                 let mut escaped = Vec::with_capacity(3);
@@ -61,7 +67,7 @@ pub fn encode_into(part: &str, out: &mut String) {
     }
 }
 
-/// The part that [`encode`] was given, or `None` for text that [`encode`] never writes.
+/// Returns the part that [`encode`] was given, or `None` for text that [`encode`] never writes.
 #[must_use]
 pub fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
@@ -69,7 +75,7 @@ pub fn decode(text: &str) -> Option<String> {
     while let Some((&byte, tail)) = rest.split_first() {
         if byte == b'%' {
             let (digits, tail) = tail.split_at_checked(2)?;
-            // Said here, because the conversion takes lower case and a sign as well.
+            // The conversion alone would also accept lower case and a sign.
             if !digits.iter().all(|digit| digit.is_ascii_digit() || digit.is_ascii_uppercase()) {
                 return None;
             }
@@ -89,13 +95,14 @@ pub fn decode(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// The parts of a key's text, decoded; `None` if some part is not one that this module wrote.
+/// Splits a key's text into its decoded parts. Returns `None` if this module did not write some
+/// part.
 #[must_use]
 pub fn split(key: &str) -> Option<Vec<String>> {
     key.split(DELIMITER).map(decode).collect()
 }
 
-/// What can stand as a part of a key: its text must sort as the value does.
+/// A value that can be a part of a key. Its text must sort as the value does.
 pub trait Part {
     /// Appends the part, already escaped.
     fn write(&self, out: &mut String);
@@ -132,22 +139,24 @@ impl Part for u32 {
     }
 }
 
-/// The sign bit is folded in: adding 2^63 moves the whole range of `i64` onto that of `u64`, in order.
+/// Adding 2^63 flips the sign bit and moves the whole range of `i64` onto that of `u64`, in order.
 impl Part for i64 {
     fn write(&self, out: &mut String) {
         (self.cast_unsigned() ^ (1 << 63)).write(out);
     }
 }
 
-/// Fixed-width UTC, which sorts as time passes.
+/// Fixed-width UTC text, which sorts by time.
 impl Part for Instant {
     fn write(&self, out: &mut String) {
         encode_into(&self.to_string(), out);
     }
 }
 
-/// An instant in reverse: ascending text order is newest first. Needed where a collection is read forward
-/// and the newest must come first, because another collection of the same partition is read backward.
+/// An instant in reverse: ascending text order is newest first.
+///
+/// It is for a collection that is read forward, newest first. Such a collection cannot be read
+/// backward, because another collection of the same partition is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewestFirst(pub Instant);
 

@@ -1,4 +1,4 @@
-//! One decoder for every item, whether it was read from the table or came with the stream.
+//! The decoder for every item, from the table or from the stream.
 
 use crate::cart::Cart;
 use crate::category::relocation::CategoryMove;
@@ -43,10 +43,10 @@ macro_rules! entities {
         }
 
         impl AnyEntity {
-            /// The names of all entities, as the attribute `entity` has them.
+            /// The names of all entities, as in the attribute `entity`.
             pub const NAMES: &'static [&'static str] = &[$(<$name as Entity>::NAME),*];
 
-            /// The name of its entity.
+            /// Returns the name of the item's entity.
             #[must_use]
             pub const fn name(&self) -> &'static str {
                 match self {
@@ -54,7 +54,7 @@ macro_rules! entities {
                 }
             }
 
-            /// The item in full: [`Stored::to_item`].
+            /// Encodes the whole item: [`Stored::to_item`].
             ///
             /// # Errors
             /// [`EncodeError`].

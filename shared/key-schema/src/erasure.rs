@@ -1,17 +1,22 @@
-//! What an erasure still has to do where the table ends.
+//! Notes of erased customers, for the work that remains outside the table.
 //!
-//! What a customer has in the table is erased by the request itself. What was archived of it lies in a bucket, which no transaction reaches; so the transaction
-//! that removes the profile notes the erasure, and the janitor empties the archive of the customer ([`crate::archive::belongings`]) and takes the note away.
-//! Whoever breaks off leaves the note, and the next round goes on.
+//! The request itself erases the customer's items in the table. Archived items are in a bucket,
+//! which no transaction reaches. So the transaction that removes the profile also notes the
+//! erasure. The janitor then empties the customer's archive ([`crate::archive::belongings`]) and
+//! removes the note. If a round is interrupted, the note stays and the next round continues.
 //!
 //! # Why nothing comes to the archive afterwards
 //!
-//! The stream's consumer archives a session or a cart only after it has seen the customer's profile, strongly ([`crate::archive::owner`]). Once the profile is
-//! gone nobody sees it; whoever saw it before may still be writing, for as long as one invocation of the consumer lasts. So the janitor leaves a note alone for
-//! longer than that.
+//! The stream's consumer archives a session or a cart only after it has read the customer's
+//! profile, strongly ([`crate::archive::owner`]). Once the profile is removed, no consumer can read
+//! it. A consumer that has read it before may still be writing, for as long as one of its
+//! invocations lasts. So the janitor leaves a note alone for longer than that.
 //!
-//! So it has a second look at what may come in the moment of the erasure: a cart is filled by a request that has seen the profile, and a session that has just begun
-//! an index may not show yet. Who has come back since keeps what began under the new profile.
+//! # Why the janitor looks at sessions and carts again
+//!
+//! Items can still appear during the erasure. A request that has seen the profile may fill a cart,
+//! and the index may not yet show a new session. The janitor removes both. A customer who has
+//! signed up again keeps the items that began under the new profile.
 
 use serde::Deserialize;
 
@@ -30,10 +35,11 @@ use crate::shard::Shards;
 pub const SHARDS: Shards = Shards(4);
 
 entity! {
-    /// A note that a customer was erased, and that something of it may be in the archive. When it was written the profile went.
+    /// A note that a customer was erased and that the archive may still hold the customer's items.
+    /// Its creation time is the time at which the profile was removed.
     Erasure = "Erasure" {
         keyed {
-            /// Who was erased.
+            /// The erased customer.
             customer_id: CustomerId,
         }
         free {}
@@ -64,9 +70,9 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
 /// A note as the janitor's list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Pending {
-    /// Who was erased.
+    /// The erased customer.
     pub customer_id: CustomerId,
-    /// When.
+    /// When the customer was erased.
     pub created_at: Instant,
 }
 
@@ -77,12 +83,13 @@ patterns! {
     DONE = "erasures.done": DeleteItem, "PK = ERASURE#<customer>, SK = ERASURE" => "of the erasure that was found", Consistency::Write, "system", "Forget an erasure once the archive holds nothing of the customer", ["janitor"];
 }
 
-/// The note that the transaction puts which removes the profile, over one of the same customer's earlier life.
+/// Writes the note, in the transaction that removes the profile. It replaces a note of the
+/// customer's earlier erasure.
 pub(crate) fn note(erasure: &Stored<Erasure>) -> Result<Guarded, EncodeError> {
     Ok(Guarded { write: Write::Put { item: erasure.to_item()? }, condition: None })
 }
 
-/// The erasures up to `before`, the oldest first.
+/// Lists the erasures up to `before`, the oldest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -92,7 +99,7 @@ pub fn pending(before: Instant) -> Result<Query<Pending>, KeyError> {
     Ok(Query::sharded(&PENDING, shards, range))
 }
 
-/// Takes a note away, unless the same customer was erased once more since it was found.
+/// Removes a note, unless the same customer was erased once more since the note was read.
 ///
 /// # Errors
 /// [`EncodeError`].

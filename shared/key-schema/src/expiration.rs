@@ -1,10 +1,12 @@
-//! The audit of expirations: what was removed because its time was over, one entry a removal, kept for ever.
+//! The audit of expirations: one entry for each removal of an expired item, kept permanently.
 //!
-//! Entries of a day lie in a few partitions named for it. An entry's key is a function of the stream record that it was made from, and it is
-//! written only where there is none: a record that is delivered twice is one entry.
+//! The entries of a day are in a few partitions named after that day. An entry's key is a function
+//! of its stream record, and it is written only if the key is free. A record that is delivered
+//! twice therefore gives one entry.
 //!
-//! Because an entry is kept for ever it names nobody: the item is told by the hash of its key, which whoever knows the key can compute, and by
-//! the archive object that holds the item, which is deleted in time.
+//! Because an entry is permanent, it names no customer. It identifies the item by the hash of its
+//! key, which every reader who knows the key can compute. It also names the archive object that
+//! holds the item. The bucket deletes that object after its retention time.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,36 +21,38 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::{Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
-/// The shards of a day: DynamoDB removes what has expired in bursts.
+/// The shards of a day. DynamoDB removes expired items in bursts.
 pub const SHARDS: Shards = Shards(4);
 
-/// Who removed an item that had a time to live.
+/// The identity that removed an item with a time to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RemovedBy {
-    /// DynamoDB, because its time was over.
+    /// DynamoDB, because the item's time to live was over.
     Ttl,
     /// An identity that is neither DynamoDB's nor a caller's.
     Unknown,
 }
 
 entity! {
-    /// One removal. The day that the partition is named for is that of `removed_at`.
+    /// One removal. The day of `removed_at` names the partition.
     Expiration = "Expiration" {
         keyed {
             /// The name of the item's entity.
             kind: String,
             /// The hash of the item's key.
             item: String,
-            /// When it was removed.
+            /// When the item was removed.
             removed_at: Instant,
-            /// The stream record of the removal: tells two removals of one key apart.
+            /// The sequence number of the removal's stream record. It distinguishes two removals of
+            /// one key.
             sequence_number: String,
         }
         free {
-            /// Who removed it.
+            /// The identity that removed the item.
             removed_by: RemovedBy,
-            /// The name of the archive object that holds the item; none where nothing was archived, because whose it was is no customer (any more).
+            /// The name of the archive object that holds the item. It is absent if the item was not
+            /// archived, because it did not belong to a current customer.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             archive: Option<String>,
         }
@@ -68,10 +72,10 @@ impl Entity for Expiration {
 }
 
 impl Expiration {
-    /// The entry as it is stored: the same for every delivery of its record.
+    /// Returns the entry as it is stored. Every delivery of its record gives the same entry.
     ///
     /// # Errors
-    /// [`IdError`] when the sequence number is none.
+    /// [`IdError`] when the sequence number is not a valid [`Born`].
     pub fn stored(self) -> Result<Stored<Self>, IdError> {
         let (born, at) = (Born::new(self.sequence_number.as_str())?, self.removed_at);
         Ok(Stored::new(self, born, at))
@@ -87,7 +91,7 @@ patterns! {
     OF_DAY = "audit.of-day": ShardedQuery, "PK = AUDIT#<day>#<shard>, backward" => "removals of a day, newest first", Consistency::Eventual, "staff", "List the expired items removed on a day", ["GET /v1/audit/expirations"];
 }
 
-/// Records a removal once.
+/// Records a removal unless it is already recorded.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -95,7 +99,7 @@ pub fn record(entry: &Stored<Expiration>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&RECORD, Guarded::put(entry, Condition::NotExists)?))
 }
 
-/// The removals of a day (`2017-01-01`, UTC), newest first.
+/// Lists the removals of a day (`2017-01-01`, UTC), newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -104,7 +108,7 @@ pub fn of_day(day: &str) -> Result<Query<Stored<Expiration>>, KeyError> {
     Ok(Query::sharded(&OF_DAY, shards, Range::All).descending())
 }
 
-/// The day of a place in that list, which a page ended with.
+/// Returns the day of a sort key in that list, such as the one at which a page ended.
 #[must_use]
 pub fn day_of(sort_key: &str) -> Option<String> {
     sort_key.split('#').next()?.parse().ok().map(Instant::day)

@@ -1,7 +1,7 @@
 //! Conditions and updates as data, and their text in DynamoDB's expression language.
 //!
-//! Attribute names and values always go through placeholders, so neither a reserved word nor anything that a
-//! client sent can change what an expression means.
+//! Attribute names and values are always placeholders. So neither a reserved word nor input from a
+//! client can change the meaning of an expression.
 
 use serde::Serialize;
 use serde_dynamo::AttributeValue;
@@ -27,7 +27,7 @@ pub struct Placeholders {
 }
 
 impl Placeholders {
-    /// The placeholder of an attribute name; one name has one placeholder.
+    /// Returns the placeholder of an attribute name. One name has one placeholder.
     pub fn name(&mut self, name: &str) -> String {
         if let Some((placeholder, _)) = self.names.iter().find(|(_, known)| known == name) {
             return placeholder.clone();
@@ -37,14 +37,14 @@ impl Placeholders {
         placeholder
     }
 
-    /// The placeholder of a value.
+    /// Returns the placeholder of a value.
     pub fn value(&mut self, value: AttributeValue) -> String {
         let placeholder = format!(":{}", self.values.len());
         self.values.push((placeholder.clone(), value));
         placeholder
     }
 
-    /// Names and values, for the request.
+    /// Returns the names and values, for the request.
     #[must_use]
     #[allow(clippy::type_complexity)]
     pub fn finish(self) -> (Vec<(String, String)>, Vec<(String, AttributeValue)>) {
@@ -52,28 +52,31 @@ impl Placeholders {
     }
 }
 
-/// A value as an attribute.
+/// Converts a value into an attribute.
 ///
 /// # Errors
-/// Only for values without a DynamoDB form, which this crate's types do not have.
+/// [`serde_dynamo::Error`] for a value without a DynamoDB form. This crate's types always have one.
 pub fn value<T: Serialize>(value: T) -> Result<AttributeValue, serde_dynamo::Error> {
     serde_dynamo::to_attribute_value(value)
 }
 
-/// A number as an attribute.
+/// Converts a number into an attribute.
 #[must_use]
 pub fn number(value: impl std::fmt::Display) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-/// The smallest `expires_at` that has not passed at `now`: what ends now has ended. Conditions compare with it rather than with the time
-/// to live, whose whole seconds would disagree with what readers hide ([`crate::item::Entity::is_expired`]).
+/// Returns the smallest `expires_at` that counts as alive at `now`. An item that expires exactly at
+/// `now` has expired.
+///
+/// Conditions compare `expires_at`, not the time to live. The time to live has whole seconds and
+/// would disagree with [`crate::item::Entity::is_expired`], by which readers hide items.
 #[must_use]
 pub fn first_alive(now: Instant) -> AttributeValue {
     AttributeValue::S(now.plus_millis(1).to_string())
 }
 
-/// What must hold for a write to happen.
+/// A condition that must hold for a write to happen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
     /// The item exists.
@@ -86,7 +89,8 @@ pub enum Condition {
     Lacks(&'static str),
     /// The attribute has this value.
     Is(&'static str, AttributeValue),
-    /// The attribute has another value, or is not there at all: of an item that must exist, [`Condition::Exists`] says so.
+    /// The attribute has another value or is absent. Add [`Condition::Exists`] if the item must
+    /// exist.
     IsNot(&'static str, AttributeValue),
     /// The attribute is at least this.
     AtLeast(&'static str, AttributeValue),
@@ -98,20 +102,20 @@ pub enum Condition {
     FewerEntries(&'static str, usize),
     /// The set attribute has this member. False without the attribute.
     Contains(&'static str, AttributeValue),
-    /// All of these.
+    /// All of these conditions hold.
     All(Vec<Condition>),
-    /// One of these.
+    /// At least one of these conditions holds.
     Any(Vec<Condition>),
 }
 
 impl Condition {
-    /// The item is at the version that the client named.
+    /// Requires the version that the client named.
     #[must_use]
     pub fn version(version: u64) -> Self {
         Self::Is("version", number(version))
     }
 
-    /// Both.
+    /// Requires both conditions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match self {
@@ -123,7 +127,7 @@ impl Condition {
         }
     }
 
-    /// Either.
+    /// Requires at least one of the two conditions.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match self {
@@ -135,7 +139,7 @@ impl Condition {
         }
     }
 
-    /// The condition's text.
+    /// Returns the condition's text.
     pub fn render(&self, with: &mut Placeholders) -> String {
         let mut compare = |name: &str, operator: &str, value: &AttributeValue| {
             let name = with.name(name);
@@ -177,15 +181,16 @@ pub enum Step {
     Remove(&'static str),
     /// Remove the map's entry.
     RemoveEntry(&'static str, String),
-    /// Add to a number; a missing one counts as 0.
+    /// Add to a number. A missing number counts as 0.
     Add(&'static str, i64),
-    /// Make the text a member of the set of strings; a missing one counts as empty.
+    /// Add the text to the set of strings. A missing set counts as empty.
     Include(&'static str, String),
-    /// Take the text out of the set of strings. With its last member the attribute goes.
+    /// Remove the text from the set of strings. DynamoDB removes the attribute with its last
+    /// member.
     Exclude(&'static str, String),
 }
 
-/// The update expression of some steps.
+/// Returns the update expression of some steps.
 pub fn render_update(steps: &[Step], with: &mut Placeholders) -> String {
     let (mut set, mut remove, mut add, mut delete) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for step in steps {

@@ -1,13 +1,20 @@
-//! Who follows whom: an adjacency list.
+//! Follows between customers, as an adjacency list.
 //!
-//! A customer follows others by items in the customer's own partition, so "does A follow B" is one key, and whom A follows one range. The other
-//! direction is the same item under an index key of whom it leads to, sharded by the follower: somebody with a million followers gets new ones in
-//! several partitions, and the list is merged from them, newest first.
+//! A follow is an item in the follower's own partition. So one key says whether A follows B, and
+//! one range lists the customers that A follows. An index key on the followed customer gives the
+//! other direction. It is sharded by the follower, so the new followers of a customer with a
+//! million followers spread over several partitions. The list of followers merges these partitions,
+//! newest first.
 //!
-//! An edge is written on the condition that the follower's profile is there: after an erasure nothing new can come of a token that is still good.
-//! Whoever is followed is read before and not guarded. A condition check on that profile would let everybody who follows a famous customer at
-//! once meet on one item ([`crate::request::Transaction`]); what it would prevent, an edge to somebody who was erased in the same moment, shows
-//! an id and nothing else.
+//! # Why only the follower is guarded
+//!
+//! The condition of a new edge is that the follower's profile exists. After an erasure a token that
+//! is still valid can therefore create no edge.
+//!
+//! The followed customer is only read before. With a condition check, all new followers of a famous
+//! customer would conflict on that customer's profile ([`crate::request::Transaction`]). Without
+//! it, an edge to a customer who is erased at the same moment can exist. Such an edge shows only an
+//! id.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,16 +33,16 @@ use crate::shard::Shards;
 /// The shards of each customer's list of followers.
 pub const FOLLOWER_SHARDS: Shards = Shards(4);
 
-/// The prefix of the sort keys of those whom a customer follows.
+/// The prefix of the sort keys of a customer's follows.
 const FOLLOWS: &str = "FOLLOWS";
 
 entity! {
-    /// One customer follows another, since the item was created.
+    /// An edge: one customer follows another since the item was created.
     Follow = "Follow" {
         keyed {
-            /// Who follows.
+            /// The follower.
             customer_id: CustomerId,
-            /// Who is followed.
+            /// The followed customer.
             followed_id: CustomerId,
         }
         free {}
@@ -69,20 +76,20 @@ fn followers_partition(followed: &CustomerId, shard: u32) -> Result<PartitionKey
 /// A follower as the index shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Follower {
-    /// Who follows.
+    /// The follower.
     pub customer_id: CustomerId,
-    /// Since when.
+    /// When the follow began.
     pub created_at: Instant,
 }
 
 crate::item::view!(Follower of Follow);
 
-/// Which part of the transaction was refused.
+/// The refused part of the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// There is the edge already.
+    /// The edge already exists.
     Edge,
-    /// There is no such follower.
+    /// The follower does not exist.
     Customer,
 }
 
@@ -96,7 +103,7 @@ patterns! {
     ERASE = "follows.erase": BatchWriteItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>, for each edge" => "removed", Consistency::Write, "owner", "Remove the edges from and to an erased customer", ["DELETE /v1/customers/{id}"];
 }
 
-/// Reads who shall be followed, strongly.
+/// Reads the customer to be followed, strongly.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -114,7 +121,7 @@ pub fn put(follow: &Stored<Follow>) -> Result<Transaction<Part>, EncodeError> {
         .action(Part::Customer, Guarded::check(customer::key(&follow.customer_id)?, Condition::Exists)))
 }
 
-/// Makes a customer follow another no more, whether or not there was an edge.
+/// Removes a follow, whether or not it exists.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -131,7 +138,7 @@ pub fn get(follower: &CustomerId, followed: &CustomerId) -> Result<Get<Stored<Fo
     Ok(Get::new(&GET, key(follower, followed)?))
 }
 
-/// Whom a customer follows, by id.
+/// Lists the customers that a customer follows, by id.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -139,7 +146,7 @@ pub fn following(follower: &CustomerId) -> Result<Query<Stored<Follow>>, KeyErro
     Ok(Query::new(&FOLLOWING, customer::partition(follower)?, Range::under(FOLLOWS)))
 }
 
-/// Who follows a customer, newest first.
+/// Lists the followers of a customer, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -148,7 +155,7 @@ pub fn followers(followed: &CustomerId) -> Result<Query<Follower>, KeyError> {
     Ok(Query::sharded(&FOLLOWERS, shards, Range::All).descending())
 }
 
-/// Removes edges, each from its follower to whom it leads.
+/// Removes edges, each given as follower and followed customer.
 ///
 /// # Errors
 /// [`KeyError`].

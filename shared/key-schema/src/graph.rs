@@ -1,14 +1,15 @@
-//! The graph of customers: typed edges that are materialized where they belong, and nowhere a second time.
+//! The graph of customers: typed edges, each stored in one place.
 //!
-//! | kind | leads to | is |
+//! | kind | leads to | stored as |
 //! | --- | --- | --- |
 //! | `follows` | a customer | [`crate::follow`], in the customer's partition |
 //! | `likes` | a product | [`crate::like`], in the customer's partition |
 //! | `reviewed` | a product | [`crate::review::by_customer`], an index of the reviews |
 //! | `bought` | a product | [`crate::sales::bought`], an index of the sales rows that the stream derives |
-//! | `lives-in` | a place | the profile itself, which an index has by place ([`crate::residence::of_place`]) |
+//! | `lives-in` | a place | the profile itself, indexed by place ([`crate::residence::of_place`]) |
 //!
-//! So each kind of edge from a node is one request, and an edge cannot disagree with what it says.
+//! One request reads each kind of edge from a node. An edge has no second copy that could disagree
+//! with it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +41,7 @@ impl EdgeKind {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Follows, Self::Likes, Self::Reviewed, Self::Bought, Self::LivesIn];
 
-    /// The name in queries and JSON.
+    /// Returns the name in queries and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,7 +54,7 @@ impl EdgeKind {
     }
 }
 
-/// The text names no kind of edge.
+/// The error for a text that names no kind of edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be follows, likes, reviewed, bought or lives-in")]
 pub struct UnknownEdgeKind;
@@ -77,7 +78,7 @@ patterns! {
     OWN = "graph.own": Query, "PK = CUSTOMER#<id>, SK between FOLLOWS# and LIKE$" => "whom the customer follows, what the customer likes", Consistency::Strong("an edge that is not seen would outlive the customer"), "owner", "Find the edges that go with an erased customer", ["DELETE /v1/customers/{id}"];
 }
 
-/// The profile of who lives somewhere.
+/// Reads a customer's profile, which has the place in which the customer lives.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -85,7 +86,7 @@ pub fn lives_in(node: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&LIVES_IN, customer::key(node)?))
 }
 
-/// The edges in a customer's own partition: follows, then likes.
+/// Lists the edges in a customer's own partition: follows, then likes.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,8 +1,8 @@
-//! One item that changes every minute, so that a stream that nobody reads is noticed.
+//! The heartbeat: an item that changes every minute and so reveals a stream without readers.
 //!
-//! A disabled mapping invokes nobody: no error, no lag, no metric. In a quiet hour that looks as if
-//! nothing had happened. So the janitor writes this item in each round, both mappings pass it on, and
-//! each consumer answers with a metric. An alarm fires where the metric is missing.
+//! A disabled mapping invokes no function and causes no error, no lag and no metric. In a quiet
+//! hour this looks normal. So the janitor writes this item in each round. Both mappings deliver it,
+//! and each consumer answers with a metric. An alarm fires when the metric is missing.
 
 use crate::change::{Change, entity};
 use crate::id::Born;
@@ -13,11 +13,11 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::{Guarded, Single, Write};
 
 entity! {
-    /// The heartbeat. It has been written when `updated_at` says.
+    /// The heartbeat. Its `updated_at` is the time of the last write.
     Heartbeat = "Heartbeat" {
         keyed {}
         free {
-            /// The janitor's round that wrote it last, by its time.
+            /// The time of the janitor's round that wrote it last.
             round: Instant,
         }
     }

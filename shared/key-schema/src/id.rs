@@ -1,4 +1,4 @@
-//! Typed ids: an [`OrderId`] cannot stand where a [`CustomerId`] belongs.
+//! Typed ids: an [`OrderId`] does not compile where a [`CustomerId`] is expected.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::encoding::{Part, encode_into};
 use crate::instant::Instant;
 
-/// The longest id that is taken from outside, in bytes of UTF-8. Escaped it is at most three times as long,
-/// which leaves room for several in one sort key.
+/// The maximum length of an id from outside, in bytes of UTF-8. Escaping makes it at most three
+/// times as long, so one sort key has room for two.
 pub const MAX_ID_BYTES: usize = 128;
 
-/// Why a text is not an id.
+/// The reason why a text is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// The text is empty.
@@ -24,15 +24,16 @@ pub enum IdError {
     /// The text holds a control character.
     #[error("must not contain control characters")]
     ControlCharacter,
-    /// The text holds a character that no path can carry.
+    /// The text holds a character that a path cannot carry.
     #[error("must not contain `/`, `?`, `%` or `\\`")]
     NotInPaths,
-    /// The text is `.` or `..`, which a client removes from a path.
+    /// The text is `.` or `..`, which clients remove from a path.
     #[error("must not be `.` or `..`")]
     Dots,
 }
 
-/// Checks a name from outside, which no path carries as it is: 1 to 128 bytes of UTF-8 without control characters.
+/// Checks a name from outside that no path carries unencoded: 1 to 128 bytes of UTF-8 without
+/// control characters.
 ///
 /// # Errors
 /// [`IdError`] says which part of the rule the text breaks.
@@ -50,9 +51,10 @@ pub fn check(text: &str) -> Result<(), IdError> {
 
 /// Checks an id from outside: a name that can also be one segment of a path.
 ///
-/// An HTTP API of API Gateway decodes a path twice before it looks for the route, and cuts it at a `?` that it decoded.
-/// Live captures are in `vokerhttp/testdata/ingress-paths.json` of <https://github.com/hotsock/voker/pull/8>. Clients
-/// remove the segments `.` and `..`, and some turn `\` into `/` (<https://url.spec.whatwg.org/#path-state>).
+/// An HTTP API of API Gateway decodes a path twice before it looks for the route, and cuts the path
+/// at a decoded `?`. Live captures are in `vokerhttp/testdata/ingress-paths.json` of
+/// <https://github.com/hotsock/voker/pull/8>. Clients remove the segments `.` and `..`, and some
+/// turn `\` into `/` (<https://url.spec.whatwg.org/#path-state>).
 ///
 /// # Errors
 /// [`IdError`] says which part of the rule the text breaks.
@@ -67,16 +69,16 @@ pub fn check_id(text: &str) -> Result<(), IdError> {
     }
 }
 
-/// A UUIDv7: 48 bits of milliseconds, then randomness, so that ids sort by the time of their making.
-/// The random bytes come from the caller, because this crate does no I/O.
+/// Returns a UUIDv7: 48 bits of milliseconds, then random bits, so that ids sort by creation time.
+/// The caller gives the random bytes, because this crate does no I/O.
 #[must_use]
 pub fn time_ordered(at: Instant, random: [u8; 10]) -> String {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0);
     uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
 }
 
-/// Where the ids made at `at` begin: every [`time_ordered`] id of that millisecond or later sorts after
-/// this text, every earlier one before it.
+/// Returns the lower bound of the ids that are made at `at`. Every [`time_ordered`] id of that
+/// millisecond or later sorts after this text, and every earlier id before it.
 #[must_use]
 pub fn time_ordered_floor(at: Instant) -> String {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0) & 0xFFFF_FFFF_FFFF;
@@ -100,7 +102,8 @@ macro_rules! ids {
                 Ok(Self(text))
             }
 
-            /// Takes an id that is stored. Versions before the rule of [`check_id`] took ids by that of [`check`].
+            /// Takes an id that is stored. Earlier releases accepted ids by the rule of [`check`]
+            /// instead of [`check_id`].
             ///
             /// # Errors
             /// [`IdError`], by the rule of [`check`].
@@ -116,7 +119,7 @@ macro_rules! ids {
                 Self(time_ordered(at, random))
             }
 
-            /// The id as text, as clients know it.
+            /// Returns the id as text, as clients know it.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -158,54 +161,57 @@ macro_rules! ids {
 }
 
 ids! { check_id:
-    /// A customer: the `sub` of the caller's token, or an id that staff gave.
+    /// The id of a customer: the `sub` of the caller's token, or an id that staff gave.
     CustomerId
-    /// A product of the catalogue.
+    /// The id of a product in the catalogue.
     ProductId
-    /// An order; always time-ordered, so that a range of ids is a range of instants.
+    /// The id of an order. It is always time-ordered, so that a range of ids is a range of
+    /// instants.
     OrderId
-    /// A shop.
+    /// The id of a shop.
     StoreId
-    /// A customer's signed-in device.
+    /// The id of a customer's session on one device.
     SessionId
-    /// A line of an order's staff log.
+    /// The id of a line in an order's staff log.
     LogId
-    /// A movement of money: a wallet's entry, and a transfer with both its entries.
+    /// The id of a movement of money: a wallet's entry, or a transfer with both its entries.
     EntryId
-    /// A customer's question.
+    /// The id of a customer's question.
     QuestionId
-    /// An answer to a question.
+    /// The id of an answer to a question.
     AnswerId
-    /// The name of one of a customer's addresses, "home".
+    /// The name of a customer's address, such as "home".
     AddressName
-    /// An organization of customers.
+    /// The id of an organization of customers.
     OrganizationId
-    /// A team of an organization.
+    /// The id of a team of an organization.
     TeamId
-    /// A document.
+    /// The id of a document.
     DocumentId
     /// The name of a section of a document.
     SectionName
-    /// What a metric is called.
+    /// The name of a metric.
     MetricName
-    /// A point of a metric: a client's own id or a generated one, so that a point that is sent again is the same point.
+    /// The id of a metric's point, given by the client or generated. A point that the client sends
+    /// again under its id is the same point.
     PointId
-    /// What a counter is called, such as `product:1082185`.
+    /// The name of a counter, such as `product:1082185`.
     CounterName
-    /// An upload, and the picture or text that becomes of it.
+    /// The id of an upload, and of the picture or text made from it.
     MediaId
 }
 
 ids! { check:
-    /// A client's own number for an order, unique over all orders. No path carries it.
+    /// A client's own number for an order, unique across all orders. No path carries it.
     OrderReference
-    /// One life of an item: given at creation, so that a key used again is another incarnation.
+    /// The birth mark of one incarnation of an item, given at creation. A key that is used again
+    /// gets another one.
     Born
 }
 
 impl StoreId {
-    /// The shop of orders that were placed in none, `online`. Staff may enter it like any other, to say which country and city its sales are
-    /// counted under.
+    /// Returns `online`, the shop of all orders that were placed in no shop. Staff may enter it
+    /// like any other shop, to set the country and city under which its sales count.
     #[must_use]
     pub fn online() -> Self {
         Self("online".to_owned())
@@ -213,14 +219,15 @@ impl StoreId {
 }
 
 impl Born {
-    /// The birth mark of a counter, which has one life.
+    /// Returns the birth mark of a counter, which has only one incarnation.
     pub(crate) fn counter() -> Self {
         Self("counter".to_owned())
     }
 }
 
 impl PointId {
-    /// The birth mark of the point, which is written whole each time it is sent.
+    /// Returns the birth mark of the point. Sending the point again writes it whole, with the same
+    /// birth mark.
     #[must_use]
     pub fn born(&self) -> Born {
         Born(self.0.clone())
@@ -228,7 +235,8 @@ impl PointId {
 }
 
 impl EntryId {
-    /// The birth mark of what this movement creates: as unique as the movement.
+    /// Returns the birth mark of the items that this movement creates. It is as unique as the
+    /// movement.
     #[must_use]
     pub fn born(&self) -> Born {
         Born(self.0.clone())

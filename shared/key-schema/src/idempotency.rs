@@ -1,7 +1,9 @@
-//! Idempotency keys: what a request was and what it was answered, written in the transaction of its effect.
+//! Idempotency keys: a record of the request and its first response, written in the transaction of
+//! the request's effect.
 //!
-//! A record exists exactly when the effect does. A second request with the same key finds the record and gets the first answer;
-//! two at the same time race for the record inside their transactions, and one of them is refused with everything it wanted to do.
+//! A record exists exactly when its effect does. A second request with the same key finds the
+//! record and gets the first response. Two concurrent requests race for the record inside their
+//! transactions. DynamoDB refuses one of the two transactions as a whole.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,45 +16,46 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{Get, Guarded};
 
-/// How long an answer is replayed.
+/// How long a response is replayed.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 
-/// Whose key, and which: one caller's key means nothing to another.
+/// An idempotency key and the caller to whom it belongs. Another caller's equal key is another
+/// scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// The caller's `sub`.
+    /// The caller's `sub`, or empty for a caller without one.
     pub caller: String,
-    /// The header's value.
+    /// The value of the Idempotency-Key header.
     pub key: String,
 }
 
-/// What is needed to give the first answer again, byte for byte.
+/// The data that gives the first response again, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// An order was created: its items do not change in what the answer showed, so the answer is made from them again and the record
-    /// stays small whatever the order's size.
+    /// The response to a created order, which is built again from the order's items. The fields in
+    /// that response never change. The record stays small for an order of any size.
     Order(OrderId),
-    /// The answer itself.
+    /// The response itself.
     Body {
-        /// HTTP status.
+        /// The HTTP status.
         status: u16,
-        /// JSON.
+        /// The response as JSON.
         body: String,
     },
 }
 
 entity! {
-    /// One used key.
+    /// The record of one used key.
     IdempotencyRecord = "IdempotencyRecord" {
         keyed {
-            /// Whose key, and which.
+            /// The key and its caller.
             scope: Scope,
-            /// SHA-256 of method, path and body, hexadecimal.
+            /// A hexadecimal SHA-256 of route, path, caller and body.
             request_hash: String,
-            /// The first answer.
+            /// The first response.
             answer: Answer,
-            /// When the key may be used anew; also the time to live.
+            /// When the key may be used again; also the time to live.
             expires_at: Instant,
         }
         free {}
@@ -79,7 +82,7 @@ patterns! {
     GET = "idempotency.get": GetItem, "PK = IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY" => "the record", Consistency::Strong("a retry must see what its first attempt did"), "any", "Find the first answer to a repeated request", ["POST /v1/products/{id}/stock/adjustments", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "POST /v1/customers/{id}/wallet/deposits", "POST /v1/transfers", "POST /v1/orders/{id}/refunds", "POST /v1/customers/{id}/questions", "POST /v1/questions/{id}/answers", "POST /v1/counters/{name}"];
 }
 
-/// Reads a record; the caller treats an expired one as absent.
+/// Reads a record. The caller treats an expired record as absent.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -87,7 +90,7 @@ pub fn get(scope: &Scope) -> Result<Get<Stored<IdempotencyRecord>>, KeyError> {
     Ok(Get::new(&GET, key(scope)?))
 }
 
-/// Writes a record inside the transaction of its effect, unless the key is in use.
+/// Writes a record inside the transaction of its effect. Refused while the key is in use.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -7,18 +7,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Milliseconds since 1970-01-01T00:00:00Z, between the years 0000 and 9999.
+/// An instant: milliseconds since 1970-01-01T00:00:00Z, between the years 0000 and 9999.
 ///
-/// Written as RFC 3339 in UTC with exactly three decimals, `2017-01-01T11:53:26.000Z`, so that text order is
-/// time order and equal instants have equal text.
+/// Its text is RFC 3339 in UTC with exactly three decimals, `2017-01-01T11:53:26.000Z`. So text
+/// order is time order, and equal instants have equal text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(i64);
 
-/// By how many seconds the clock of this process is wrong.
+/// The function that returns by how many seconds the clock of this process is wrong.
 #[cfg(feature = "clock-steps")]
 static STEP: std::sync::OnceLock<fn() -> i64> = std::sync::OnceLock::new();
 
-/// The text is not an RFC 3339 instant between the years 0000 and 9999.
+/// The error for a text that is not an RFC 3339 instant between the years 0000 and 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an RFC 3339 instant between the years 0000 and 9999")]
 pub struct InstantError;
@@ -31,13 +31,13 @@ impl Instant {
     /// 9999-12-31T23:59:59.999Z, the largest.
     pub const MAX: Self = Self(253_402_300_799_999);
 
-    /// From milliseconds since the epoch; `None` outside the years 0000 to 9999.
+    /// Converts milliseconds since the epoch. Returns `None` outside the years 0000 to 9999.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Option<Self> {
         if millis < Self::MIN.0 || millis > Self::MAX.0 { None } else { Some(Self(millis)) }
     }
 
-    /// The system clock's time.
+    /// Returns the system clock's time.
     #[must_use]
     pub fn now() -> Self {
         let now = Self::from_datetime(OffsetDateTime::now_utc()).unwrap_or(Self::EPOCH);
@@ -46,43 +46,46 @@ impl Instant {
         now
     }
 
-    /// Makes the clock of this process wrong by as many seconds as `step` says each time. The first call counts.
+    /// Makes the clock of this process wrong by the seconds that `step` returns at each reading.
+    /// Only the first call has an effect.
     #[cfg(feature = "clock-steps")]
     pub fn step_clock(step: fn() -> i64) {
         let _ = STEP.set(step);
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the milliseconds since the epoch.
     #[must_use]
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds since the epoch, the unit of DynamoDB's time to live.
+    /// Returns the whole seconds since the epoch, the unit of DynamoDB's time to live.
     #[must_use]
     pub const fn as_seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    /// This instant moved by some seconds, kept within [`Instant::MIN`] and [`Instant::MAX`].
+    /// Returns this instant moved by some seconds, kept within [`Instant::MIN`] and
+    /// [`Instant::MAX`].
     #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
         self.plus_millis(seconds.saturating_mul(1000))
     }
 
-    /// This instant moved by some milliseconds, kept within [`Instant::MIN`] and [`Instant::MAX`].
+    /// Returns this instant moved by some milliseconds, kept within [`Instant::MIN`] and
+    /// [`Instant::MAX`].
     #[must_use]
     pub fn plus_millis(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis).clamp(Self::MIN.0, Self::MAX.0))
     }
 
-    /// The calendar year in UTC.
+    /// Returns the calendar year in UTC.
     #[must_use]
     pub fn year(self) -> i32 {
         self.datetime().year()
     }
 
-    /// `2017-01-01`, the day in UTC.
+    /// Returns the day in UTC, such as `2017-01-01`.
     #[must_use]
     pub fn day(self) -> String {
         self.to_string().chars().take(10).collect()
@@ -93,7 +96,7 @@ impl Instant {
     }
 
     fn datetime(self) -> OffsetDateTime {
-        // In range by construction; the epoch is unreachable.
+        // Every instant is in range by construction, so the fallback to the epoch is unreachable.
         OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
     }
 }
@@ -118,7 +121,7 @@ impl fmt::Display for Instant {
 impl FromStr for Instant {
     type Err = InstantError;
 
-    /// Any RFC 3339 instant; digits beyond the millisecond are cut off.
+    /// Parses any RFC 3339 instant and cuts off digits beyond the millisecond.
     fn from_str(text: &str) -> Result<Self, InstantError> {
         let at = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| InstantError)?;
         Self::from_datetime(at).ok_or(InstantError)

@@ -1,8 +1,9 @@
-//! Invoices: numbered from 1 without a gap.
+//! Invoices, numbered from 1 without a gap.
 //!
-//! A number is taken from the counter in the transaction that writes the invoice and marks its order: a number without an invoice cannot come to be, nor
-//! two invoices of one number or of one order. Everybody who issues one meets at the counter, which bounds the rate to some tens of invoices a second: what
-//! the law asks of the numbers costs that.
+//! One transaction takes the next number from the counter, writes the invoice and marks its order.
+//! So no number lacks an invoice, and no two invoices have the same number or order. All issuers
+//! conflict on the counter, which limits the rate to some tens of invoices a second. The law
+//! requires numbers without gaps, and this limit is their cost.
 
 use crate::change::{Change, entity};
 use crate::expression::{Condition, number};
@@ -16,18 +17,18 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::{Get, Guarded, Transaction};
 
 entity! {
-    /// An invoice. Nothing ever changes it.
+    /// An invoice. It never changes.
     Invoice = "Invoice" {
         keyed {
-            /// From 1, without a gap.
+            /// The number, from 1 without a gap.
             number: u64,
-            /// For which order; an order has one invoice.
+            /// The order. An order has at most one invoice.
             order_id: OrderId,
-            /// To whom.
+            /// The customer.
             customer_id: CustomerId,
-            /// What the order comes to.
+            /// The order's total.
             total: Money,
-            /// When.
+            /// When the invoice was issued.
             issued_at: Instant,
         }
         free {}
@@ -47,11 +48,11 @@ fn key(number: u64) -> Result<Key, KeyError> {
 }
 
 entity! {
-    /// The last number that was given to an invoice.
+    /// The counter with the number of the last invoice.
     InvoiceCounter = "InvoiceCounter" {
         keyed {}
         free {
-            /// The number.
+            /// The last number.
             last: u64,
         }
     }
@@ -83,7 +84,7 @@ pub fn get(number: u64) -> Result<Get<Stored<Invoice>>, KeyError> {
     Ok(Get::new(&GET, key(number)?))
 }
 
-/// Reads the counter; there is none before the first invoice.
+/// Reads the counter, which does not exist before the first invoice.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -91,18 +92,19 @@ pub fn counter() -> Result<Get<Stored<InvoiceCounter>>, KeyError> {
     Ok(Get::new(&COUNTER, counter_key()?))
 }
 
-/// Which part of issuing was refused.
+/// The refused part of an issue transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Somebody else has taken the number.
+    /// Another request has taken the number.
     Counter,
-    /// There is an invoice of the number; the counter was meddled with.
+    /// An invoice with this number exists. The counter was tampered with.
     Invoice,
     /// The order is not as it was read.
     Order,
 }
 
-/// Issues the invoice for the order that was read, which has none. The number is the one after the counter's.
+/// Issues the invoice for the order that was read and that has none. Its number is the one after
+/// the counter's.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,5 +1,5 @@
-//! Stored items: what every item of the table has, and the one decoder for items that are read and items that
-//! come from the stream.
+//! Stored items: the attributes that every item of the table has, and the decoder for items that
+//! are read or come from the stream.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,8 +10,8 @@ use crate::id::Born;
 use crate::instant::Instant;
 use crate::key::{Index, IndexKey, Key, KeyError};
 
-/// Attribute names that belong to the schema. A business field with such a name does not compile (see
-/// [`assert_not_reserved`]).
+/// Attribute names that belong to the schema. A business field with one of them does not compile
+/// (see [`assert_not_reserved`]).
 pub const RESERVED: [&str; 16] = [
     "PK",
     "SK",
@@ -31,12 +31,16 @@ pub const RESERVED: [&str; 16] = [
     CAUSE,
 ];
 
-/// The id of the request that an item was last written for: from here the log of what followed is found. It says nothing about the item and belongs to no
-/// entity, so nobody who reads one sees it; it is written beside what a write changes, and never makes one.
+/// The attribute with the id of the request for which an item was last written. The id leads to the
+/// log of that request and of its effects.
+///
+/// The id belongs to no entity, so no reader of an entity sees it. It is written together with
+/// other changes and never causes a write.
 pub const CAUSE: &str = "req";
 
-/// Fails the build when an entity names a field like an attribute of the schema.
-// A constant evaluation has no iterators; the indices are below the lengths, and a panic here is a failed build.
+/// Fails the build when an entity's field has the name of a schema attribute.
+// A constant evaluation has no iterators. The indices are below the lengths, and a panic here fails
+// the build.
 #[allow(clippy::indexing_slicing)]
 pub const fn assert_not_reserved(fields: &[&str]) {
     let mut fields = fields;
@@ -61,26 +65,26 @@ const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
     a.is_empty() && b.is_empty()
 }
 
-/// What the table keeps of every item beside its own fields.
+/// The attributes that the table keeps for every item beside the entity's own fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
-    /// Counts the changes that people see, from 1. The ETag.
+    /// Counts the changes that clients see, from 1. It is the ETag.
     #[serde(deserialize_with = "counted")]
     pub version: u64,
-    /// Counts every write, from 1, also those of copies. Orders copies and search documents; never restarts for
-    /// a key.
+    /// Counts every write, from 1, including writes of copies. It orders copies and search
+    /// documents, and never restarts for a key that has any.
     #[serde(deserialize_with = "counted")]
     pub rev: u64,
-    /// Given at creation: a key that is used again holds another incarnation.
+    /// The birth mark, given at creation. A key that is used again holds another incarnation.
     pub born: Born,
     /// When this incarnation was created.
     pub created_at: Instant,
-    /// When people last saw a change.
+    /// When clients last saw a change.
     pub updated_at: Instant,
 }
 
-/// The highest `version` and `rev` of an item. The search engine's versions are signed: it refuses a higher one, and with it every other
-/// document of the same call.
+/// The maximum `version` and `rev` of an item. The search engine's versions are signed. It refuses
+/// a higher one, and with it every other document of the same call.
 pub const MAX_COUNT: u64 = i64::MAX.unsigned_abs();
 
 fn counted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
@@ -89,25 +93,27 @@ fn counted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> 
 }
 
 impl Meta {
-    /// The first version of a new item.
+    /// Creates the attributes of a new item, at version 1.
     #[must_use]
     pub const fn new(born: Born, at: Instant) -> Self {
         Self { version: 1, rev: 1, born, created_at: at, updated_at: at }
     }
 }
 
-/// A kind of item. Its keys are functions of its fields alone, so they cannot be stale when it is written whole.
+/// A kind of item. Its keys are functions of its fields and its [`Meta`] alone, so a write of the
+/// whole item cannot leave them stale.
 pub trait Entity: Serialize + DeserializeOwned {
     /// The value of the attribute `entity`.
     const NAME: &'static str;
 
-    /// Where the item lies.
+    /// Returns the item's key.
     ///
     /// # Errors
     /// [`KeyError`] when an id makes the key too long.
     fn key(&self) -> Result<Key, KeyError>;
 
-    /// Where it appears in indexes; an item that does not qualify for a sparse index leaves it out.
+    /// Returns the item's keys in the indexes. An item that does not qualify for a sparse index has
+    /// no key there.
     ///
     /// # Errors
     /// [`KeyError`] when an id makes a key too long.
@@ -116,12 +122,13 @@ pub trait Entity: Serialize + DeserializeOwned {
         Ok(Vec::new())
     }
 
-    /// When DynamoDB may remove it. Readers hide it from that instant on, whether or not it was removed.
+    /// Returns when DynamoDB may remove the item. Readers hide it from that instant on, removed or
+    /// not.
     fn expires(&self) -> Option<Instant> {
         None
     }
 
-    /// Whether it has expired at `now`, removed or not.
+    /// Returns whether the item has expired at `now`, removed or not.
     fn is_expired(&self, now: Instant) -> bool {
         self.expires().is_some_and(|at| at <= now)
     }
@@ -132,7 +139,7 @@ pub trait Entity: Serialize + DeserializeOwned {
 pub struct Stored<T> {
     /// The common attributes.
     pub meta: Meta,
-    /// The entity's own.
+    /// The entity's own attributes.
     pub data: T,
 }
 
@@ -144,42 +151,44 @@ impl<T> std::ops::Deref for Stored<T> {
     }
 }
 
-/// An item that is not what its reader expects.
+/// The error for an item that its reader does not expect.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// No attribute `entity`, or not a string.
+    /// The attribute `entity` is missing or not a string.
     #[error("the item has no entity attribute")]
     NoEntity,
-    /// The item is another kind of thing.
+    /// The item belongs to another entity.
     #[error("the item is a {found}, not a {expected}")]
     OtherEntity {
-        /// What was asked for.
+        /// The expected entity.
         expected: &'static str,
-        /// What the item says it is.
+        /// The entity that the item names.
         found: String,
     },
-    /// No entity of this crate has that name.
+    /// This crate has no entity of that name.
     #[error("unknown entity {0}")]
     UnknownEntity(String),
     /// An attribute is missing or has a wrong type.
     #[error("malformed {entity}: {why}")]
     Malformed {
-        /// Which entity it claims to be.
+        /// The entity that the item names.
         entity: String,
-        /// What is wrong, without the value: it may be somebody's, and this goes into logs.
+        /// The fault, without the value. The value may be personal data, and this text is logged.
         why: String,
     },
 }
 
 impl DecodeError {
-    /// An item whose key is not what its view is read from.
+    /// Creates a [`DecodeError::Malformed`].
     pub(crate) fn malformed(entity: &str, why: &str) -> Self {
         Self::Malformed { entity: entity.to_owned(), why: why.to_owned() }
     }
 }
 
-/// What an error of Serde says but for the value that it found: `invalid type: string "x", expected u64` without the `x`, and of a number that is none
-/// nothing from the quote on.
+/// Removes the value from an error message of Serde.
+///
+/// `invalid type: string "x", expected u64` becomes `invalid type, expected u64`. A message without
+/// `, expected`, such as one about a malformed number, ends before its first quote.
 fn without_value(text: &str) -> String {
     match text.rsplit_once(", expected ") {
         Some((found, expected)) => {
@@ -190,7 +199,7 @@ fn without_value(text: &str) -> String {
     }
 }
 
-/// An item that cannot be written.
+/// The reason why an item cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     /// A key is empty or too long.
@@ -199,25 +208,26 @@ pub enum EncodeError {
     /// A value has no DynamoDB form.
     #[error("a value cannot be stored: {0}")]
     Value(#[from] serde_dynamo::Error),
-    /// Over DynamoDB's 400 KB, counted as DynamoDB counts.
+    /// The item exceeds DynamoDB's 400 KB, counted as DynamoDB counts.
     #[error("an item of {0} bytes is larger than DynamoDB's limit of 409600")]
     TooLarge(usize),
 }
 
-/// DynamoDB's limit for one item, names included.
+/// DynamoDB's limit for the size of one item, attribute names included.
 pub const MAX_ITEM_BYTES: usize = 400 * 1024;
 
 impl<T: Entity> Stored<T> {
-    /// A new item, version 1.
+    /// Creates a new item at version 1.
     #[must_use]
     pub const fn new(data: T, born: Born, at: Instant) -> Self {
         Self { meta: Meta::new(born, at), data }
     }
 
-    /// The item in full: keys, index keys, common attributes, own attributes.
+    /// Encodes the whole item: keys, index keys, common attributes and the entity's own attributes.
     ///
     /// # Errors
-    /// [`EncodeError`] for a key over the limits, a value without a DynamoDB form, or an item over 400 KB.
+    /// [`EncodeError`] for a key over the limits, a value without a DynamoDB form, or an item over
+    /// 400 KB.
     pub fn to_item(&self) -> Result<Item, EncodeError> {
         let mut item: Item = serde_dynamo::to_item(&self.data)?;
         let meta: Item = serde_dynamo::to_item(&self.meta)?;
@@ -240,12 +250,13 @@ impl<T: Entity> Stored<T> {
     }
 }
 
-/// What a read gives back: a whole entity, a projection of one, or one of several.
+/// The result type of a read: a whole entity, a projection of an entity, or one of several
+/// entities.
 pub trait FromItem: Sized {
     /// Decodes an item.
     ///
     /// # Errors
-    /// [`DecodeError`] when the item is something else or malformed.
+    /// [`DecodeError`] when the item is of another kind or malformed.
     fn from_item(item: Item) -> Result<Self, DecodeError>;
 }
 
@@ -255,14 +266,15 @@ impl<T: Entity> FromItem for Stored<T> {
         if found != T::NAME {
             return Err(DecodeError::OtherEntity { expected: T::NAME, found: found.to_owned() });
         }
-        // Two passes over one item: the common attributes, then the entity's own; each ignores the other's.
+        // Two passes decode one item: first the common attributes, then the entity's own. Each pass
+        // ignores the attributes of the other.
         let meta = decode(T::NAME, item.clone())?;
         let data = decode(T::NAME, item)?;
         Ok(Self { meta, data })
     }
 }
 
-/// The item's `entity` attribute.
+/// Returns the item's `entity` attribute.
 ///
 /// # Errors
 /// [`DecodeError::NoEntity`].
@@ -273,7 +285,7 @@ pub fn entity_name(item: &Item) -> Result<&str, DecodeError> {
     }
 }
 
-/// Decodes attributes into a type, naming the entity in the error.
+/// Decodes attributes into a type. The error names the entity.
 ///
 /// # Errors
 /// [`DecodeError::Malformed`].
@@ -281,7 +293,7 @@ pub fn decode<T: DeserializeOwned>(entity: &str, item: Item) -> Result<T, Decode
     serde_dynamo::from_item(item).map_err(|error| DecodeError::malformed(entity, &without_value(&error.to_string())))
 }
 
-/// The key of a stored or streamed item; `None` when PK or SK is not a string that can be one.
+/// Returns the key of a stored or streamed item. Returns `None` when PK or SK is not a valid key.
 pub fn key_of(item: &Item) -> Option<Key> {
     match (item.get("PK"), item.get("SK")) {
         (Some(AttributeValue::S(pk)), Some(AttributeValue::S(sk))) => {
@@ -291,9 +303,11 @@ pub fn key_of(item: &Item) -> Option<Key> {
     }
 }
 
-/// The item's size as DynamoDB counts it for limits and capacity: names and values in UTF-8, a number about
-/// one byte for two digits plus one, three bytes for a list or map plus one for each element.
-/// (Developer Guide, "DynamoDB item sizes and formats".)
+/// Returns the item's size as DynamoDB counts it for limits and capacity.
+///
+/// Names and values count in UTF-8. A number takes about one byte for two digits plus one. A list
+/// or map takes three bytes plus one for each element. (Developer Guide, "DynamoDB item sizes and
+/// formats".)
 #[must_use]
 pub fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + value_size(value)).sum()
@@ -318,7 +332,7 @@ fn number_size(number: &str) -> usize {
     digits.div_ceil(2) + 1 + usize::from(number.starts_with('-'))
 }
 
-/// The size of the item's entry in an index, or `None` if it is not in it.
+/// Returns the size of the item's entry in an index, or `None` if the item is not in the index.
 #[must_use]
 pub fn index_entry_size(item: &Item, index: Index) -> Option<usize> {
     let keys = [index.partition_attribute(), index.sort_attribute()];
@@ -329,7 +343,8 @@ pub fn index_entry_size(item: &Item, index: Index) -> Option<usize> {
     Some(keys.iter().chain(["PK", "SK"].iter()).chain(index.projected()).map(|name| of(name)).sum())
 }
 
-/// Declares that a struct is read from an index entry of an entity: fewer attributes than the whole.
+/// Declares that a struct is read from an index entry of an entity, which has fewer attributes than
+/// the whole item.
 macro_rules! view {
     ($view:ident of $entity:ident) => {
         impl $crate::item::FromItem for $view {

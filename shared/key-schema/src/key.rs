@@ -6,28 +6,31 @@ use ring::digest::{Context, SHA256};
 
 use crate::encoding::{Part, join};
 
-/// The most bytes of a partition key, after encoding (DynamoDB limit; indexes have the same).
+/// The maximum length of a partition key in bytes, after encoding (DynamoDB limit, also for
+/// indexes).
 pub const MAX_PARTITION_KEY_BYTES: usize = 2048;
-/// The most bytes of a sort key, after encoding (DynamoDB limit; indexes have the same).
+/// The maximum length of a sort key in bytes, after encoding (DynamoDB limit, also for indexes).
 pub const MAX_SORT_KEY_BYTES: usize = 1024;
 
-/// The most non-key attributes that one index may carry (DynamoDB API reference, `Projection`).
+/// The maximum number of non-key attributes that one index may carry (DynamoDB API reference,
+/// `Projection`).
 pub const MAX_PROJECTED: usize = 20;
-/// The most non-key attributes that all indexes of a table may carry together (DynamoDB API reference, `Projection`).
+/// The maximum number of non-key attributes that all indexes of a table may carry together
+/// (DynamoDB API reference, `Projection`).
 pub const MAX_PROJECTED_TOTAL: usize = 100;
 
 /// A key that DynamoDB would refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// DynamoDB has no empty keys.
+    /// The key is empty, and DynamoDB has no empty keys.
     #[error("a key must not be empty")]
     Empty,
-    /// Over the limit, counted in bytes after escaping.
+    /// The key is over the limit, counted in bytes after escaping.
     #[error("a key of {bytes} bytes is longer than the limit of {limit}")]
     TooLong {
-        /// The length that the key would have.
+        /// The length of the key.
         bytes: usize,
-        /// The length that it may have.
+        /// The maximum length.
         limit: usize,
     },
 }
@@ -52,7 +55,7 @@ macro_rules! key_text {
                 }
             }
 
-            /// A type prefix and its parts, escaped and joined.
+            /// Joins a type prefix and its parts, which it escapes.
             ///
             /// # Errors
             /// [`KeyError`] when the result is over the limit.
@@ -60,13 +63,13 @@ macro_rules! key_text {
                 Self::new(join(prefix, parts))
             }
 
-            /// The key's text.
+            /// Returns the key's text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// The key's text, owned.
+            /// Returns the key's text, owned.
             #[must_use]
             pub fn into_string(self) -> String {
                 self.0
@@ -88,17 +91,19 @@ key_text! {
     SortKey <= MAX_SORT_KEY_BYTES
 }
 
-/// What identifies one item of the table.
+/// The primary key of one item of the table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Which item collection.
+    /// The partition key, which identifies the item collection.
     pub pk: PartitionKey,
-    /// Which item in it.
+    /// The sort key, which identifies the item in the collection.
     pub sk: SortKey,
 }
 
-/// The hash of a key, where the key itself is too long for a name or says too much: hexadecimal SHA-256 of both parts, each behind its length, so that no two
-/// keys share an input.
+/// Returns the hash of a key, for names where the key itself is too long or reveals too much.
+///
+/// It is the hexadecimal SHA-256 of both parts, each after its length, so that no two keys share an
+/// input.
 #[must_use]
 pub fn hash(partition: &str, sort: &str) -> String {
     let mut context = Context::new(&SHA256);
@@ -109,14 +114,16 @@ pub fn hash(partition: &str, sort: &str) -> String {
     context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A secondary index. All are overloaded: several entities use each, told apart by their key's prefix.
+/// A secondary index. Several entities share each index, and the prefix of the key distinguishes
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Index {
-    /// Reverse lookups: a customer's sessions and reviews, an order's log.
+    /// Reverse lookups, such as a customer's sessions and reviews, or an order's log.
     Gsi1,
-    /// Sharded lists over all customers: orders by status, customers by tier, products by category.
+    /// Sharded lists over all customers, such as orders by status, customers by tier, products by
+    /// category.
     Gsi2,
-    /// Sparse and time-ranged lists: shipments, sales, reviews of a product by time.
+    /// Sparse and time-ranged lists, such as shipments, sales, reviews of a product by time.
     Gsi3,
 }
 
@@ -124,7 +131,7 @@ impl Index {
     /// Every index.
     pub const ALL: [Self; 3] = [Self::Gsi1, Self::Gsi2, Self::Gsi3];
 
-    /// The name in the table definition.
+    /// Returns the name in the table definition.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -134,7 +141,7 @@ impl Index {
         }
     }
 
-    /// The attribute that holds its partition key.
+    /// Returns the attribute that holds the index's partition key.
     #[must_use]
     pub const fn partition_attribute(self) -> &'static str {
         match self {
@@ -144,7 +151,7 @@ impl Index {
         }
     }
 
-    /// The attribute that holds its sort key.
+    /// Returns the attribute that holds the index's sort key.
     #[must_use]
     pub const fn sort_attribute(self) -> &'static str {
         match self {
@@ -154,11 +161,12 @@ impl Index {
         }
     }
 
-    /// The non-key attributes that the index carries (projection INCLUDE). DynamoDB takes at most
-    /// [`MAX_PROJECTED`], and changes none afterwards: another list is another index.
+    /// Returns the non-key attributes that the index carries (projection INCLUDE).
     ///
-    /// What a list shows is projected, so that a page of it is one request; everything else stays out, because
-    /// each projected attribute is paid for again at every write that changes it. DynamoDB takes at most 20 for an index.
+    /// DynamoDB takes at most [`MAX_PROJECTED`] for an index and cannot change them later. Another
+    /// projection needs another index. The attributes that a list shows are projected, so that one
+    /// request reads a page. All others stay out, because each write that changes a projected
+    /// attribute costs extra.
     #[must_use]
     pub const fn projected(self) -> &'static [&'static str] {
         match self {
@@ -228,7 +236,7 @@ impl Index {
         }
     }
 
-    /// Why it carries these and no others.
+    /// Returns why the index carries these attributes and no others.
     #[must_use]
     pub const fn projection_reason(self) -> &'static str {
         match self {
@@ -245,10 +253,10 @@ impl Index {
 /// An item's place in one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexKey {
-    /// Which index.
+    /// The index.
     pub index: Index,
-    /// Its partition key there.
+    /// The partition key in that index.
     pub partition: PartitionKey,
-    /// Its sort key there.
+    /// The sort key in that index.
     pub sort: SortKey,
 }

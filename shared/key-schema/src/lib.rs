@@ -1,10 +1,18 @@
-//! What Bodega's table holds, and every way in which it is reached.
+//! The schema of Bodega's DynamoDB table, and every request that reaches the table.
 //!
-//! One DynamoDB table serves the whole shop. This crate is its schema: typed ids and keys ([`id`], [`key`], [`encoding`]), entities
-//! with all their index keys (one module each), the registry of access patterns ([`pattern`], [`registry`]), requests as data ([`request`]), typed updates
-//! that cannot leave an index key stale ([`change`]), one decoder for stored and streamed items ([`entity::AnyEntity`]), sealed cursors
-//! ([`cursor`]) and the pure rules that derive copies and totals. It does no I/O and knows neither the AWS SDK nor an async runtime: the
-//! `table` crate executes what is described here.
+//! One table serves the whole shop. This crate contains:
+//!
+//! - typed ids and keys ([`id`], [`key`], [`encoding`]);
+//! - the entities with all their index keys, one module each;
+//! - the registry of access patterns ([`pattern`], [`registry`]) and requests as data
+//!   ([`request`]);
+//! - typed updates that cannot leave an index key stale ([`change`]);
+//! - one decoder for stored and streamed items ([`entity::AnyEntity`]);
+//! - sealed cursors ([`cursor`]);
+//! - the pure rules that derive copies and totals.
+//!
+//! The crate does no I/O and depends on neither the AWS SDK nor an async runtime. The `table` crate
+//! executes its requests.
 
 pub mod archive;
 pub mod cart;

@@ -1,23 +1,34 @@
 //! Likes: a many-to-many relation, written once, read from both ends, and counted exactly.
 //!
-//! A like is an item in the customer's partition; an index key of its product, sharded by the customer, inverts it. Nothing of the product is
-//! copied onto it: a list of likes gives ids, so nothing has to be refreshed when a product changes, and a page is one request.
+//! A like is an item in the customer's partition. An index key on its product, sharded by the
+//! customer, gives the other direction. A like copies nothing of the product, and a list of likes
+//! gives only ids. So a changed product needs no refresh of its likes, and one request reads a
+//! page.
 //!
 //! # Why the count is exact
 //!
-//! It moves in the transaction that writes or removes the like, on the condition that there was none, or one. A repetition, by a client, by the
-//! SDK or after a lost answer, meets the like as it is and moves nothing.
+//! The transaction that writes or removes the like also moves the count. A new like must not exist
+//! yet, and a removed like must exist. A repetition, by a client, by the SDK or after a lost
+//! response, finds the like already written or removed and moves nothing.
 //!
-//! # Why it is spread over several items
+//! # Why the count is spread over several items
 //!
-//! Two transactions that meet on one item are a conflict, and one of them comes again: one counter would let some forty likes a second of a product
-//! through, and fail the others. So a product's count is the sum of [`COUNTERS`] items. Which one a like moves is computed from the
-//! customer, so that a like and its end meet on the same one and none is ever below 0. For the same reason the product is read before and not guarded by a
-//! condition check, on which all of its likes would meet: a like that is written while its product is retired is one that came a moment earlier,
-//! for likes outlive the retirement. What is guarded is the customer's profile: after an erasure nothing new can come of a token that is still good.
+//! Two transactions on the same item conflict, and one of them must retry. One counter would let
+//! some forty likes of a product a second succeed and fail the others. So a product's count is the
+//! sum of [`COUNTERS`] items. The customer's id decides which item a like moves. A like and its
+//! removal move the same item, so that no item is ever below 0.
 //!
-//! The counters lie before the product in its partition, as `LIKES#<shard>`: one Query gives them together with the product, and the range of a
-//! product's page, which does not show them, begins behind them.
+//! For the same reason the product is read before, without a condition check: all likes of a
+//! product would conflict on it. So a like may be written while its product is being retired. It
+//! has the same result as a like a moment earlier, because likes outlive the retirement. The
+//! transaction does guard the customer's profile. After an erasure a token that is still valid can
+//! therefore create no like.
+//!
+//! # Where the counters are
+//!
+//! In the product's partition the counters (`LIKES#<shard>`) sort before the product. One Query
+//! reads them together with the product. A product page does not show them, and its range begins
+//! after them.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,23 +46,24 @@ use crate::product::{self, Product};
 use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
 use crate::shard::Shards;
 
-/// The items that a product's count is spread over.
+/// The shards of a product's count.
 pub const COUNTERS: Shards = Shards(8);
-/// The shards of each product's list of who likes it.
+/// The shards of each product's list of likers.
 pub const LIKER_SHARDS: Shards = Shards(4);
-/// How many likes one transaction takes back: two actions each, and few enough that it seldom meets others.
+/// The number of likes that one transaction removes at most. Each takes two actions, and so few
+/// seldom conflict with other transactions.
 pub const ERASED_AT_ONCE: usize = 10;
 
-/// The prefix of the sort keys of what a customer likes.
+/// The prefix of the sort keys of a customer's likes.
 const LIKE: &str = "LIKE";
 
 entity! {
-    /// A customer likes a product, since the item was created.
+    /// A like: a customer likes a product since the item was created.
     Like = "Like" {
         keyed {
-            /// Who.
+            /// The customer.
             customer_id: CustomerId,
-            /// What.
+            /// The product.
             product_id: ProductId,
         }
         free {}
@@ -85,23 +97,23 @@ fn likers_partition(product: &ProductId, shard: u32) -> Result<PartitionKey, Key
 /// A like as the index of its product shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Liker {
-    /// Who.
+    /// The customer.
     pub customer_id: CustomerId,
-    /// Since when.
+    /// When the like was created.
     pub created_at: Instant,
 }
 
 crate::item::view!(Liker of Like);
 
 entity! {
-    /// A part of how many like a product.
+    /// One shard of a product's count of likes.
     LikeCount = "LikeCount" {
         keyed {
-            /// What is liked.
+            /// The product.
             product_id: ProductId,
-            /// Which part, from 0 to [`COUNTERS`].
+            /// The number of the shard, from 0 and below [`COUNTERS`].
             shard: u32,
-            /// How many of the customers of this part like it.
+            /// The number of likes by the customers of this shard.
             likes: u64,
         }
         free {}
@@ -120,14 +132,14 @@ fn counter_key(product: &ProductId, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::of("LIKES", &[&shard])? })
 }
 
-/// Which part of a like's transaction was refused.
+/// The refused part of a like's transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The like is there already, or is not.
+    /// The like already exists, or does not exist.
     Like,
-    /// There is no such customer.
+    /// The customer does not exist.
     Customer,
-    /// The count, which no condition guards.
+    /// The count. No condition guards it.
     Count,
 }
 
@@ -142,7 +154,7 @@ patterns! {
     ERASE = "likes.erase": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>, for each like" => "each exists; ADD -1 to each count", Consistency::Write, "owner", "Take back what an erased customer liked", ["DELETE /v1/customers/{id}"];
 }
 
-/// Moves the part of a product's count that the customer belongs to.
+/// Moves the shard of a product's count that the customer belongs to.
 fn count(
     customer: &CustomerId,
     product: &ProductId,
@@ -162,7 +174,7 @@ fn count(
     })
 }
 
-/// Reads what shall be liked, strongly.
+/// Reads the product to be liked, strongly.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -182,7 +194,7 @@ pub fn put(like: &Stored<Like>) -> Result<Transaction<Part>, EncodeError> {
         .action(Part::Count, count(customer, product, 1, &like.meta.born, at)?))
 }
 
-/// Likes a product no more, and counts that.
+/// Removes a like, and takes it out of the count.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -192,7 +204,7 @@ pub fn remove(customer: &CustomerId, product: &ProductId, at: Instant) -> Result
         .action(Part::Count, count(customer, product, -1, &Born::counter(), at)?))
 }
 
-/// Takes back up to [`ERASED_AT_ONCE`] likes of one customer, all or none.
+/// Removes up to [`ERASED_AT_ONCE`] likes of one customer, all or none.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -218,7 +230,7 @@ pub fn get(customer: &CustomerId, product: &ProductId) -> Result<Get<Stored<Like
     Ok(Get::new(&GET, key(customer, product)?))
 }
 
-/// What a customer likes, by id of the product.
+/// Lists a customer's likes, by product id.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -226,7 +238,8 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<Like>>, KeyErro
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under(LIKE)))
 }
 
-/// The parts of a product's count, and the product behind them, retired or not ([`total`]).
+/// Reads the parts of a product's count, and then the product, retired or not ([`total`]). The
+/// range also includes the product's `MEDIA` and `OBJECT#<id>` items, which [`total`] ignores.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -234,7 +247,8 @@ pub fn of_product(product: &ProductId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&COUNT, product::partition(product)?, Range::Between("LIKES#".into(), "PRODUCT".into())))
 }
 
-/// How many like a product that is in the catalogue, from what [`of_product`] gave; `None` when it is not.
+/// Returns the number of likes of a product, from the items of [`of_product`]. Returns `None` when
+/// the product is not in the catalogue.
 #[must_use]
 pub fn total(found: &[AnyEntity]) -> Option<u64> {
     let in_catalogue = |item: &AnyEntity| matches!(item, AnyEntity::Product(product) if !product.retired);
@@ -242,7 +256,7 @@ pub fn total(found: &[AnyEntity]) -> Option<u64> {
     found.iter().any(in_catalogue).then(|| found.iter().map(part).fold(0, u64::saturating_add))
 }
 
-/// Who likes a product, newest first.
+/// Lists the customers who like a product, newest first.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,7 +1,9 @@
-//! Mail that was sent, or is being sent: one item an event, so that an event that comes again is not told twice.
+//! Mail records: one item per event, so that a repeated delivery of the event sends no second
+//! message.
 //!
-//! A message is claimed, sent, and recorded as sent. The claim is a lease: an attempt that was never heard of again holds it until it runs out,
-//! and another may try then. The items outlive every path by which an event can come again ([`LIFETIME_SECONDS`]).
+//! A consumer claims the message, sends it and records the result. The claim is a lease. If an
+//! attempt ends without a result, its lease blocks other attempts until the lease expires. The
+//! items outlive every path by which an event can be delivered again ([`LIFETIME_SECONDS`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -17,34 +19,36 @@ use crate::order;
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Guarded, Single};
 
-/// How long it is remembered that an event was told: longer than a queue keeps a message (14 days) and a quarantine a record (30 days).
+/// The lifetime of a mail record. It is longer than a queue keeps a message (14 days) and longer
+/// than the quarantine keeps a record (30 days).
 pub const LIFETIME_SECONDS: i64 = 35 * 24 * 60 * 60;
 
-/// How far a message has come.
+/// The progress of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailState {
-    /// An attempt is under way, or ended without a word.
+    /// An attempt is in progress, or it ended without a result.
     Sending,
-    /// The mail service has taken it.
+    /// The mail service accepted the message.
     Sent,
-    /// The mail service refuses it for good.
+    /// The mail service rejected the message permanently.
     Rejected,
 }
 
 entity! {
-    /// One message, told by its event. Neither what it says nor to whom.
+    /// The message of one event. It stores neither the text nor the recipient.
     Mail = "Mail" {
         keyed {
-            /// The event.
+            /// The id of the event.
             event_id: String,
-            /// Also the time to live.
+            /// The instant at which the record expires, which is also its time to live.
             expires_at: Instant,
         }
         free {
-            /// How far it has come.
+            /// The progress of the message.
             state: MailState,
-            /// Until when the attempt under way keeps others away.
+            /// The end of the current attempt's lease. Until then no other attempt can claim the
+            /// message.
             lease_until: Instant,
         }
     }
@@ -73,7 +77,7 @@ patterns! {
     RELEASE = "mail.release": UpdateItem, "PK = MAIL#<event>, SK = MAIL" => "unfinished, and the lease is this attempt's", Consistency::Write, "system", "Give back a claim whose message was certainly not sent", ["notifier"];
 }
 
-/// The customer and his copy of the order, in this order.
+/// Reads the customer and the customer's copy of the order, in this order.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -81,7 +85,7 @@ pub fn prepare(customer: &CustomerId, order: &OrderId) -> Result<BatchGet<AnyEnt
     Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, order::copy_key(customer, order)?]))
 }
 
-/// Claims the message for an attempt that has ended when `mail.lease_until` has come.
+/// Claims the message for an attempt. The lease of the attempt ends at `mail.lease_until`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -90,7 +94,8 @@ pub fn claim(mail: &Stored<Mail>, now: Instant) -> Result<Single<()>, EncodeErro
     Ok(Single::new(&CLAIM, Guarded::put(mail, Condition::NotExists.or(abandoned))?))
 }
 
-/// Records how the message ended. Refused when that is known already.
+/// Records the final state of a message. DynamoDB refuses the write if a final state is recorded
+/// already.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -99,7 +104,7 @@ pub fn settle(event: &str, state: MailState, now: Instant) -> Result<Single<()>,
     Ok(Single::new(&SETTLE, Guarded::update(key(event)?, change, unfinished()?)))
 }
 
-/// Ends a lease early, so that the next attempt need not wait for it.
+/// Ends a lease early, so that the next attempt does not wait until the lease expires.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,7 +1,8 @@
-//! Marks: proof that something was done for an event, so that it is not done again when the event comes again.
+//! Marks: proofs that a consumer has processed an event, so that a repeated delivery is not
+//! processed again.
 //!
-//! A mark is kept after the deed, never before: what was done without a mark is done twice, what had a mark without the deed would never be
-//! done. A deed that must not happen twice needs more than a mark.
+//! A consumer writes the mark after the work, never before. Work without a mark is repeated, but a
+//! mark without the work would lose the work. Work that must not run twice needs more than a mark.
 
 use crate::change::entity;
 use crate::id::{Born, IdError};
@@ -11,21 +12,22 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction};
 
-/// How long a mark is needed: for as long as its event can come again. A stream keeps its records for 24 hours, after which Lambda's
-/// on-failure destination or the quarantine may hold a record for 30 days more; the rest is margin.
+/// The lifetime of a mark: as long as its event can be delivered again. A stream keeps its records
+/// for 24 hours. After that, Lambda's on-failure destination or the quarantine may keep a record
+/// for 30 more days. The rest is margin.
 pub const LIFETIME_SECONDS: i64 = 35 * 24 * 60 * 60;
 
 entity! {
-    /// Something was done for an event.
+    /// A proof that a consumer has processed an event.
     Mark = "Mark" {
         keyed {
-            /// What was done: the name of who did it.
+            /// The name of the consumer that processed the event.
             purpose: String,
-            /// For which event.
+            /// The id of the event.
             event_id: String,
-            /// When it was last done.
+            /// The instant at which the consumer last processed the event.
             at: Instant,
-            /// Also the time to live.
+            /// The instant at which the mark expires, which is also its time to live.
             expires_at: Instant,
         }
         free {}
@@ -33,10 +35,11 @@ entity! {
 }
 
 impl Mark {
-    /// The mark of what is done `at` this instant. Its incarnation is the event's id: it is one mark, however often it is written.
+    /// Makes the mark of an event that was processed `at` this instant. The event's id is the
+    /// mark's incarnation, so every write of the mark is the same incarnation.
     ///
     /// # Errors
-    /// [`IdError`] for an event id that is none.
+    /// [`IdError`] for an invalid event id.
     pub fn new(purpose: &str, event_id: &str, at: Instant) -> Result<Stored<Self>, IdError> {
         let expires_at = at.plus_seconds(LIFETIME_SECONDS);
         let mark = Self { purpose: purpose.to_owned(), event_id: event_id.to_owned(), at, expires_at };
@@ -65,7 +68,7 @@ patterns! {
     KEEP = "marks.keep": BatchWriteItem, "PK = MARK#<purpose>#<event id>, SK = MARK, for each event" => "written whoever writes them", Consistency::Write, "system", "Mark that something was done for events", ["stream"];
 }
 
-/// Reads the marks of events, in their order.
+/// Reads the marks of events, in the order of `event_ids`.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -76,7 +79,7 @@ pub fn known<'a>(
     Ok(BatchGet::new(&KNOWN, event_ids.into_iter().map(|id| key(purpose, id)).collect::<Result<_, _>>()?))
 }
 
-/// Writes marks. A mark that is there already is written again, which says the same and makes it last longer.
+/// Writes marks. Writing an existing mark again is harmless and extends its lifetime.
 ///
 /// # Errors
 /// [`EncodeError`].

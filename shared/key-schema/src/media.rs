@@ -1,27 +1,35 @@
-//! What lies in the bucket beside the table: pictures, and texts that are too large for an item.
+//! Objects in the media bucket: pictures, and texts that are too large for an item.
 //!
-//! A client uploads by a URL that is good for one object under `pending/`, which the bucket forgets after a day. What is put into use is copied to a
-//! name under `kept/`, which nobody can upload to and the bucket never forgets, and is then referenced by an item: by the list of a product's pictures
-//! ([`crate::picture`]) or by its content ([`crate::product::ProductContent`]).
+//! A client uploads with a URL that is valid for one object under `pending/`. The bucket deletes
+//! this object after a day. To use an upload, a function copies it to a name under `kept/`. Clients
+//! cannot upload to `kept/`, and no lifecycle rule deletes from it. Then an item references the
+//! object: the list of a product's pictures ([`crate::picture`]) or the product's content
+//! ([`crate::product::ProductContent`]).
 //!
-//! # Why nothing referenced is deleted, and nothing else stays
+//! # Why no referenced object is deleted, and every other object is
 //!
-//! Bucket and table have no common transaction. So the table says first what may become of the bucket: **an object under `kept/` is referenced, or there is
-//! an [`UnsettledObject`] for it, or both.**
+//! Bucket and table share no transaction. Therefore the table records every possible change of the
+//! bucket in advance: **an object under `kept/` is referenced, or it has an [`UnsettledObject`], or
+//! both.**
 //!
-//! 1. Before an object is copied it is noted as unsettled ([`note`]). The transaction that references it takes that note away, and is refused without
-//!    it ([`settled`]).
-//! 2. The transaction that ends a reference puts a note in its place ([`unsettled`]).
-//! 3. Only the janitor deletes objects. It dooms the note ([`doom`]), which from then on refuses 1 and 2; then it reads strongly whether the object is
-//!    referenced ([`references`]); if it is not, nobody can reference it any more, and it is deleted; at last the doomed note is taken away
-//!    ([`forget`]), and the object may come again.
+//! 1. Before a function copies an object, it notes the object as unsettled ([`note`]). The
+//!    transaction that references the object deletes this note. DynamoDB refuses the transaction if
+//!    the note is missing ([`settled`]).
+//! 2. The transaction that ends a reference writes a note in its place ([`unsettled`]).
+//! 3. Only the janitor deletes objects. First it dooms the note ([`doom`]), and from then on
+//!    DynamoDB refuses steps 1 and 2. Then it reads with strong consistency whether the object is
+//!    referenced ([`references`]). If it is not, no transaction can reference it any more, and the
+//!    janitor deletes the object. In both cases it deletes the doomed note at last ([`forget`]),
+//!    and the object may be copied again.
 //!
-//! So what is referenced was copied after a note that nobody has doomed, and no deletion came in between, however slow who copied it was. That what is not
-//! referenced goes takes time as well: a copy that is asked for before the object is deleted, and done after it, would stay. Therefore the janitor takes
-//! only what has been noted for longer than anybody can still be copying, and leaves as much time to another janitor.
+//! So every referenced object was copied after a note that was never doomed, and no deletion
+//! happened in between, however slow the copy was. Deletion needs time as well: a copy that starts
+//! before the deletion and ends after it would stay for ever. Therefore the janitor selects only
+//! notes that are older than any copy can last. It leaves the same time to another janitor.
 //!
-//! Whoever breaks off between two of these steps leaves a note, which the janitor finds through a sparse index. A note of an object that is
-//! referenced, as one of two who put the same upload into use at once may leave, costs the janitor a look.
+//! A function that fails between two of these steps leaves a note. The janitor finds the note
+//! through a sparse index. A referenced object may still have a note, for example when two requests
+//! use the same upload at the same time. This note costs the janitor one read.
 
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
@@ -42,7 +50,7 @@ use crate::shard::Shards;
 /// The shards of the list of notes.
 pub const UNSETTLED_SHARDS: Shards = Shards(4);
 
-/// What an upload is for; one for the one is none for the other.
+/// The purpose of an upload. An upload for one purpose cannot be used for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaKind {
@@ -60,14 +68,14 @@ impl MediaKind {
         }
     }
 
-    /// What an upload is called in the bucket until it is forgotten.
+    /// Returns the object's name under `pending/`, until the bucket deletes it.
     #[must_use]
     pub fn pending(self, product: &ProductId, id: &MediaId) -> String {
         self.object("pending", product, id)
     }
 
-    /// What an object is called that is in use. Of letters, digits and `-_~/` alone, whatever the ids have: so it cannot be another's, and a URL
-    /// has it as it is.
+    /// Returns the name of an object in use. The name has only letters, digits and `-_~/`, whatever
+    /// the ids contain. So two objects never share a name, and a URL needs no escaping of it.
     #[must_use]
     pub fn kept(self, product: &ProductId, id: &MediaId) -> String {
         self.object("kept", product, id)
@@ -82,25 +90,25 @@ impl MediaKind {
 /// An object that an item references.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaObject {
-    /// The upload that it was.
+    /// The id of the upload from which the object was copied.
     pub id: MediaId,
-    /// Its media type.
+    /// The media type of the object.
     pub content_type: String,
-    /// How many bytes it has.
+    /// The size of the object in bytes.
     pub bytes: u64,
 }
 
 entity! {
-    /// A note that an object may not be referenced: not yet, or not any more.
+    /// A note that an object may be unreferenced: not referenced yet, or not any more.
     UnsettledObject = "UnsettledObject" {
         keyed {
-            /// Of which product.
+            /// The product of the object.
             product_id: ProductId,
-            /// The upload that the object was.
+            /// The id of the upload from which the object was copied.
             id: MediaId,
-            /// What for.
+            /// The purpose of the object.
             kind: MediaKind,
-            /// Since when; part of the key of the janitor's list.
+            /// The instant of the note. It is part of the key in the janitor's list.
             since: Instant,
             /// Whether the janitor is about to delete the object.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
@@ -111,13 +119,13 @@ entity! {
 }
 
 impl UnsettledObject {
-    /// A note from now on.
+    /// Makes a note that starts at `since`.
     #[must_use]
     pub const fn new(kind: MediaKind, product_id: ProductId, id: MediaId, since: Instant) -> Self {
         Self { product_id, id, kind, since, doomed: false }
     }
 
-    /// What the object is called.
+    /// Returns the name of the object in the bucket.
     #[must_use]
     pub fn name(&self) -> String {
         self.kind.kept(&self.product_id, &self.id)
@@ -140,7 +148,7 @@ fn key(product: &ProductId, id: &MediaId) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::of("OBJECT", &[id])? })
 }
 
-/// A note's place in the janitor's list.
+/// The key of a note in the janitor's list.
 #[derive(Debug, Clone, Copy)]
 struct UnsettledPlace<'a> {
     since: Instant,
@@ -171,12 +179,12 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("UNSETTLED", &[&shard])
 }
 
-/// A note as the janitor's list shows it.
+/// A note as the janitor's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsettled {
-    /// Of which product.
+    /// The product of the object.
     pub product_id: ProductId,
-    /// The upload that the object was.
+    /// The id of the upload from which the object was copied.
     pub id: MediaId,
 }
 
@@ -190,7 +198,8 @@ patterns! {
     FORGET = "media.forget": DeleteItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "doomed, and as it was left", Consistency::Write, "system", "Forget an object that was deleted, or is referenced", ["janitor"];
 }
 
-/// Notes an object before it is copied; again if it is noted. Refused while the janitor is about to delete it.
+/// Notes an object before it is copied. An existing note is replaced. DynamoDB refuses the write
+/// while the janitor is about to delete the object.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -198,19 +207,20 @@ pub fn note(object: &Stored<UnsettledObject>) -> Result<Single<()>, EncodeError>
     Ok(Single::new(&NOTE, unsettled(object)?))
 }
 
-/// The note that a transaction puts which ends a reference.
+/// Returns the action that writes a note, for the transaction that ends a reference.
 pub(crate) fn unsettled(object: &Stored<UnsettledObject>) -> Result<Guarded, EncodeError> {
     Guarded::put(object, Condition::Lacks("doomed"))
 }
 
-/// Takes away the note of an object in the transaction that references it: the very note that was written before it was copied, so that nobody has deleted it
-/// since.
+/// Returns the action that deletes an object's note, for the transaction that references the
+/// object. The note must be the one that was written before the copy, which proves that the janitor
+/// has not deleted the object since.
 pub(crate) fn settled(note: &Stored<UnsettledObject>) -> Result<Guarded, EncodeError> {
     let same = Condition::Is("born", value(&note.meta.born)?).and(Condition::Lacks("doomed"));
     Ok(Guarded::delete(note.key()?, same))
 }
 
-/// The objects that have been noted since `before` or longer, the oldest note first.
+/// Lists the objects with a note from `before` or earlier, the oldest note first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -219,8 +229,8 @@ pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
     Ok(Query::sharded(&UNSETTLED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
 }
 
-/// Dooms an object that has been noted since `before` or longer; gives its note back. One that is doomed can be doomed again as much later:
-/// whoever did it first has broken off.
+/// Dooms an object with a note from `before` or earlier, and returns the note. A doomed note can be
+/// doomed again after the same time, because the janitor that doomed it first has failed by then.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -232,7 +242,7 @@ pub fn doom(object: &Unsettled, before: Instant, now: Instant) -> Result<Single<
     Ok(Single::new(&DOOM, Guarded::update(key(product_id, id)?, change, Condition::Exists.and(old))))
 }
 
-/// What may reference an object: the product's pictures, then its content.
+/// Reads the two items that may reference an object: the product's pictures, then its content.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -241,7 +251,7 @@ pub fn references(object: &UnsettledObject) -> Result<BatchGet<AnyEntity>, KeyEr
     Ok(BatchGet::new(&REFERENCES, vec![product::pictures_key(product)?, product::content_key(product)?]))
 }
 
-/// Whether an item references an object.
+/// Returns whether an item references an object.
 #[must_use]
 pub fn is_reference(item: &AnyEntity, object: &UnsettledObject) -> bool {
     match item {
@@ -251,7 +261,7 @@ pub fn is_reference(item: &AnyEntity, object: &UnsettledObject) -> bool {
     }
 }
 
-/// Takes a doomed note away that is as [`doom`] left it.
+/// Deletes a doomed note if it is unchanged since [`doom`].
 ///
 /// # Errors
 /// [`KeyError`].

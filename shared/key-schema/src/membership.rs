@@ -1,16 +1,21 @@
-//! Memberships: a product in further categories, besides the one in which it stands.
+//! Memberships: a product in further categories, besides its own category.
 //!
-//! A product and its categories are a many-to-many relation. One direction is the list [`ProductCategories`] beside the product, the other
-//! an item a category, [`Membership`], with a copy of what a category's list shows and a place in that list's index: so one Query lists
-//! those that stand in a category and those that are in it as well. Both are written in one transaction. The list has a `rev` that
-//! every such transaction is conditional on, so the number of memberships is bounded whoever writes at once.
+//! A product and its categories are a many-to-many relation. In one direction, the list
+//! [`ProductCategories`] is one item in the product's partition. In the other direction, each
+//! category has an item, [`Membership`]. The item copies the attributes that a category's list
+//! shows, and it has a key in that list's index. So one Query lists a category's own products and
+//! its further products. One transaction writes both sides. The list has a `rev`, and every such
+//! transaction is conditional on it. So the number of memberships stays bounded under concurrent
+//! writes.
 //!
 //! # Why the copies end on the newest
 //!
-//! A membership carries the `rev` of the product that its copy was made from, and the stream refreshes it from a record's own image over an
-//! older one only. It is created from a product that was read, on the condition that the product's `version` still is what was read:
-//! so every later change that people see is in the stream behind the membership, and finds it. Not on the condition of its `rev`:
-//! that moves with the copies of stock and ratings too, which no membership shows.
+//! A membership stores the `rev` of the product from which it was copied. The stream refreshes it
+//! from the image in a record, and only if the copy is older. A request creates a membership from a
+//! product that it has read, on the condition that the product's `version` is unchanged. So every
+//! later visible change appears in the stream after the membership exists, and the stream finds the
+//! membership. The condition is not on `rev`, because copies of stock and ratings move `rev` too,
+//! and no membership shows them.
 
 use std::collections::BTreeSet;
 
@@ -28,34 +33,36 @@ use crate::pattern::{Consistency, patterns};
 use crate::product::{self, CategoryPath, CategoryPlace, Product};
 use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
 
-/// In how many further categories a product may be.
+/// The most further categories that a product may have.
 pub const MAX_MEMBERSHIPS: usize = 20;
 
 entity! {
-    /// A product in a further category. Its `version` is the product's, because that is what the list shows.
+    /// A product in a further category. Its `version` is the product's version, because the list
+    /// shows that version.
     Membership = "Membership" {
         keyed {
-            /// The product.
+            /// The id of the product.
             id: ProductId,
             /// The further category.
             path: CategoryPath,
-            /// Whether the product was taken out of the catalogue; such a membership is in no list.
+            /// Whether the product was taken out of the catalogue. No list contains a retired
+            /// membership.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             retired: bool,
-            /// The rev of the product that this was copied from.
+            /// The `rev` of the product from which this item was copied.
             source_rev: u64,
         }
         free {
-            /// Where the product stands.
+            /// The product's own category.
             category_path: CategoryPath,
-            /// Its name.
+            /// The product's name.
             name: String,
-            /// Its brand.
+            /// The product's brand.
             brand: String,
-            /// Such as `22 LB`.
+            /// The size of the package, such as `22 LB`.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             package_size: Option<String>,
-            /// What one piece costs.
+            /// The price of one piece.
             price: Money,
         }
     }
@@ -88,7 +95,7 @@ fn key(product: &ProductId, path: &CategoryPath) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::new(format!("IN#{}", path.key_text()))? })
 }
 
-/// A product's place in the list of a further category.
+/// The key of a product in the list of a further category.
 #[derive(Debug, Clone, Copy)]
 struct FurtherPlace<'a> {
     path: &'a CategoryPath,
@@ -109,7 +116,7 @@ impl IndexEntry for FurtherPlace<'_> {
     }
 
     fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
-        // A membership stays where it is: both are parts of its own key.
+        // Both fields are parts of the membership's own key, so they never change.
         Ok(Vec::new())
     }
 }
@@ -118,9 +125,9 @@ entity! {
     /// The further categories of a product.
     ProductCategories = "ProductCategories" {
         keyed {
-            /// Whose.
+            /// The id of the product.
             product_id: ProductId,
-            /// At most [`MAX_MEMBERSHIPS`], in the order of their key text.
+            /// The further categories, at most [`MAX_MEMBERSHIPS`], in the order of their key text.
             paths: Vec<CategoryPath>,
         }
         free {}
@@ -136,21 +143,22 @@ impl Entity for ProductCategories {
 }
 
 impl ProductCategories {
-    /// Under which of its further categories the product is listed in `category` and all below it: the first, for in one list it stands once.
+    /// Returns the first further category at or below `category`. A list shows a product only once:
+    /// under its own category, or else under this one.
     #[must_use]
     pub fn first_under(&self, category: &CategoryPath) -> Option<&CategoryPath> {
         self.paths.iter().find(|path| path.is_within(category))
     }
 }
 
-/// Which part of a membership's transaction was refused.
+/// An action of a membership transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The product is not what was read.
+    /// The product has changed since it was read.
     Product,
-    /// The list of its categories is not what was read.
+    /// The list of the product's further categories has changed since it was read.
     List,
-    /// The membership itself.
+    /// The membership item already exists, or it does not exist.
     Member,
 }
 
@@ -163,7 +171,7 @@ patterns! {
     REFRESH = "memberships.refresh": UpdateItem, "PK = PRODUCT#<id>, SK = IN#<path>" => "exists, with a copy of an older rev of the product", Consistency::Write, "system", "Refresh the copy of a product that changed", ["stream"];
 }
 
-/// The product, retired or not, then its further categories.
+/// Reads the product, retired or not, then its further categories.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -171,8 +179,8 @@ pub fn prepare(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(id)?, product::categories_key(id)?]))
 }
 
-/// Puts the product that was read into a further category. `known` is the list that was read, if there was one; it must have room, and not
-/// have the category.
+/// Puts the product that was read into a further category. `known` is the list that was read, if
+/// there is one. It must have room and must not contain the category.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -193,7 +201,7 @@ pub fn add(
         .action(Part::Member, Guarded::put(&member, Condition::NotExists)?))
 }
 
-/// Takes a product out of a further category that the list which was read has.
+/// Takes a product out of a further category, which `known` must contain.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -209,14 +217,15 @@ pub fn remove(
         .action(Part::Member, Guarded::delete(key(id, path)?, Condition::Exists)))
 }
 
-/// The product that was read is in the catalogue, at the version that was read.
+/// Returns the check that the product is in the catalogue, at the version that was read.
 pub(crate) fn unchanged(product: &Stored<Product>) -> Result<Guarded, KeyError> {
     let same = product::in_catalogue().and(Condition::version(product.meta.version));
     Ok(Guarded::check(product::key(&product.id)?, same))
 }
 
-/// Takes a product out of some of its further categories and puts it into others, in which it may be already. The same transaction says that it is
-/// [`unchanged`], or makes it what is given.
+/// Takes a product out of some further categories and puts it into others. The product may already
+/// be in some of the new ones. The caller's transaction must also check that the product is
+/// [`unchanged`], or write `product` itself.
 pub(crate) fn exchange(
     product: &Stored<Product>,
     known: &Stored<ProductCategories>,
@@ -239,14 +248,14 @@ pub(crate) fn exchange(
     Ok(actions)
 }
 
-/// The product's entry in a further category.
+/// Makes the product's membership in a further category.
 fn member(product: &Stored<Product>, path: &CategoryPath, born: &Born, at: Instant) -> Stored<Membership> {
     let mut member = Stored::new(Membership::of(product, path.clone()), born.clone(), at);
     member.meta.version = product.meta.version;
     member
 }
 
-/// The list as it shall be, over the one that was read.
+/// Writes the new list over the list that was read, on the condition that it is unchanged.
 fn list(
     product: &ProductId,
     paths: Vec<CategoryPath>,
@@ -267,7 +276,7 @@ fn list(
     }
 }
 
-/// The further categories of products.
+/// Reads the further categories of products.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -277,7 +286,7 @@ pub fn lists<'a>(
     Ok(BatchGet::new(&LISTS, products.into_iter().map(product::categories_key).collect::<Result<_, _>>()?))
 }
 
-/// A product's memberships.
+/// Reads a product's memberships.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -285,7 +294,7 @@ pub fn of_product(id: &ProductId) -> Result<Query<Stored<Membership>>, KeyError>
     Ok(Query::new(&OF_PRODUCT, product::partition(id)?, Range::under("IN")).limit(MAX_MEMBERSHIPS))
 }
 
-/// Whether memberships of the product show the change.
+/// Returns whether the product's memberships show the difference between `old` and `new`.
 #[must_use]
 pub fn shows(old: &Stored<Product>, new: &Stored<Product>) -> bool {
     let shown = |product: &Stored<Product>| {
@@ -296,8 +305,9 @@ pub fn shows(old: &Stored<Product>, new: &Stored<Product>) -> bool {
     shown(old) != shown(new)
 }
 
-/// Makes a membership show what the product is, unless it shows a newer state or is not there any more. That of a retired product leaves
-/// the list, and comes back with the product.
+/// Refreshes a membership from its product. DynamoDB refuses the write if the membership is newer
+/// or missing. The membership of a retired product leaves the list, and returns when the product is
+/// revived.
 ///
 /// # Errors
 /// [`EncodeError`].

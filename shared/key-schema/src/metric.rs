@@ -1,19 +1,22 @@
-//! Metrics: what staff and machines measure, kept for 30 days.
+//! Metrics: measurements by staff and machines, kept for 30 days.
 //!
-//! A series is written by many and read by few, so it is spread for the writers: a day of it lies in [`SHARDS`] partitions, and a point's shard is
-//! computed from its id. It is not random, because a point that is sent again must land where it was: then it is written over itself, and is one.
-//! For the same reason a point holds nothing that its sender did not say: two writes of it are equal to the last byte.
+//! A series has many writers and few readers, so its keys spread the writes. One day of a series
+//! uses [`SHARDS`] partitions, and a point's shard is computed from its id. The shard is not
+//! random, because a point that is sent again must overwrite the first one. For the same reason a
+//! point stores only data from its sender. Two writes of one point are equal to the last byte.
 //!
 //! # Reading
 //!
-//! A range is read day by day, each day from all its shards at once, merged by instant and id ([`of_name`] gives a query for each day). Days are
-//! walked and not looked up: there are at most [`MAX_DAYS`], because nothing older is kept, and a directory of days would be one more write for
-//! every point, to spare reads of which there are few.
+//! A reader queries a range day by day. It queries all shards of a day in parallel and merges them
+//! by instant and id ([`of_name`] returns one query for each day). Readers visit every day, at most
+//! [`MAX_DAYS`], because no point is older. A directory of days would save some of the few reads,
+//! but it would cost one more write for every point.
 //!
 //! # 30 days
 //!
-//! DynamoDB removes a point some time after its `ttl`. No query reaches back further than that instant, so a point is gone when its time is over,
-//! removed or not, and no page is thinned out after it was read.
+//! DynamoDB removes a point some time after its `ttl`. No query reaches further back than 30 days.
+//! So an expired point is invisible whether or not DynamoDB has removed it, and no page is filtered
+//! after the read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,34 +33,35 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchWrite, BatchWriteAction, Query, Range};
 use crate::shard::Shards;
 
-/// The shards of one day of one metric: some 4,000 points a second.
+/// The shards of one day of one metric, enough for about 4,000 points a second.
 pub const SHARDS: Shards = Shards(4);
-/// How long a point is kept, from its own instant.
+/// The lifetime of a point, from its own instant.
 pub const LIFETIME_SECONDS: i64 = 30 * 24 * 60 * 60;
-/// How far ahead of ours the clock of a sender may be.
+/// The most seconds by which a sender's clock may be ahead of the service's clock.
 pub const MAX_AHEAD_SECONDS: i64 = 5 * 60;
-/// The most days that a query reaches over: 30 days and 5 minutes touch 32 at most.
+/// The most days in one query. 30 days and 5 minutes touch at most 32 calendar days.
 pub const MAX_DAYS: usize = 32;
-/// The most points that are sent together.
+/// The most points in one request.
 pub const MAX_POINTS: usize = 500;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
-/// A decimal number, digit for digit as it was given: `1.50` stays `1.50`. At most [`MAX_DIGITS`] digits and an exponent of three, which is what
-/// DynamoDB's own numbers have. It is stored as text, because DynamoDB would write the number in its own way.
+/// A decimal number that keeps the digits of its input: `1.50` stays `1.50`. It has at most
+/// [`MAX_DIGITS`] digits and an exponent of at most three digits, because DynamoDB's numbers have
+/// the same precision. It is stored as text, because DynamoDB would normalise a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decimal(String);
 
 /// The most digits of a [`Decimal`], leading and trailing zeros included.
 pub const MAX_DIGITS: usize = 38;
 
-/// The text is not a number by JSON's grammar, or one with too many digits.
+/// An error for a text that is not a JSON number, or that has too many digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be a number of at most {MAX_DIGITS} digits, with an exponent of at most three")]
 pub struct DecimalError;
 
 impl Decimal {
-    /// The number as it was given, which is JSON.
+    /// Returns the number as it was given, which is valid JSON.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -104,18 +108,19 @@ impl<'de> Deserialize<'de> for Decimal {
 }
 
 entity! {
-    /// What was measured at an instant. Name, instant and id together name a point; one that is sent again with another value has that value.
+    /// A measurement at an instant. Name, instant and id identify a point. A point that is sent
+    /// again with another value replaces the first value.
     MetricPoint = "MetricPoint" {
         keyed {
-            /// Of which metric.
+            /// The name of the metric.
             name: MetricName,
-            /// When it was measured.
+            /// The instant of the measurement.
             at: Instant,
-            /// Which of the points of that instant.
+            /// The id that tells apart the points of one instant.
             id: PointId,
         }
         free {
-            /// What was measured.
+            /// The measured value.
             value: Decimal,
         }
     }
@@ -137,7 +142,7 @@ impl Entity for MetricPoint {
 }
 
 impl MetricPoint {
-    /// The point as it is stored: the same whenever it is sent.
+    /// Returns the point as an item, which is the same each time the point is sent.
     #[must_use]
     pub fn stored(self) -> Stored<Self> {
         let (born, at) = (self.id.born(), self.at);
@@ -149,7 +154,7 @@ fn partition(name: &MetricName, day: &str, shard: u32) -> Result<PartitionKey, K
     PartitionKey::of("METRIC", &[name, &day, &shard])
 }
 
-/// Whether a point of this instant may be stored.
+/// Checks that a point of this instant may be stored.
 ///
 /// # Errors
 /// [`Untimely`].
@@ -163,10 +168,10 @@ pub fn check_time(at: Instant, now: Instant) -> Result<(), Untimely> {
     }
 }
 
-/// Why a point is not stored.
+/// The reason why a point is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Untimely {
-    /// It would be gone at once.
+    /// The point has already expired.
     #[error("must not be older than 30 days")]
     TooOld,
     /// The sender's clock is wrong.
@@ -174,12 +179,12 @@ pub enum Untimely {
     InFuture,
 }
 
-/// The instant of the oldest point that is not over.
+/// Returns the instant of the oldest point that has not expired.
 fn oldest(now: Instant) -> Instant {
     now.plus_seconds(-LIFETIME_SECONDS).plus_millis(1)
 }
 
-/// The instant of the newest point that there can be.
+/// Returns the instant of the newest point that is accepted.
 fn newest(now: Instant) -> Instant {
     now.plus_seconds(MAX_AHEAD_SECONDS)
 }
@@ -189,7 +194,7 @@ patterns! {
     OF_NAME = "metrics.of-name": ShardedQuery, "PK = METRIC#<name>#<day>#<shard> for each day, SK between two instants" => "points, the oldest first", Consistency::Eventual, "staff", "List the points of a metric", ["GET /v1/metrics/{name}"];
 }
 
-/// Writes points; one that is there already is written over itself.
+/// Writes points. An existing point is overwritten.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -198,8 +203,9 @@ pub fn store<'a>(points: impl IntoIterator<Item = &'a Stored<MetricPoint>>) -> R
     Ok(BatchWrite::new(&STORE, puts))
 }
 
-/// The points of a metric from one instant to another, both included, the oldest first: a query for each day, in order, [`MAX_DAYS`] at most. What
-/// is over at `now` is left out, and so is what lies further ahead than a point may.
+/// Lists the points of a metric between two instants, both included, oldest first. The result is
+/// one query for each day, in order, at most [`MAX_DAYS`]. The queries leave out points that have
+/// expired at `now` and points that are too far in the future.
 ///
 /// # Errors
 /// [`KeyError`].

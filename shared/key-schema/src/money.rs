@@ -1,4 +1,4 @@
-//! Money: integer minor units with their currency. No floating point, no unchecked arithmetic.
+//! Money: integer minor units with a currency. All arithmetic is checked, without floating point.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,10 +14,10 @@ impl Currency {
     /// The United States dollar.
     pub const USD: Self = Self(*b"USD");
 
-    /// The three letters.
+    /// Returns the three letters.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Three ASCII letters by construction.
+        // `Currency` always holds three ASCII letters, so the fallback is never used.
         std::str::from_utf8(&self.0).unwrap_or("XXX")
     }
 }
@@ -59,38 +59,38 @@ impl TryFrom<String> for Currency {
     }
 }
 
-/// An amount in minor units (cents for USD), negative for what flows the other way.
+/// An amount in minor units (cents for USD). A negative amount flows in the opposite direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Money {
-    /// Minor units.
+    /// The amount in minor units.
     pub amount: i64,
-    /// What they are units of.
+    /// The currency of the amount.
     pub currency: Currency,
 }
 
-/// Why a calculation or a text gives no money.
+/// An error of a calculation with money, or of a text that is not money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
-    /// The result does not fit 64 bits.
+    /// The result does not fit in 64 bits.
     #[error("the amount is too large")]
     Overflow,
-    /// Two currencies met.
+    /// The two amounts have different currencies.
     #[error("amounts of different currencies do not go together")]
     Mixed,
-    /// Not three upper-case letters; whether ISO 4217 lists them is not checked.
+    /// The text is not three upper-case letters. There is no check against the list of ISO 4217.
     #[error("must be an ISO 4217 code of three upper-case letters")]
     Currency,
 }
 
 impl Money {
-    /// An amount of minor units.
+    /// Makes an amount of minor units.
     #[must_use]
     pub const fn new(amount: i64, currency: Currency) -> Self {
         Self { amount, currency }
     }
 
-    /// The sum, if the currencies agree and it fits.
+    /// Returns the sum, if the currencies agree and the sum fits.
     ///
     /// # Errors
     /// [`MoneyError::Mixed`] or [`MoneyError::Overflow`].
@@ -102,7 +102,7 @@ impl Money {
         Ok(Self { amount, ..self })
     }
 
-    /// The price of `quantity` pieces.
+    /// Returns the price of `quantity` pieces.
     ///
     /// # Errors
     /// [`MoneyError::Overflow`].
@@ -113,13 +113,14 @@ impl Money {
     }
 }
 
-/// Reads an amount that the table added up, which may have left 64 bits: then it is the largest, or smallest, that there is. One absurd total
-/// must not make the page unreadable that it stands on.
+/// Reads an amount that DynamoDB has summed with `ADD`, and which may exceed 64 bits. A larger
+/// amount becomes `i64::MAX` or `i64::MIN`, so that one absurd total does not make its whole page
+/// unreadable.
 ///
 /// # Errors
-/// What is no number.
+/// An error for a value that is not a whole number.
 pub fn saturating<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-    /// 2 to the power of 63.
+    /// 2 to the power of 63, the first amount above `i64::MAX`.
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;
 
     struct Amount;
@@ -139,7 +140,8 @@ pub fn saturating<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
             Ok(i64::try_from(amount).unwrap_or(i64::MAX))
         }
 
-        // What is no whole number of 64 bits comes as one of these: its size says whether it is beyond them, and nothing is computed with it.
+        // The deserializer passes fractions and numbers beyond 64 bits as `f64`. This code compares
+        // the size and computes nothing with it.
         fn visit_f64<E: de::Error>(self, amount: f64) -> Result<i64, E> {
             match amount {
                 _ if amount >= BEYOND => Ok(i64::MAX),

@@ -1,36 +1,39 @@
-//! Access patterns: every way in which Bodega reaches its table, written down once ([`crate::registry`] lists them all).
+//! Access patterns: every request that Bodega makes to its table, declared once.
+//! [`crate::registry`] lists them all.
 //!
-//! A request ([`crate::request`]) can only be made by a function of this crate, and each such function names its
-//! [`Pattern`]. So what is not in the registry cannot be asked, and the table in `docs/access-patterns.md`, the NoSQL
-//! Workbench model and the cost snapshot are complete because they are generated from it.
+//! Only functions of this crate can make a request ([`crate::request`]), and each function names
+//! its [`Pattern`]. So no request exists outside the registry. The table in
+//! `docs/access-patterns.md`, the NoSQL Workbench model and the cost snapshot are generated from
+//! the registry, so they are complete.
 
 use crate::key::Index;
 
-/// What is asked of DynamoDB.
+/// The operation of DynamoDB that a pattern uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// One item by key.
+    /// Reads one item by key.
     GetItem,
-    /// Up to 100 items by key.
+    /// Reads up to 100 items by key.
     BatchGetItem,
-    /// A range of one item collection.
+    /// Reads a range of one item collection.
     Query,
-    /// The same range of every shard of a list, merged in order.
+    /// Reads the same range from every shard of a list and merges the shards in order.
     ShardedQuery,
-    /// One whole item.
+    /// Writes one whole item.
     PutItem,
-    /// Some attributes of one item.
+    /// Changes some attributes of one item.
     UpdateItem,
-    /// One item's removal.
+    /// Deletes one item.
     DeleteItem,
-    /// Up to 100 writes, all or none.
+    /// Makes up to 100 writes, all or none.
     TransactWriteItems,
-    /// Up to 25 unconditional writes, each on its own.
+    /// Makes up to 25 unconditional writes, each independent of the others.
     BatchWriteItem,
 }
 
 impl Operation {
-    /// The IAM actions that it needs. A condition check inside a transaction is an action of its own.
+    /// Returns the IAM actions that the operation needs. A condition check in a transaction needs
+    /// its own IAM action.
     #[must_use]
     pub const fn actions(self) -> &'static [&'static str] {
         match self {
@@ -48,35 +51,36 @@ impl Operation {
     }
 }
 
-/// How fresh a read is, and why it must be.
+/// The consistency of a read, and the reason for a strong one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consistency {
-    /// The default: half the price, usually a few milliseconds behind.
+    /// Eventual consistency, the default: half the price, and usually a few milliseconds behind.
     Eventual,
-    /// Sees every acknowledged write; the reason says why that is worth the double price.
+    /// Strong consistency: sees every acknowledged write. The reason tells why it is worth twice
+    /// the price.
     Strong(&'static str),
-    /// Writes have none.
+    /// The pattern is a write, which has no consistency.
     Write,
 }
 
 /// One access pattern.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// `<area>.<what>`, stable: logs, metrics and the cost snapshot use it.
+    /// The id, `<area>.<what>`. It is stable, because logs, metrics and the cost snapshot use it.
     pub id: &'static str,
-    /// What it does, in a few words.
+    /// The purpose, in a few words.
     pub purpose: &'static str,
-    /// The operation.
+    /// The operation of DynamoDB.
     pub operation: Operation,
-    /// The index, or the table itself.
+    /// The index, or [`None`] for the table itself.
     pub index: Option<Index>,
     /// The key condition, in key text.
     pub key: &'static str,
-    /// What comes back, or what must hold for a write.
+    /// The result of a read, or the condition of a write.
     pub detail: &'static str,
-    /// How fresh.
+    /// The consistency of the read.
     pub consistency: Consistency,
-    /// Who may cause it: `any`, `owner`, `signed in`, `staff` or `system`.
+    /// The callers that may cause it: `any`, `owner`, `signed in`, `staff` or `system`.
     pub who: &'static str,
     /// The routes or consumers that use it.
     pub routes: &'static [&'static str],

@@ -1,15 +1,18 @@
-//! The queue of picking jobs: paid orders wait for one of the warehouse's picking stations, and at most so many have one.
+//! The queue of picking jobs. Paid orders wait for a picking station of the warehouse, and the
+//! number of stations is limited.
 //!
-//! The stations are one item with the set of the orders that have one; a condition on the set's size keeps the limit, and because it is a set, an
-//! order that is added twice is in it once. Whoever waits is an item of its own beside it, in the order of order ids, which is the order of
-//! placing. Adding and removing are idempotent, and every step is one transaction.
+//! One item stores the set of the orders at stations. A condition on the set's size enforces the
+//! limit. Adding an order to the set twice has no further effect. Each waiting order is another
+//! item in the same partition, sorted by order id, which is the order of placement. Adding and
+//! removing are idempotent, and every step is one transaction.
 //!
 //! # One partition
 //!
-//! All of it lies in the partition `PICKING`, which is otherwise to be avoided. It is fine here: the stations are one thing by nature, and what they
-//! take on is bounded by people who walk through a warehouse. A partition takes 1,000 write units a second; an order costs fewer than 20 from payment
-//! to shipment, so that 50 orders a second, four million a day, go through. The list of those that wait is read a few at a time from its
-//! front, whatever its length.
+//! Every item of the queue is in the partition `PICKING`. A single partition is usually a mistake,
+//! but not here. The stations are one item by nature, and people who walk through a warehouse limit
+//! their work. A partition takes 1,000 write units a second, and an order costs fewer than 20 from
+//! payment to shipment. That allows 50 orders a second, or four million a day. Readers take only a
+//! few waiting orders from the front of the list, however long it is.
 
 use std::collections::BTreeSet;
 
@@ -25,13 +28,14 @@ use crate::order::{self, OrderStatus};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
 
-/// The most picking stations that a warehouse may have: 100 orders are 4 KB of set, rewritten with every change of it.
+/// The most picking stations of a warehouse. A set of 100 orders has 4 KB, and every change
+/// rewrites it.
 pub const MAX_STATIONS: usize = 100;
 
 /// The orders that have a picking station.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PickingStations {
-    /// The orders. DynamoDB has no empty set: without any, the attribute is absent.
+    /// The orders. DynamoDB has no empty set, so the attribute is absent if there are none.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default, with = "serde_dynamo::string_set")]
     pub jobs: BTreeSet<OrderId>,
 }
@@ -48,7 +52,7 @@ entity! {
     /// An order that waits for a picking station.
     WaitingJob = "WaitingJob" {
         keyed {
-            /// The order.
+            /// The id of the order.
             order_id: OrderId,
         }
         free {}
@@ -83,18 +87,18 @@ patterns! {
     LEAVE = "picking.leave": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "neither waits nor has a station", Consistency::Write, "system", "Take an order out", ["fulfilment"];
 }
 
-/// Which part of a step was refused.
+/// An action of a picking transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The order: it is not, or no longer, to be picked.
+    /// The order is neither paid nor being picked.
     Order,
-    /// The order's place in the list: there already, or gone.
+    /// The order is already in the waiting list, or it has left the list.
     Waiting,
-    /// The stations: all are taken.
+    /// All stations are taken.
     Stations,
 }
 
-/// The orders that have a station.
+/// Reads the orders that have a station.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -102,7 +106,7 @@ pub fn stations() -> Result<Get<Stored<PickingStations>>, KeyError> {
     Ok(Get::new(&STATIONS, stations_key()?))
 }
 
-/// The orders that wait, the first placed first.
+/// Lists the waiting orders, the first placed first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -110,7 +114,7 @@ pub fn waiting() -> Result<Query<Stored<WaitingJob>>, KeyError> {
     Ok(Query::new(&WAITING, partition()?, Range::under("WAITING")))
 }
 
-/// Puts an order on the list, as long as it is to be picked.
+/// Adds an order to the waiting list, if it is paid or being picked.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -122,7 +126,8 @@ pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<Part>, EncodeError> 
         .action(Part::Order, Guarded::check(order::key(&job.order_id)?, to_be_picked)))
 }
 
-/// Moves an order from the list to a station, if it still waits and fewer than `stations` are taken. An order that has a station keeps it.
+/// Moves an order from the waiting list to a station, if it still waits and fewer than `stations`
+/// are taken. An order that has a station keeps it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -136,7 +141,7 @@ pub fn admit(order: &OrderId, stations: usize, born: &Born, at: Instant) -> Resu
         .action(Part::Stations, Guarded::update(stations_key()?, change, room)))
 }
 
-/// Takes an order out, whether it waits, has a station, or neither.
+/// Removes an order from the waiting list and from the stations. The order may be in neither.
 ///
 /// # Errors
 /// [`EncodeError`].

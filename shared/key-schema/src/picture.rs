@@ -1,7 +1,9 @@
-//! The pictures of a product: one list beside it, in the order in which they were added.
+//! The pictures of a product: one list, in the order in which the pictures were added.
 //!
-//! The list is one item: it is read as a whole and has a bound, and every change of it is conditional on the `rev` that was read, so that the bound holds
-//! whoever adds at once. The pictures themselves lie in a bucket ([`crate::media`]). A retired product keeps them, as it keeps its reviews.
+//! The list is one item with a bounded size, because readers read it as a whole. Every change is
+//! conditional on the `rev` that was read, so the bound holds under concurrent writes. The picture
+//! files are in a bucket ([`crate::media`]). A retired product keeps its pictures, as it keeps its
+//! reviews.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,19 +19,19 @@ use crate::pattern::{Consistency, patterns};
 use crate::product;
 use crate::request::{BatchGet, Guarded, Single, Transaction};
 
-/// How many pictures a product may have.
+/// The most pictures of a product.
 pub const MAX_PICTURES: usize = 20;
 
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
-    /// The picture itself.
+    /// The picture's object in the bucket.
     #[serde(flatten)]
     pub object: MediaObject,
-    /// What it shows, for whoever does not see it.
+    /// The alternative text, for readers who cannot see the picture.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alt: Option<String>,
-    /// Since when the product has it.
+    /// The instant at which the picture was added to the product.
     pub added_at: Instant,
 }
 
@@ -37,9 +39,9 @@ entity! {
     /// The pictures of a product.
     ProductPictures = "ProductPictures" {
         keyed {
-            /// Whose.
+            /// The id of the product.
             product_id: ProductId,
-            /// At most [`MAX_PICTURES`], in the order in which they were added.
+            /// The pictures, at most [`MAX_PICTURES`], in the order in which they were added.
             pictures: Vec<Picture>,
         }
         free {}
@@ -47,7 +49,7 @@ entity! {
 }
 
 impl ProductPictures {
-    /// One of them.
+    /// Returns the picture with this id, if the list has it.
     #[must_use]
     pub fn find(&self, id: &MediaId) -> Option<&Picture> {
         self.pictures.iter().find(|picture| picture.object.id == *id)
@@ -62,14 +64,14 @@ impl Entity for ProductPictures {
     }
 }
 
-/// Which part of a picture's transaction was refused.
+/// An action of a picture transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The product is not in the catalogue.
     Product,
-    /// The list is not what was read.
+    /// The list has changed since it was read.
     List,
-    /// The note of the object: it is not there, or the janitor is about to delete the object.
+    /// The note of the object is missing, or the janitor is about to delete the object.
     Object,
 }
 
@@ -81,7 +83,7 @@ patterns! {
     REMOVE = "pictures.remove": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>" => "the list is what was read; the object is not doomed", Consistency::Write, "staff", "Remove a picture, and note its object", ["DELETE /v1/products/{id}/pictures/{picture}"];
 }
 
-/// The product, retired or not, then its pictures.
+/// Reads the product, retired or not, then its pictures.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -89,7 +91,7 @@ pub fn list(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&LIST, vec![product::key(product)?, product::pictures_key(product)?]))
 }
 
-/// As [`list`], read strongly.
+/// Reads the same items as [`list`], with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -97,7 +99,8 @@ pub fn prepare(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(product)?, product::pictures_key(product)?]))
 }
 
-/// Adds a picture whose object was noted and then copied. `known` is the list that was read, if there was one; it must have room, and not have the picture.
+/// Adds a picture after its object was noted and then copied. `known` is the list that was read, if
+/// there is one. It must have room and must not contain the picture.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -124,7 +127,7 @@ pub fn add(
         .action(Part::Object, media::settled(note)?))
 }
 
-/// Says something else of a picture that the list which was read has.
+/// Changes the alternative text of a picture, which `known` must contain.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -141,7 +144,7 @@ pub fn describe(
     Ok(Single::new(&DESCRIBE, changed(known, &pictures.iter().collect::<Vec<_>>(), at)?))
 }
 
-/// Removes a picture from the list that was read, and notes its object, which nothing references then.
+/// Removes a picture from the list that was read, and notes its object, which is then unreferenced.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -156,7 +159,7 @@ pub fn remove(
         .action(Part::Object, media::unsettled(object)?))
 }
 
-/// The list as it shall be, over the one that was read.
+/// Writes the new list over the list that was read, on the condition that it is unchanged.
 fn changed(known: &Stored<ProductPictures>, pictures: &[&Picture], at: Instant) -> Result<Guarded, EncodeError> {
     let change = Change::<ProductPictures>::visible(at).set("pictures", pictures)?;
     Ok(Guarded::update(product::pictures_key(&known.product_id)?, change, Condition::Is("rev", number(known.meta.rev))))

@@ -1,22 +1,27 @@
-//! Places: where the shops are, and what was sold in each on each day.
+//! Places: the locations of shops, and the daily sales of each shop.
 //!
-//! The hierarchy country / city / shop / day is a composite sort key in month buckets of a country, so that the totals of any prefix of it are
-//! one Query, and no collection grows for ever. What is added to the totals, and what proves that it was, is in [`crate::sales`].
+//! The hierarchy country / city / shop / day is a composite sort key, in one partition per country
+//! and month. So one Query reads the totals of any prefix of the hierarchy, and no collection grows
+//! for ever. [`crate::sales`] adds to the totals and keeps the proof of each addition.
 //!
-//! An order belongs to one currency, and amounts of two are never added: each currency of a day is a total of its own.
+//! An order has one currency, and amounts of different currencies are never added. Each currency of
+//! a day has its own total.
 //!
-//! # Why a total lies in several items
+//! # Why a total has several items
 //!
-//! Every order that was placed in no shop counts for the shop `online`, so one item would take a write of each such
-//! order of a day. Two transactions that meet on one item are a conflict, and a partition takes 1,000 write units a
-//! second. So the totals of a country's month lie in [`SHARDS`] partitions. The order's id chooses the shard of an
-//! online order, and the shop's id chooses the shard of every other order: only the online total is split.
+//! Every order that was placed in no shop counts for the shop `online`. A single item would take
+//! one write for each of these orders on a day. Two transactions that meet on one item are a
+//! conflict, and a partition takes 1,000 write units a second. So the totals of a country's month
+//! use [`SHARDS`] partitions. The order's id chooses the shard of an online order, and the shop's
+//! id chooses the shard of every other order. Only the online total is split.
 //!
 //! # Why the sum is exact
 //!
-//! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation takes the amount from
-//! that shard, so shards do not fall below zero. A reader reads every shard and adds the parts of one total
-//! ([`PlaceSales::add`]). Shard 0 is the partition of earlier releases, and proofs without a shard were counted there.
+//! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation
+//! takes the amount from that shard. Only an earlier release takes it from shard 0 instead, so only
+//! shard 0 may fall below zero. A reader reads every shard and adds the parts of one total
+//! ([`PlaceSales::add`]). Shard 0 is the partition of earlier releases, and proofs without a shard
+//! were counted there.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -39,28 +44,28 @@ use crate::request::{Get, Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
 /// The partitions of a country's month. One transaction on a total costs two write units, so the
-/// online orders of a country can take 8,000 transactions a second. Another number needs a migration
-/// of the totals, because the total of a shop is read from that shop's shard.
+/// online orders of a country can take 8,000 transactions a second. Another number needs a
+/// migration of the totals, because the total of a shop is read from that shop's shard.
 pub const SHARDS: Shards = Shards(16);
 
-/// The country of a shop that nobody entered.
+/// The country of a shop that staff have not entered.
 pub const UNKNOWN_COUNTRY: &str = "US";
-/// The city of a shop that nobody entered.
+/// The city of a shop that staff have not entered.
 pub const UNKNOWN_CITY: &str = "unknown";
 
 entity! {
     /// A shop.
     Store = "Store" {
         keyed {
-            /// The shop.
+            /// The id of the shop.
             id: StoreId,
         }
         free {
-            /// In which country.
+            /// The country of the shop.
             country: String,
-            /// In which city.
+            /// The city of the shop.
             city: String,
-            /// What it is called.
+            /// The name of the shop.
             name: String,
         }
     }
@@ -79,26 +84,26 @@ fn key(id: &StoreId) -> Result<Key, KeyError> {
 }
 
 entity! {
-    /// Where an order was counted: the proof that it was, and the place that it is taken from again when it is cancelled or returned, even if
-    /// its shop has moved since.
+    /// The place that counts an order, and the proof that it was counted. A cancellation or return
+    /// subtracts from the same place, even if the shop has moved since.
     SalePlace = "SalePlace" {
         keyed {
-            /// The order.
+            /// The id of the order.
             order_id: OrderId,
-            /// Its country.
+            /// The country of the shop when the order was counted.
             country: String,
-            /// Its city.
+            /// The city of the shop when the order was counted.
             city: String,
-            /// Its shop.
+            /// The shop of the order.
             store_id: StoreId,
-            /// When the order was placed: the month and day of the totals.
+            /// The instant of placement, which gives the month and day of the totals.
             placed_at: Instant,
-            /// What is counted.
+            /// The amount that is counted.
             total: Money,
-            /// Whether the order was cancelled or returned; such an order is not counted.
+            /// Whether the order was cancelled or returned. A reversed order is not counted.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             reversed: bool,
-            /// Which shard of the total counts it; orders of earlier releases are counted in shard 0.
+            /// The shard of the total that counts the order. Earlier releases counted in shard 0.
             #[serde(skip_serializing_if = "is_first", default)]
             shard: u32,
         }
@@ -120,7 +125,8 @@ impl Entity for SalePlace {
 }
 
 impl SalePlace {
-    /// Where an order is counted, when its shop is this one, or one that nobody entered.
+    /// Returns the place that counts an order of this shop. `store` is [`None`] if staff have not
+    /// entered the shop.
     #[must_use]
     pub fn of(order: &Order, store: Option<&Store>, store_id: StoreId) -> Self {
         let (country, city) =
@@ -143,33 +149,35 @@ fn shard_of(store: &StoreId, order: &OrderId) -> u32 {
     SHARDS.of(if *store == StoreId::online() { order.as_str() } else { store.as_str() })
 }
 
-/// The shop under which an order is counted: [`StoreId::online`] for one that was placed in no shop.
+/// Returns the shop that counts an order: [`StoreId::online`] for an order that was placed in no
+/// shop.
 #[must_use]
 pub fn store_of(order: &Order) -> StoreId {
     order.store_id.clone().unwrap_or_else(StoreId::online)
 }
 
 entity! {
-    /// What a shop sold on a day, in one currency, or a part of it: the total is the sum of its shards.
+    /// The sales of a shop on one day in one currency, or one part of them. The total is the sum of
+    /// the shards.
     PlaceSales = "PlaceSales" {
         keyed {
-            /// In which country.
+            /// The country of the shop.
             country: String,
-            /// In which city.
+            /// The city of the shop.
             city: String,
-            /// Which shop.
+            /// The id of the shop.
             store_id: StoreId,
-            /// The day in UTC, `2017-01-01`.
+            /// The day in UTC, such as `2017-01-01`.
             date: String,
-            /// In which currency.
+            /// The currency of the amount.
             currency: Currency,
-            /// How many orders. A part may be below zero: a release before the shards takes a cancelled
-            /// order from shard 0, wherever it was counted.
+            /// The number of orders. A part may be below zero: a release before the shards takes a
+            /// cancelled order from shard 0, whichever shard counted it.
             orders: i64,
-            /// What they come to, in minor units.
+            /// The sum of the orders' totals, in minor units.
             #[serde(deserialize_with = "crate::money::saturating")]
             amount: i64,
-            /// Which shard; the totals of earlier releases are in shard 0.
+            /// The shard of this part. The totals of earlier releases are in shard 0.
             #[serde(skip_serializing_if = "is_first", default)]
             shard: u32,
         }
@@ -202,7 +210,7 @@ fn total_key(
     currency: Currency,
     shard: u32,
 ) -> Result<Key, KeyError> {
-    // A month is the beginning of its days' text.
+    // A day's text starts with its month.
     let month: String = date.chars().take(MONTH).collect();
     let sort = join(&encode(city), &[store, &date, &currency.as_str()]);
     Ok(Key { pk: totals_partition(country, &month, shard)?, sk: SortKey::new(sort)? })
@@ -216,7 +224,8 @@ fn totals_partition(country: &str, month: &str, shard: u32) -> Result<PartitionK
     }
 }
 
-/// Adds orders and an amount to the total of a place, or takes them away: an action of the transaction that proves it.
+/// Adds orders and an amount to the total of a place. Negative values subtract. The action belongs
+/// to the transaction that writes the proof.
 pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Result<Guarded, EncodeError> {
     let SalePlace { country, city, store_id, placed_at, total, shard, .. } = &place.data;
     let (date, currency) = (placed_at.day(), total.currency);
@@ -236,19 +245,20 @@ pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Resu
     Ok(Guarded { write: crate::request::Write::Update { key, steps: change.into_steps() }, condition: None })
 }
 
-/// `2017-01`.
+/// The length of a month's text, `2017-01`.
 const MONTH: usize = 7;
 
-/// Whether the text is a day as [`Instant::day`] writes it. The parser of instants is more lenient.
+/// Returns whether the text is a day as [`Instant::day`] writes it. The parser of instants is more
+/// lenient.
 fn is_day(text: &str) -> bool {
     format!("{text}T00:00:00Z").parse::<Instant>().is_ok_and(|midnight| midnight.day() == text)
 }
 
-/// A calendar month, `2017-01`.
+/// A calendar month, such as `2017-01`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Month(String);
 
-/// The text is not a month such as `2017-01`.
+/// An error for a text that is not a month such as `2017-01`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be a month such as 2017-01")]
 pub struct MonthError;
@@ -267,20 +277,21 @@ impl fmt::Display for Month {
     }
 }
 
-/// A part of a country: a city, a shop in it, a day of that shop. In a URL its names are written as those of a category path are.
+/// A part of a country: a city, a shop in it, or a day of that shop. A URL encodes the names like
+/// those of a category path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacePath(Vec<String>);
 
-/// The text is no part of a country.
+/// An error for a text that is not a part of a country.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlacePathError {
-    /// Not names joined by `~`, or none, or more than three.
+    /// The text is not 1 to 3 names joined by `~`.
     #[error(
         "must be a city, a shop and a day such as 2017-01-01, or the first or first two, joined by `~`, with every byte outside \
          A-Z a-z 0-9 - written _HH"
     )]
     Form,
-    /// A name breaks the rule of ids.
+    /// A name in the path breaks the rule of ids.
     #[error("each name {0}")]
     Name(#[from] IdError),
     /// The third name is not a day.
@@ -301,7 +312,7 @@ impl FromStr for PlacePath {
 }
 
 impl PlacePath {
-    /// The shop, where the path names one.
+    /// Returns the shop, if the path names one.
     fn shop(&self) -> Option<&str> {
         self.0.get(1).map(String::as_str)
     }
@@ -327,7 +338,7 @@ pub fn get(id: &StoreId) -> Result<Get<Stored<Store>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
-/// Reads a shop strongly.
+/// Reads a shop with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -335,7 +346,7 @@ pub fn edit(id: &StoreId) -> Result<Get<Stored<Store>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Enters a shop.
+/// Creates a shop.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -343,7 +354,8 @@ pub fn create(store: &Stored<Store>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&CREATE, Guarded::put(store, Condition::NotExists)?))
 }
 
-/// Replaces what is said of a shop that is at `version`; gives it back. What was counted under its former place stays there.
+/// Replaces country, city and name of a shop that is at `version`, and returns the shop. Sales that
+/// were counted at its former place stay there.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -352,8 +364,9 @@ pub fn change(store: &Store, version: u64, at: Instant) -> Result<Single<Stored<
     Ok(Single::new(&CHANGE, Guarded::update(key(&store.id)?, change, Condition::version(version))))
 }
 
-/// What was sold in a month in a country, or in a part of it: by city, shop, day and currency. The items of one total,
-/// which [`PlaceSales::add`] adds, have one sort key. Every total of a shop other than the online one is in one of two partitions.
+/// Lists the sales of a month in a country, or in a part of it, by city, shop, day and currency.
+/// The items of one total share a sort key, and [`PlaceSales::add`] adds them. Every total of a
+/// shop other than the online one is in one of two partitions.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,13 +1,17 @@
-//! Questions to the shop, and what staff answer.
+//! Questions to the shop, and the answers of staff.
 //!
-//! A question lies with its answers in a partition of its own, and once more in its customer's, right behind the profile, newest first: profile and
-//! newest questions are one Query (see [`crate::customer`]). Both are written in one transaction whenever either is, so they never differ. A question that
-//! waits for its first answer is in a sharded, sparse list, which that answer takes it from.
+//! Each question has its own partition with its answers. A copy is in the customer's partition,
+//! right behind the profile, newest first. So one Query reads the profile and the newest questions
+//! (see [`crate::customer`]). One transaction writes question and copy, so they never differ. A
+//! question that waits for its first answer is in a sharded, sparse list, and the first answer
+//! removes it.
 //!
 //! # Erasure
 //!
-//! Questions and answers are a person's words: they go with the customer. What finds them is the customer's copy, so that goes last: first the question
-//! itself, without which nobody can add another answer, then the answers, then the copy. Whatever breaks off is found again.
+//! Questions and answers are personal data, so erasing a customer deletes them. The erasure finds
+//! them through the customer's copies. Therefore it deletes the question first, so that no answer
+//! can be added. Then it deletes the answers, and the copy last. If the erasure fails, a repeated
+//! one finds the rest.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,20 +31,20 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
 
-/// How many answers a question may have: with it they are read in one request.
+/// The most answers to a question. One request reads a question with all its answers.
 pub const MAX_ANSWERS: usize = 100;
-/// How many questions are shown beside a customer's profile.
+/// The number of questions shown with a customer's profile.
 pub const SUPPORT_QUESTIONS: usize = 10;
 /// The shards of the list of open questions.
 pub const OPEN_SHARDS: Shards = Shards(4);
 
-/// Whether a question has an answer.
+/// The status of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionStatus {
-    /// It waits for one.
+    /// The question waits for an answer.
     Open,
-    /// It has one or more.
+    /// The question has at least one answer.
     Answered,
 }
 
@@ -48,7 +52,7 @@ impl QuestionStatus {
     /// Every status.
     pub const ALL: [Self; 2] = [Self::Open, Self::Answered];
 
-    /// The name in keys, JSON and attributes.
+    /// Returns the name in keys, JSON and attributes.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,12 +68,12 @@ impl fmt::Display for QuestionStatus {
     }
 }
 
-/// The text names no list of questions: only open ones have one.
+/// An error for a text that names no list of questions. Only open questions have a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be open")]
 pub struct NotOpen;
 
-/// The list of open questions, by its name.
+/// The list of open questions, parsed from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Open;
 
@@ -85,17 +89,17 @@ entity! {
     /// A question.
     Question = "Question" {
         keyed {
-            /// Time-ordered.
+            /// The id of the question, which is time-ordered.
             id: QuestionId,
-            /// Who asks.
+            /// The customer who asked.
             customer_id: CustomerId,
-            /// Part of the key of the list of open questions.
+            /// The status, which decides whether the question is in the list of open questions.
             status: QuestionStatus,
-            /// How many answers it has; it is open without any.
+            /// The number of answers. A question without answers is open.
             answer_count: u64,
-            /// What it is about, in a few words.
+            /// The subject, in a few words.
             title: String,
-            /// The question.
+            /// The text of the question.
             text: String,
         }
         free {}
@@ -122,22 +126,22 @@ impl Entity for Question {
 }
 
 entity! {
-    /// A question as its customer's partition has it.
+    /// The copy of a question in its customer's partition.
     CustomerQuestion = "CustomerQuestion" {
         keyed {
-            /// The question.
+            /// The id of the question.
             id: QuestionId,
-            /// Who asks.
+            /// The customer who asked.
             customer_id: CustomerId,
-            /// When it was asked; part of the key.
+            /// The instant of the question, which is part of the key.
             asked_at: Instant,
-            /// As the question's.
+            /// The status of the question.
             status: QuestionStatus,
-            /// As the question's.
+            /// The number of answers.
             answer_count: u64,
-            /// As the question's.
+            /// The subject, in a few words.
             title: String,
-            /// As the question's.
+            /// The text of the question.
             text: String,
         }
         free {}
@@ -153,7 +157,7 @@ impl Entity for CustomerQuestion {
 }
 
 impl CustomerQuestion {
-    /// The copy of a question.
+    /// Makes the copy of a question.
     #[must_use]
     pub fn of(question: &Stored<Question>) -> Stored<Self> {
         let Question { id, customer_id, status, answer_count, title, text } = &question.data;
@@ -171,16 +175,16 @@ impl CustomerQuestion {
 }
 
 entity! {
-    /// An answer. Nothing ever changes it.
+    /// An answer. It never changes.
     Answer = "Answer" {
         keyed {
-            /// Time-ordered: answers are read in the order in which they were given.
+            /// The id of the answer. It is time-ordered, so answers sort by the time of writing.
             id: AnswerId,
-            /// Of which question.
+            /// The id of the question.
             question_id: QuestionId,
-            /// Who of staff gave it.
+            /// The member of staff who wrote the answer.
             by: CustomerId,
-            /// The answer.
+            /// The text of the answer.
             text: String,
         }
         free {}
@@ -195,11 +199,11 @@ impl Entity for Answer {
     }
 }
 
-/// Where open questions are listed.
+/// The index of the list of open questions.
 const LIST: Index = Index::Gsi2;
-/// Prefix of the answers' sort keys; before that of the question.
+/// The prefix of the answers' sort keys. It sorts before the question's sort key.
 const ANSWER: &str = "ANSWER";
-/// Sort key of a question in its own partition, prefix of that of its copies.
+/// The sort key of a question in its own partition, and the prefix of its copy's sort key.
 const QUESTION: &str = "QUESTION";
 
 fn partition(id: &QuestionId) -> Result<PartitionKey, KeyError> {
@@ -218,39 +222,39 @@ fn open_partition(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("QUESTIONS", &[&QuestionStatus::Open.as_str(), &shard])
 }
 
-/// A question in the list of open ones. It has no answers yet.
+/// A question in the list of open questions. It has no answers yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Time-ordered.
+    /// The id of the question, which is time-ordered.
     pub id: QuestionId,
-    /// Who asks.
+    /// The customer who asked.
     pub customer_id: CustomerId,
-    /// Open.
+    /// The status, which is open.
     pub status: QuestionStatus,
-    /// What it is about, in a few words.
+    /// The subject, in a few words.
     pub title: String,
-    /// The question.
+    /// The text of the question.
     pub text: String,
-    /// The version.
+    /// The version of the question.
     pub version: u64,
-    /// When it was asked.
+    /// The instant of the question.
     pub created_at: Instant,
-    /// When it was last changed.
+    /// The instant of the last change.
     pub updated_at: Instant,
 }
 
 crate::item::view!(Listed of Question);
 
-/// Which part of a transaction was refused.
+/// An action of a question transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The customer, who is not there.
+    /// The customer does not exist.
     Customer,
-    /// The question: there already, or not there, or without room for another answer.
+    /// The question already exists, is missing, or has no room for another answer.
     Question,
-    /// The customer's copy, which the same holds for.
+    /// The customer's copy already exists, is missing, or has no room for another answer.
     Copy,
-    /// The answer, whose id is taken.
+    /// An answer with the same id already exists.
     Answer,
     /// The idempotency key is in use.
     Idempotency,
@@ -269,7 +273,8 @@ patterns! {
     ERASE = "questions.erase": BatchWriteItem, "PK = QUESTION#<id>, SK = QUESTION and ANSWER#<answer>; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>" => "always", Consistency::Write, "owner", "Erase a customer's questions", ["DELETE /v1/customers/{id}"];
 }
 
-/// Asks a question. `claim` is the idempotency record ([`crate::idempotency::claim`]), if the request has a key.
+/// Asks a question. `claim` is the idempotency record ([`crate::idempotency::claim`]), if the
+/// request has a key.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -282,7 +287,7 @@ pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transa
     Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
 }
 
-/// Reads a question strongly, before it is answered.
+/// Reads a question with strong consistency, before it is answered.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -290,8 +295,9 @@ pub fn edit(id: &QuestionId) -> Result<Get<Stored<Question>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Answers a question, of which only what never changes matters: whatever answers come at the same time, all are counted. `claim` is the idempotency
-/// record ([`crate::idempotency::claim`]), if the request has a key.
+/// Answers a question. The function uses only fields of `question` that never change, so concurrent
+/// answers are all counted. `claim` is the idempotency record ([`crate::idempotency::claim`]), if
+/// the request has a key.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -313,7 +319,7 @@ pub fn answer(
     Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
 }
 
-/// The answers, oldest first, then the question.
+/// Reads a question's answers, oldest first, then the question.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -322,7 +328,7 @@ pub fn get(id: &QuestionId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, range).limit(MAX_ANSWERS + 1))
 }
 
-/// A customer's questions, newest first.
+/// Lists a customer's questions, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -330,7 +336,7 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<CustomerQuestio
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under(QUESTION)))
 }
 
-/// The profile, then the newest questions, newest first.
+/// Reads a customer's profile, then the newest questions, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -339,7 +345,7 @@ pub fn support(customer: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&SUPPORT, customer::partition(customer)?, range).limit(SUPPORT_QUESTIONS + 1))
 }
 
-/// The questions that wait for an answer, oldest first.
+/// Lists the open questions, oldest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -348,7 +354,7 @@ pub fn open() -> Result<Query<Listed>, KeyError> {
     Ok(Query::sharded(&OPEN, shards, Range::All))
 }
 
-/// The questions of a customer who is erased, read strongly.
+/// Lists the questions of a customer being erased, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -356,7 +362,7 @@ pub fn erasable(customer: &CustomerId) -> Result<Query<Stored<CustomerQuestion>>
     Ok(Query::new(&ERASABLE, customer::partition(customer)?, Range::under(QUESTION)))
 }
 
-/// The answers of a question, read strongly.
+/// Lists the answers to a question, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -364,7 +370,7 @@ pub fn answers(id: &QuestionId) -> Result<Query<Stored<Answer>>, KeyError> {
     Ok(Query::new(&ANSWERS, partition(id)?, Range::under(ANSWER)).limit(MAX_ANSWERS))
 }
 
-/// Removes questions; their answers and copies stay.
+/// Deletes questions. Their answers and copies stay.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -372,7 +378,7 @@ pub fn erase<'a>(questions: impl IntoIterator<Item = &'a QuestionId>) -> Result<
     Ok(erasing(questions.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
-/// Removes answers, whose questions are gone.
+/// Deletes answers, after their questions were deleted.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -380,7 +386,7 @@ pub fn erase_answers<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Resul
     Ok(erasing(answers.into_iter().map(Entity::key).collect::<Result<_, _>>()?))
 }
 
-/// Removes copies, after everything that they lead to.
+/// Deletes copies, after their questions and answers were deleted.
 ///
 /// # Errors
 /// [`KeyError`].

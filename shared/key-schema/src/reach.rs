@@ -1,7 +1,8 @@
-//! What a function asks for as it starts: nothing.
+//! The request that opens the connection to the table when a function starts.
 //!
-//! The first request to the table pays for the connection, most of all for the handshake of TLS, and a client waits for it. A function that answers
-//! clients therefore reads, before it takes its first event, one item that is never there. The key has no part that could name anything else, and no entity has it.
+//! The first request to the table pays for the connection, mostly for the TLS handshake. Without
+//! this module a client would wait for it. So, before its first event, a function that serves
+//! clients reads an item that never exists. The key has no variable part, and no entity uses it.
 
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
@@ -11,7 +12,7 @@ patterns! {
     NOTHING = "table.reach": GetItem, "PK = REACH, SK = REACH" => "nothing: no such item is ever written", Consistency::Eventual, "system", "Open the connection before a client waits for it", ["start"];
 }
 
-/// Asks for the item that is not there. It has no type, so that it cannot be read as anything either.
+/// Reads the item that never exists. The result type is `()`, so no reader can decode it.
 ///
 /// # Errors
 /// [`KeyError`].

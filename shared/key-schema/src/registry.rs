@@ -1,8 +1,8 @@
-//! The list of all access patterns, which docs, model and cost snapshot are generated from.
+//! The registry of all access patterns. Docs, model and cost snapshot are generated from it.
 
 use crate::pattern::Pattern;
 
-/// Every access pattern, by area.
+/// Returns every access pattern, by area.
 pub fn all() -> impl Iterator<Item = &'static Pattern> {
     [
         crate::customer::PATTERNS,

@@ -1,4 +1,5 @@
-//! Requests as data: what the `table` crate executes. Only the access-pattern functions of this crate make them.
+//! Requests as data, which the `table` crate executes. Only the access-pattern functions of this
+//! crate make them.
 
 use std::marker::PhantomData;
 
@@ -17,7 +18,7 @@ pub const MAX_BATCH_GET: usize = 100;
 /// DynamoDB's limit of writes in one BatchWriteItem.
 pub const MAX_BATCH_WRITE: usize = 25;
 
-/// Reads one item.
+/// A read of one item.
 #[derive(Debug)]
 pub struct Get<T> {
     pattern: &'static Pattern,
@@ -30,26 +31,27 @@ impl<T> Get<T> {
         Self { pattern, key, result: PhantomData }
     }
 
-    /// The access pattern.
+    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
     }
 
-    /// The item's key.
+    /// Returns the key of the item.
     #[must_use]
     pub const fn key(&self) -> &Key {
         &self.key
     }
 
-    /// Whether the read must be strongly consistent.
+    /// Returns whether the read must be strongly consistent.
     #[must_use]
     pub const fn is_strong(&self) -> bool {
         is_strong(self.pattern)
     }
 }
 
-/// Reads many items by key; the answer has them in the order of the keys, `None` where there is none.
+/// A read of many items by key. The result is in the order of the keys, with [`None`] for missing
+/// items.
 #[derive(Debug)]
 pub struct BatchGet<T> {
     pattern: &'static Pattern,
@@ -62,19 +64,19 @@ impl<T> BatchGet<T> {
         Self { pattern, keys, result: PhantomData }
     }
 
-    /// The access pattern.
+    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
     }
 
-    /// The keys, as many as there are; the executor splits them into requests of [`MAX_BATCH_GET`].
+    /// Returns all keys. The executor splits them into requests of [`MAX_BATCH_GET`] keys.
     #[must_use]
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// Whether the read must be strongly consistent.
+    /// Returns whether the read must be strongly consistent.
     #[must_use]
     pub const fn is_strong(&self) -> bool {
         is_strong(self.pattern)
@@ -90,18 +92,18 @@ const fn is_strong(pattern: &Pattern) -> bool {
 pub enum Range {
     /// The whole item collection.
     All,
-    /// From the first text to the second.
+    /// The keys from the first text to the second.
     Between(String, String),
 }
 
 impl Range {
-    /// Everything that starts with `prefix#`.
+    /// Returns the range of all keys that start with `prefix#`.
     #[must_use]
     pub fn under(prefix: &str) -> Self {
         Self::Between(format!("{prefix}#"), format!("{prefix}$"))
     }
 
-    /// Whether a sort key is in the range.
+    /// Returns whether a sort key is in the range.
     #[must_use]
     pub fn contains(&self, sort_key: &str) -> bool {
         match self {
@@ -111,11 +113,12 @@ impl Range {
     }
 }
 
-/// Reads a range of one or more item collections in sort-key order.
+/// A read of a range of one or more item collections, in sort-key order.
 ///
-/// With several partitions (the shards of one list) the executor asks each and merges. One text, the last sort key that
-/// was given out, is where every partition goes on: most sort keys end in an id, and a page has all items of those that
-/// several shards have.
+/// For a list with several shards, the executor queries each partition and merges the results. One
+/// text marks the end of a page for every partition: the last sort key of the page. Most sort keys
+/// end in an id and are unique. If several shards have items with the same sort key, a page
+/// contains all of them.
 #[derive(Debug)]
 pub struct Query<T> {
     pattern: &'static Pattern,
@@ -136,47 +139,49 @@ impl<T> Query<T> {
         Self { pattern, partitions, range, newest_first: false, limit: MAX_BATCH_GET, after: None, result: PhantomData }
     }
 
-    /// Reads from the far end.
+    /// Reverses the direction, so that the read starts at the last sort key.
     #[must_use]
     pub(crate) const fn descending(mut self) -> Self {
         self.newest_first = true;
         self
     }
 
-    /// At most so many items, or sort keys where shards have items under the same ones; 100 unless said.
+    /// Sets the most items of a page, 100 by default. If several shards have items with the same
+    /// sort key, the limit counts sort keys.
     #[must_use]
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Goes on behind this sort key, which a former page ended with.
+    /// Continues after this sort key, the last one of the previous page.
     #[must_use]
     pub fn after(mut self, sort_key: Option<String>) -> Self {
         self.after = sort_key;
         self
     }
 
-    /// The access pattern.
+    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
     }
 
-    /// The index, or the table itself.
+    /// Returns the index, or [`None`] for the table itself.
     #[must_use]
     pub const fn index(&self) -> Option<Index> {
         self.pattern.index
     }
 
-    /// The partitions to ask.
+    /// Returns the partitions to query.
     #[must_use]
     pub fn partitions(&self) -> &[PartitionKey] {
         &self.partitions
     }
 
-    /// The bounds to ask for, with the former page's end worked in; the executor drops the item that lies
-    /// exactly on that end. `None` when nothing can be there: DynamoDB refuses a BETWEEN whose bounds are the wrong way round.
+    /// Returns the bounds to query, clamped to the end of the previous page. The executor drops the
+    /// item exactly at that end. Returns [`None`] if the range is empty, because DynamoDB refuses a
+    /// BETWEEN with reversed bounds.
     #[must_use]
     pub fn bounds(&self) -> Option<Range> {
         if matches!(&self.range, Range::Between(low, high) if low > high) {
@@ -184,8 +189,8 @@ impl<T> Query<T> {
         }
         let Some(after) = &self.after else { return Some(self.range.clone()) };
         match &self.range {
-            // A cursor is bound to its parameters, so the end of a page lies in the range; were it outside,
-            // clamping would still never give out anything twice.
+            // A cursor is bound to its parameters, so the end of a page is always in the range. If
+            // it were not, clamping would still never return an item twice.
             Range::Between(low, high) if self.newest_first => {
                 (low <= after).then(|| Range::Between(low.clone(), high.min(after).clone()))
             }
@@ -195,69 +200,72 @@ impl<T> Query<T> {
         }
     }
 
-    /// The sort key that the former page ended with.
+    /// Returns the last sort key of the previous page.
     #[must_use]
     pub fn page_end(&self) -> Option<&str> {
         self.after.as_deref()
     }
 
-    /// Whether the read goes backward.
+    /// Returns whether the read is in descending order.
     #[must_use]
     pub const fn is_descending(&self) -> bool {
         self.newest_first
     }
 
-    /// At most so many items.
+    /// Returns the most items of a page (see [`Query::limit`]).
     #[must_use]
     pub const fn item_limit(&self) -> usize {
         self.limit
     }
 
-    /// Whether the read must be strongly consistent.
+    /// Returns whether the read must be strongly consistent.
     #[must_use]
     pub const fn is_strong(&self) -> bool {
         is_strong(self.pattern)
     }
 }
 
-/// Before every sort key of this crate: they begin with a letter or a digit.
+/// Sorts before every sort key of this crate, because encoded text never starts with a byte below
+/// `%`.
 const FIRST: &str = "!";
-/// After every sort key of this crate: the last character there is.
+/// The last character of Unicode. It sorts after every sort key of this crate that does not start
+/// with it.
 const LAST: &str = "\u{10FFFF}";
 
-/// One write.
+/// A write of one item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// A whole item.
+    /// Writes a whole item.
     Put {
         /// The item.
         item: Item,
     },
-    /// Some attributes.
+    /// Changes some attributes of an item.
     Update {
-        /// Of which item.
+        /// The key of the item.
         key: Key,
-        /// The update expression's steps.
+        /// The steps of the update expression.
         steps: Vec<Step>,
     },
-    /// A removal.
+    /// Deletes an item.
     Delete {
-        /// Of which item.
+        /// The key of the item.
         key: Key,
     },
-    /// No write: the condition alone, on an item of the same transaction's concern.
+    /// Writes nothing and only checks the condition, for a transaction that depends on another
+    /// item.
     Check {
-        /// On which item.
+        /// The key of the item.
         key: Key,
     },
 }
 
-/// A write and what must hold for it.
+/// A write with its condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Guarded {
     /// The write.
     pub write: Write,
-    /// What must hold; `None` for always.
+    /// The condition of the write, or [`None`] for an unconditional write.
     pub condition: Option<Condition>,
 }
 
@@ -278,14 +286,15 @@ impl Guarded {
         Self { write: Write::Check { key }, condition: Some(condition) }
     }
 
-    /// The same write on behalf of a request, whose id the item then has ([`CAUSE`]). Without one it is nobody's: an update then takes away what an
-    /// earlier request has left, which did not cause it.
+    /// Returns the same write with a request's id, which is stored in the item ([`CAUSE`]). Without
+    /// an id, an update removes the id that an earlier request stored, because that request did not
+    /// cause this write.
     #[must_use]
     pub fn caused_by(&self, request: Option<&str>) -> Self {
         let mut caused = self.clone();
         match (&mut caused.write, request) {
             (Write::Put { item }, Some(id)) => {
-                // Better without the id than not at all.
+                // If the id does not fit, the item is stored without it.
                 if size(item) + CAUSE.len() + id.len() <= MAX_ITEM_BYTES {
                     item.inner_mut().insert(CAUSE.to_owned(), AttributeValue::S(id.to_owned()));
                 }
@@ -297,7 +306,7 @@ impl Guarded {
         caused
     }
 
-    /// The update and condition expressions with their shared placeholders.
+    /// Renders the update and condition expressions with their shared placeholders.
     #[must_use]
     pub fn render(&self) -> Rendered {
         let mut with = Placeholders::default();
@@ -318,13 +327,13 @@ pub struct Rendered {
     pub update: Option<String>,
     /// The condition expression.
     pub condition: Option<String>,
-    /// `#0` → attribute name.
+    /// The placeholders of attribute names: `#0` → attribute name.
     pub names: Vec<(String, String)>,
-    /// `:0` → value.
+    /// The placeholders of values: `:0` → value.
     pub values: Vec<(String, AttributeValue)>,
 }
 
-/// One conditional write on its own. `R` is the item that comes back (see [`Single::returns`]).
+/// A single conditional write. `R` is the type of the item that an update returns, or `()`.
 #[derive(Debug)]
 pub struct Single<R> {
     pattern: &'static Pattern,
@@ -337,27 +346,28 @@ impl<R> Single<R> {
         Self { pattern, guarded, result: PhantomData }
     }
 
-    /// The access pattern.
+    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
     }
 
-    /// The write.
+    /// Returns the write with its condition.
     #[must_use]
     pub const fn guarded(&self) -> &Guarded {
         &self.guarded
     }
 }
 
-/// Up to 100 writes, all or none. Each carries a label of the caller's, `L`, that names what its refusal means.
+/// Up to 100 writes, all or none. Each write has a label `L`, which tells the caller which write
+/// was refused.
 #[derive(Debug)]
 pub struct Transaction<L> {
     pattern: &'static Pattern,
     actions: Vec<(L, Guarded)>,
 }
 
-/// More actions than DynamoDB takes in one transaction.
+/// An error for more actions than DynamoDB takes in one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} actions are more than the {MAX_TRANSACTION_ACTIONS} of one transaction")]
 pub struct TooManyActions(pub usize);
@@ -372,19 +382,19 @@ impl<L> Transaction<L> {
         self
     }
 
-    /// The access pattern.
+    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
     }
 
-    /// The actions, in order.
+    /// Returns the actions, in order.
     #[must_use]
     pub fn actions(&self) -> &[(L, Guarded)] {
         &self.actions
     }
 
-    /// Checks the number of actions before DynamoDB does.
+    /// Checks the number of actions before DynamoDB refuses them.
     ///
     /// # Errors
     /// [`TooManyActions`] over [`MAX_TRANSACTION_ACTIONS`].
@@ -393,8 +403,9 @@ impl<L> Transaction<L> {
     }
 }
 
-/// Unconditional puts and deletes, each on its own. Only for items that are the same whoever writes them, and therefore without the id of a request
-/// ([`crate::item::CAUSE`]): DynamoDB passes over a put that changes nothing, and a new id would make a record of the stream out of it.
+/// Unconditional puts and deletes, each independent of the others. Use it only for items that every
+/// writer writes the same. The items have no request id ([`crate::item::CAUSE`]). DynamoDB makes no
+/// stream record for a put that changes nothing, but a new id would be a change.
 #[derive(Debug)]
 pub struct BatchWrite {
     pattern: &'static Pattern,
@@ -404,9 +415,9 @@ pub struct BatchWrite {
 /// One action of a [`BatchWrite`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchWriteAction {
-    /// Writes an item whole.
+    /// Writes a whole item.
     Put(Item),
-    /// Removes an item.
+    /// Deletes an item.
     Delete(Key),
 }
 
@@ -415,20 +426,20 @@ impl BatchWrite {
         Self { pattern, writes }
     }
 
-    /// The access pattern.
+    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
     }
 
-    /// The writes, as many as there are; the executor splits them into requests of [`MAX_BATCH_WRITE`].
+    /// Returns all writes. The executor splits them into requests of [`MAX_BATCH_WRITE`] writes.
     #[must_use]
     pub fn writes(&self) -> &[BatchWriteAction] {
         &self.writes
     }
 }
 
-/// An expression on its own, for tests and documentation.
+/// Renders a condition as a single expression, for tests and documentation.
 #[must_use]
 pub fn render(condition: &Condition) -> Expression {
     let mut with = Placeholders::default();

@@ -1,8 +1,9 @@
-//! Where customers live: the list of a country's customers, and of a city's.
+//! Residences of customers: the list of a country's customers, and of a city's.
 //!
-//! The list is a sparse index over the profiles themselves. Country, then city, is a hierarchy in the index key: the country is in its partition,
-//! sharded by the customer, because a shop has customers in few countries; the city leads its sort key. So both prefixes are one list each, and a
-//! move from one place to another is part of the write that changes the profile.
+//! The list is a sparse index over the profiles themselves. Its key is the hierarchy of country and
+//! city. The country is in the partition key, sharded by customer, because a shop has customers in
+//! few countries. The city starts the sort key. So each country and each city is one list. The
+//! write that changes the profile also moves it between the lists.
 
 use std::str::FromStr;
 
@@ -24,12 +25,12 @@ use crate::shard::Shards;
 /// The shards of each country's list of customers.
 pub const PLACE_SHARDS: Shards = Shards(4);
 
-/// A customer's place in the list of those who live in a country, and in a city of it.
+/// The key of a customer in the lists of a country and of a city.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Residence<'a> {
-    /// Where.
+    /// The country and city.
     pub(crate) place: &'a Place,
-    /// Who.
+    /// The id of the customer.
     pub(crate) id: &'a CustomerId,
 }
 
@@ -59,8 +60,8 @@ fn place_partition(country: &str, shard: u32) -> Result<PartitionKey, KeyError> 
     PartitionKey::of("PLACE", &[&country, &shard])
 }
 
-/// Says where a customer lives, or that nobody knows: the place and what the list of that place is made of, in one. Who lives nowhere is in no
-/// list.
+/// Sets a customer's residence and its key in the list, or removes both if `place` is [`None`]. A
+/// customer without a residence is in no list.
 ///
 /// # Errors
 /// [`EncodeError`] when the names make the key too long.
@@ -75,17 +76,18 @@ pub fn settle(
     }
 }
 
-/// A country, or a city of one, in which customers live. In a URL its names are written as those of a category path are.
+/// A country, or a city in it, whose customers are listed. A URL encodes the names like those of a
+/// category path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivingIn {
     country: String,
     city: Option<String>,
 }
 
-/// The text is no place.
+/// An error for a text that is not a country, or a country and a city.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LivingInError {
-    /// Not names joined by `~`, or none, or more than two.
+    /// The text is not 1 or 2 names joined by `~`.
     #[error(
         "must be a country, or a country and a city joined by `~`, with every byte outside A-Z a-z 0-9 - written _HH"
     )]
@@ -111,7 +113,7 @@ impl FromStr for LivingIn {
 }
 
 impl LivingIn {
-    /// The place as one segment of a URL.
+    /// Returns the place as one segment of a URL.
     #[must_use]
     pub fn to_segment(&self) -> String {
         let names: Vec<String> = [&self.country].into_iter().chain(&self.city).cloned().collect();
@@ -120,19 +122,19 @@ impl LivingIn {
 }
 
 impl Place {
-    /// The place as one segment of a URL.
+    /// Returns the place as one segment of a URL.
     #[must_use]
     pub fn to_segment(&self) -> String {
         segment::encode(&[self.country.clone(), self.city.clone()])
     }
 }
 
-/// A customer as the index of places shows them.
+/// A customer as the index of residences returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resident {
-    /// Who.
+    /// The id of the customer.
     pub id: CustomerId,
-    /// Where, as the key in the index says it.
+    /// The country and city, read from the index key.
     pub place: Place,
 }
 
@@ -165,7 +167,7 @@ patterns! {
     OF_PLACE = "customers.of-place": ShardedQuery on Gsi3, "GSI3PK = PLACE#<country>#<shard>, GSI3SK = <city>#<id>, or under <city>#" => "ids by city", Consistency::Eventual, "staff", "List the customers of a country or a city", ["GET /v1/places/{path}/customers"];
 }
 
-/// The customers who live in a place, by city and id.
+/// Lists the customers of a country or a city, by city and id.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,4 +1,5 @@
-//! Reviews: one a customer and product; by product newest or best first, by customer, and the newest of all ([`recent`]).
+//! Reviews: at most one per customer and product. They are listed by product (newest or best
+//! first), by customer, and across all products ([`recent`]).
 
 pub mod recent;
 
@@ -21,32 +22,32 @@ entity! {
     /// A customer's review of a product.
     Review = "Review" {
         keyed {
-            /// Of what.
+            /// The product that is reviewed.
             product_id: ProductId,
-            /// By whom.
+            /// The customer who wrote the review.
             customer_id: CustomerId,
-            /// 1 to 5; part of the key of the best-first list.
+            /// The rating, 1 to 5, which is part of the key of the best-first list.
             rating: u64,
         }
         free {
-            /// A headline.
+            /// The headline.
             title: String,
-            /// What the customer says.
+            /// The text of the review.
             text: String,
         }
     }
 }
 
-/// A review's place among a product's, best first: by rating, then by time.
+/// The key of a review in its product's best-first list: by rating, then by time.
 #[derive(Debug, Clone, Copy)]
 pub struct BestPlace<'a> {
-    /// Of what.
+    /// The product that is reviewed.
     pub product_id: &'a ProductId,
-    /// 1 to 5.
+    /// The rating, 1 to 5.
     pub rating: u64,
-    /// When it was first written.
+    /// The instant at which the review was first written.
     pub created_at: Instant,
-    /// By whom.
+    /// The customer who wrote the review.
     pub customer_id: &'a CustomerId,
 }
 
@@ -115,39 +116,40 @@ fn newest_partition(product: &ProductId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("REVIEWS", &[product])
 }
 
-/// A review as every index shows it: whole, because a list of reviews is read for its texts.
+/// A review as every index returns it. It has the whole text, because lists of reviews show the
+/// texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Of what.
+    /// The product that is reviewed.
     pub product_id: ProductId,
-    /// By whom.
+    /// The customer who wrote the review.
     pub customer_id: CustomerId,
-    /// 1 to 5.
+    /// The rating, 1 to 5.
     pub rating: u64,
-    /// A headline.
+    /// The headline.
     pub title: String,
-    /// What the customer says.
+    /// The text of the review.
     pub text: String,
-    /// The version.
+    /// The version of the review.
     pub version: u64,
-    /// When it was first written.
+    /// The instant at which the review was first written.
     pub created_at: Instant,
-    /// When it was last changed.
+    /// The instant of the last change.
     pub updated_at: Instant,
 }
 
 crate::item::view!(Listed of Review);
 
-/// Which part of a review transaction was refused.
+/// An action of a review transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The review: exists already, is not there, or is at another version.
+    /// The review already exists, is missing, or is at another version.
     Review,
     /// The product is not in the catalogue.
     Product,
-    /// The statistics, which no condition guards.
+    /// The statistics, a write without a condition.
     Stats,
-    /// The entry in the list of all reviews, which no condition guards.
+    /// The entry in the list of all reviews, a write without a condition.
     Recent,
 }
 
@@ -231,7 +233,7 @@ pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<Part>, En
         .action(Part::Recent, recent::remove(old)?))
 }
 
-/// Reads one review.
+/// Reads a review.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -239,7 +241,7 @@ pub fn get(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Revi
     Ok(Get::new(&GET, key(product, customer)?))
 }
 
-/// Reads one review strongly, before a change.
+/// Reads a review with strong consistency, before a change.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -247,7 +249,7 @@ pub fn edit(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Rev
     Ok(Get::new(&EDIT, key(product, customer)?))
 }
 
-/// The product, then what its reviews add up to.
+/// Reads the product, then its review statistics.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -255,7 +257,7 @@ pub fn stats(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&STATS, vec![product::key(product)?, product::stats_key(product)?]))
 }
 
-/// A product's reviews, newest first.
+/// Lists a product's reviews, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -263,7 +265,8 @@ pub fn newest(product: &ProductId) -> Result<Query<Listed>, KeyError> {
     Ok(Query::new(&NEWEST, newest_partition(product)?, Range::All).descending())
 }
 
-/// A product's reviews, best first and among equals newest first.
+/// Lists a product's reviews, best first. Reviews with equal ratings are in order of time, newest
+/// first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -271,7 +274,7 @@ pub fn best(product: &ProductId) -> Result<Query<Listed>, KeyError> {
     Ok(Query::new(&BEST, PartitionKey::of("BEST", &[product])?, Range::All).descending())
 }
 
-/// A customer's reviews, newest first.
+/// Lists a customer's reviews, newest first.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,15 +1,18 @@
-//! Sales: what was sold of a product and when, and how much of it, derived from orders by the stream.
+//! Sales: one row per order line, which the stream derives from orders.
 //!
-//! One row an order line. A row is never deleted: it carries the `rev` of the order that it was derived from, and is written only over
-//! an older one. An order that was cancelled or returned leaves its rows without index keys, so the list, which reads the sparse
-//! index, does not show them, and an old record that is replayed cannot bring them back.
+//! The stream never deletes a row. A row stores the `rev` of the order from which it was derived,
+//! and the stream overwrites only an older row. The rows of a cancelled or returned order lose
+//! their index keys. So the list, which reads the sparse index, does not show them, and a replayed
+//! old record cannot bring them back.
 //!
 //! # Why nothing is counted twice
 //!
-//! A row is also the proof that its line was counted, or is not counted any more: the product's counter moves in the transaction that writes the
-//! row, by the difference between the row as it was read and as it becomes, and on the condition that the row still is what was read.
-//! So at every moment a counter is the sum of the rows that are not reversed, however often, late or out of order, or beside whom, an order is
-//! derived. The totals of its place ([`crate::place`]) are proved in the same way by one more item, `PLACE`.
+//! A row also proves whether its line is counted. The transaction that writes the row also changes
+//! the product's counter, by the difference between the old and the new row. Its condition is that
+//! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
+//! not reversed. It does not matter how often, how late, in which order or by how many writers an
+//! order is derived. One more item, `PLACE`, proves the totals of the order's place in the same way
+//! ([`crate::place`]).
 
 use std::collections::BTreeMap;
 
@@ -32,28 +35,29 @@ use crate::product::{self, ProductSales};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction, Write};
 
 entity! {
-    /// One order line as a sale.
+    /// The sale of one order line.
     Sale = "Sale" {
         keyed {
-            /// The order.
+            /// The id of the order.
             order_id: OrderId,
-            /// Which of its lines, from 1.
+            /// The number of the line in the order, from 1.
             line: u64,
-            /// What was sold.
+            /// The product that was sold.
             product_id: ProductId,
-            /// When.
+            /// The instant at which the order was placed.
             placed_at: Instant,
-            /// How many pieces.
+            /// The number of pieces.
             quantity: u64,
-            /// What was paid for the line.
+            /// The price paid for the line.
             total: Money,
-            /// Where, if it was in a shop.
+            /// The shop of the order, if it was placed in one.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
-            /// Who bought it. Rows of the first release do not say; they do as soon as they are written again.
+            /// The customer of the order. Rows of the first release lack it until they are written
+            /// again.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             customer_id: Option<CustomerId>,
-            /// Whether the order was cancelled or returned; such a row is in no list.
+            /// Whether the order was cancelled or returned. No list contains a reversed row.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             reversed: bool,
         }
@@ -81,7 +85,7 @@ impl Entity for Sale {
             Ok(IndexKey {
                 index: Index::Gsi1,
                 partition: bought_partition(customer)?,
-                // An order has each product once.
+                // An order has at most one line per product, so order and product identify the row.
                 sort: SortKey::new(join(&self.placed_at.to_string(), &[&self.order_id, &self.product_id]))?,
             })
         };
@@ -90,7 +94,7 @@ impl Entity for Sale {
     }
 }
 
-/// A product's sales of one year: a time bucket, so that no partition grows for ever.
+/// Returns the partition of a product's sales in one year, so that no partition grows for ever.
 fn partition(product: &ProductId, year: i32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("PRODUCTSALES", &[product, &i64::from(year).to_string()])
 }
@@ -99,14 +103,14 @@ fn bought_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("BOUGHT", &[customer])
 }
 
-/// A sale as the index of its customer shows it: an edge from the customer to the product.
+/// A sale as its customer's index returns it: an edge from the customer to the product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bought {
-    /// What.
+    /// The product that was bought.
     pub product_id: ProductId,
-    /// In which order.
+    /// The order of the sale.
     pub order_id: OrderId,
-    /// When, as the key in the index says it.
+    /// The instant at which the order was placed, read from the index key.
     pub placed_at: Instant,
 }
 
@@ -132,16 +136,16 @@ impl FromItem for Bought {
     }
 }
 
-/// A sale as the index of its product shows it.
+/// A sale as its product's index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// The order.
+    /// The id of the order.
     pub order_id: OrderId,
-    /// When.
+    /// The instant at which the order was placed.
     pub placed_at: Instant,
-    /// How many pieces.
+    /// The number of pieces.
     pub quantity: u64,
-    /// What was paid for the line.
+    /// The price paid for the line.
     pub total: Money,
 }
 
@@ -154,7 +158,7 @@ patterns! {
     APPLY = "sales.apply": TransactWriteItems, "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>" => "each row and the place are what was read; ADD the difference to the counters", Consistency::Write, "system", "Derive an order's sales and count them", ["stream"];
 }
 
-/// The sale that an order line is, as of the order's `rev`.
+/// Derives the sale of an order line, at the order's `rev`.
 #[must_use]
 pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
     let sale = Sale {
@@ -171,12 +175,12 @@ pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
     Stored { meta: order.meta.clone(), data: sale }
 }
 
-/// What was derived from an order so far, as it was read.
+/// The items derived from an order so far, as they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Derived {
-    /// The rows by line.
+    /// The rows by line number.
     pub rows: BTreeMap<u64, Stored<Sale>>,
-    /// Where it was counted.
+    /// The place that counts the order, if it was counted.
     pub place: Option<Stored<SalePlace>>,
 }
 
@@ -194,21 +198,22 @@ impl FromIterator<AnyEntity> for Derived {
     }
 }
 
-/// Reads what was derived from an order.
+/// Reads the items derived from an order.
 ///
 /// # Errors
 /// [`KeyError`].
 pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
-    // A row a line, and the place.
+    // One row per line, and the place.
     let most = crate::order::MAX_LINES + 1;
     Ok(Query::new(&DERIVED, PartitionKey::of("SALES", &[order])?, Range::All).limit(most))
 }
 
-/// As many rows as one transaction takes: two actions each, and two for the place.
+/// The most rows in one transaction: two actions each, plus two for the place.
 const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 2;
 
-/// The transactions that bring what was read of an order's sales up to its head, each of which stands for itself; none if all is as new as
-/// the head. `place` is where the order is counted if it was not counted yet: one that was is counted, and taken away, where it was.
+/// Returns the transactions that update the sales of an order to its head. The list is empty if
+/// they are up to date. Each transaction is independent of the others. `place` is the place that
+/// counts the order if it was not counted yet. An order that was counted stays at its stored place.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -218,7 +223,8 @@ pub fn apply(
     seen: &Derived,
     place: SalePlace,
 ) -> Result<Vec<Transaction<()>>, EncodeError> {
-    // A row of the first release, which names no customer, is completed whenever its order is derived again.
+    // A row of the first release has no customer. A row without one is written again at the same
+    // `rev`.
     let is_old = |seen: &Stored<Sale>| {
         seen.meta.rev < head.meta.rev || (seen.meta.rev == head.meta.rev && seen.customer_id.is_none())
     };
@@ -235,7 +241,7 @@ pub fn apply(
     Ok(transactions)
 }
 
-/// Rows and the counters of their products, each counter once.
+/// Writes rows and changes the counter of each product once.
 fn count_rows(rows: &[Stored<Sale>], seen: &Derived) -> Result<Transaction<()>, EncodeError> {
     let mut transaction = Transaction::new(&APPLY);
     let mut counters: BTreeMap<&ProductId, (i64, i64)> = BTreeMap::new();
@@ -262,7 +268,7 @@ fn count_rows(rows: &[Stored<Sale>], seen: &Derived) -> Result<Transaction<()>, 
     Ok(transaction)
 }
 
-/// The proof of the order's place, and the total of that place if it moves.
+/// Writes the proof of the order's place, and changes the total of that place if the count changes.
 fn count_place(
     transaction: Transaction<()>,
     head: &Stored<Order>,
@@ -282,7 +288,7 @@ fn count_place(
     Ok(transaction.action((), place::count(&place, orders, amount)?))
 }
 
-/// The item is what was read of it, or still is not there.
+/// Returns the condition that the item is unchanged since it was read, or is still missing.
 fn unchanged(seen: Option<&Meta>) -> Condition {
     seen.map_or(Condition::NotExists, |seen| Condition::Is("rev", number(seen.rev)))
 }
@@ -291,7 +297,7 @@ fn signed(quantity: u64) -> Result<i64, EncodeError> {
     i64::try_from(quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))
 }
 
-/// A product's sales of one calendar year between two instants, both included, newest first.
+/// Lists a product's sales in one calendar year between two instants, both included, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -300,7 +306,7 @@ pub fn of_product(product: &ProductId, year: i32, from: Instant, to: Instant) ->
     Ok(Query::new(&OF_PRODUCT, partition(product, year)?, range).descending())
 }
 
-/// What a customer bought, newest first.
+/// Lists a customer's purchases, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -309,14 +315,14 @@ pub fn bought(customer: &CustomerId) -> Result<Query<Bought>, KeyError> {
 }
 
 impl Listed {
-    /// Where the sale stands in the list, for a cursor.
+    /// Returns the sale's sort key in the list, for a cursor.
     #[must_use]
     pub fn sort_key(&self) -> String {
         join(&self.placed_at.to_string(), &[&self.order_id])
     }
 }
 
-/// When the sale was, by its place in the list: which year's bucket a cursor goes on in.
+/// Returns the instant in a sort key of the list, which tells in which year a cursor continues.
 ///
 /// # Errors
 /// [`InstantError`] for text that [`Listed::sort_key`] did not make.

@@ -1,4 +1,4 @@
-//! Sessions: a customer's signed-in devices, gone when they end.
+//! Sessions: a customer's signed-in devices. A session expires by its time to live.
 
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
@@ -14,32 +14,32 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single};
 
 entity! {
-    /// A session. The index of a customer's sessions is ordered by expiry, so that the key condition alone leaves the
-    /// expired ones out, whether or not DynamoDB has removed them.
+    /// A session of a customer. The index of a customer's sessions is ordered by expiry. So the key
+    /// condition alone leaves out expired sessions, whether or not DynamoDB has removed them.
     Session = "Session" {
         keyed {
-            /// The session.
+            /// The id of the session.
             id: SessionId,
-            /// Whose.
+            /// The customer of the session.
             customer_id: CustomerId,
-            /// When it ends; also the time to live.
+            /// The instant at which the session expires, which is also its time to live.
             expires_at: Instant,
         }
         free {
-            /// What the customer calls the device.
+            /// The customer's name for the device.
             device: String,
         }
     }
 }
 
-/// A session's place among the customer's: by expiry.
+/// The key of a session among its customer's sessions, ordered by expiry.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionPlace<'a> {
-    /// Whose.
+    /// The customer of the session.
     pub customer_id: &'a CustomerId,
-    /// When it ends.
+    /// The instant at which the session expires.
     pub expires_at: Instant,
-    /// Which.
+    /// The id of the session.
     pub id: &'a SessionId,
 }
 
@@ -65,7 +65,8 @@ impl IndexEntry for SessionPlace<'_> {
     }
 }
 
-/// The partition of a customer's sessions in the index; those that expired are archived under its name.
+/// Returns the index partition of a customer's sessions. The archive names expired sessions after
+/// it.
 pub(crate) fn partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("SESSIONS", &[customer])
 }
@@ -90,18 +91,18 @@ impl Entity for Session {
     }
 }
 
-/// A session as the index shows it.
+/// A session as the index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Listed {
-    /// Which.
+    /// The id of the session.
     pub id: SessionId,
-    /// Whose.
+    /// The customer of the session.
     pub customer_id: CustomerId,
-    /// The device's name.
+    /// The customer's name for the device.
     pub device: String,
-    /// When it began.
+    /// The instant at which the session began.
     pub created_at: Instant,
-    /// When it ends.
+    /// The instant at which the session expires.
     pub expires_at: Instant,
 }
 
@@ -117,7 +118,7 @@ patterns! {
     END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "removed", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
-/// Begins a session.
+/// Creates a session.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -125,7 +126,7 @@ pub fn create(session: &Stored<Session>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&CREATE, Guarded::put(session, Condition::NotExists)?))
 }
 
-/// Reads a session; the caller checks that it has not expired.
+/// Reads a session. The caller checks that it has not expired.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -133,7 +134,7 @@ pub fn get(id: &SessionId) -> Result<Get<Stored<Session>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
-/// Prolongs or renames a session that has not ended; gives it back.
+/// Prolongs or renames a session that has not expired, and returns the session.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -144,7 +145,7 @@ pub fn extend(place: &SessionPlace<'_>, device: &String, now: Instant) -> Result
     Ok(Single::new(&EXTEND, Guarded::update(key(place.id)?, change, alive)))
 }
 
-/// Ends a session.
+/// Ends a session of this customer.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -152,17 +153,18 @@ pub fn end(id: &SessionId, customer: &CustomerId) -> Result<Single<()>, EncodeEr
     Ok(Single::new(&END, Guarded::delete(key(id)?, Condition::Is("customer_id", value(customer)?))))
 }
 
-/// A customer's sessions that end after `now`.
+/// Lists a customer's sessions that expire after `now`.
 ///
 /// # Errors
 /// [`KeyError`].
 pub fn active(customer: &CustomerId, now: Instant) -> Result<Query<Listed>, KeyError> {
-    // The first millisecond after `now`: a session that ends now has ended.
+    // The range starts one millisecond after `now`, because a session that expires at `now` has
+    // expired.
     let range = Range::Between(now.plus_millis(1).to_string(), format!("{}$", Instant::MAX));
     Ok(Query::new(&ACTIVE, partition(customer)?, range))
 }
 
-/// All of a customer's sessions that are in the table, whether or not they have expired.
+/// Lists all sessions of a customer that are in the table, expired or not.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -170,7 +172,7 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<Listed>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, partition(customer)?, Range::All))
 }
 
-/// Ends sessions whatever their state.
+/// Ends sessions in any state.
 ///
 /// # Errors
 /// [`KeyError`].

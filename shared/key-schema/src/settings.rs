@@ -1,9 +1,12 @@
-//! The shop's settings: one thing that everybody reads.
+//! The shop's settings, which every client reads.
 //!
-//! One item would put all its readers on one partition. So there are ten of it ([`COPIES`]), each in a partition of its own, and a reader takes one at
-//! random. All are written in one transaction under the same condition, so that they never differ, and there are all of them or none.
+//! A single item would concentrate all its readers on one partition. So there are ten copies
+//! ([`COPIES`]), each in a separate partition, and a reader picks one at random. One transaction
+//! writes all copies under the same condition. So the copies never differ, and either all exist or
+//! none does.
 //!
-//! What the values are is the clients' business: they are kept as the JSON that was given, so that no number loses a digit on the way.
+//! Clients decide the meaning of the values. The table stores the JSON text as it was given, so
+//! that no number loses a digit.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,22 +19,22 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{Get, Guarded, Transaction};
 
-/// How many copies there are.
+/// The number of copies.
 pub const COPIES: u64 = 10;
-/// The most bytes that all values have together, as they were written.
+/// The most bytes of all values together, as they were given.
 pub const MAX_BYTES: usize = 32 * 1024;
 
 entity! {
     /// One copy of the settings.
     Settings = "Settings" {
         keyed {
-            /// Which one, from 0.
+            /// The number of the copy, from 0.
             copy: u64,
         }
         free {
-            /// What everybody may see: a JSON object.
+            /// The public values, a JSON object.
             values: String,
-            /// What only staff may see: a JSON object.
+            /// The values for staff only, a JSON object.
             private: String,
         }
     }
@@ -49,19 +52,19 @@ fn key(copy: u64) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("SETTINGS", &[&copy])?, sk: SortKey::new("SETTINGS")? })
 }
 
-/// What the settings are, whichever copy says so.
+/// The settings, independent of the copy from which they were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// Counts the changes; 0 before the first.
+    /// The number of changes, 0 before the first.
     pub version: u64,
-    /// What everybody may see: a JSON object.
+    /// The public values, a JSON object.
     pub values: String,
-    /// What only staff may see: a JSON object.
+    /// The values for staff only, a JSON object.
     pub private: String,
 }
 
 impl Default for Known {
-    /// Nothing is set yet.
+    /// Returns the settings before the first change: two empty objects.
     fn default() -> Self {
         Self { version: 0, values: "{}".to_owned(), private: "{}".to_owned() }
     }
@@ -79,7 +82,7 @@ patterns! {
     CHANGE = "settings.change": TransactWriteItems, "PK = SETTINGS#<n>, SK = SETTINGS, for all 10" => "version = the If-Match", Consistency::Write, "staff", "Replace the settings", ["PUT /v1/settings"];
 }
 
-/// Reads the settings from the copy that a random number stands for.
+/// Reads the settings from one copy, which the random number selects.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -87,7 +90,7 @@ pub fn read(random: u64) -> Result<Get<Stored<Settings>>, KeyError> {
     Ok(Get::new(&READ, key(random % COPIES)?))
 }
 
-/// Writes all copies for the first time. Each action's label is its copy.
+/// Creates all copies. Each action's label is the number of its copy.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -99,7 +102,7 @@ pub fn create(values: &String, private: &String, born: &Born, at: Instant) -> Re
     })
 }
 
-/// Replaces all copies, which are at `version`. Each action's label is its copy.
+/// Replaces all copies, which must be at `version`. Each action's label is the number of its copy.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,31 +1,35 @@
 //! Write sharding: one logical list spread over several index partitions.
 //!
-//! A partition of DynamoDB takes about 1,000 writes a second. A list keyed by a status or a tier alone would
-//! push every write of the shop through one partition, so its key carries a shard computed from the member's
-//! id. It is computed, not random, so that a later update states the same key again without reading it.
+//! A DynamoDB partition takes about 1,000 writes a second. A list keyed by a status or a tier alone
+//! would send every write of the shop to one partition. So its key has a shard, computed from the
+//! member's id. The shard is not random, so that a later update computes the same key without a
+//! read.
 
-/// How many shards a list has. Readers visit all of them, so the number may be raised: members written before stay where they are and are
-/// still found, until their next write moves them. While environments of both numbers run, the old ones do not read the new shards, so a
-/// raise is rolled out in two steps: readers first.
+/// The number of shards of a list.
+///
+/// Readers query all shards, so the number may be raised. Existing members stay in their shards,
+/// and readers still find them, until their next write moves them. During a deployment, old
+/// execution environments do not read the new shards. So a raise needs two deployments: first the
+/// readers, then the writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shards(pub u32);
 
 impl Shards {
-    /// The shard of a member, from 0.
+    /// Returns the shard of a member, from 0.
     #[must_use]
     pub fn of(self, member: &str) -> u32 {
         let shard = fnv1a(member.as_bytes()) % u64::from(self.0.max(1));
         u32::try_from(shard).unwrap_or(0)
     }
 
-    /// Every shard, in order.
+    /// Returns every shard, in order.
     pub fn all(self) -> impl Iterator<Item = u32> {
         0..self.0.max(1)
     }
 }
 
-/// FNV-1a, 64 bits. It decides where items lie for ever, so it is written out here rather than taken from a
-/// library's or the standard library's hasher, which may change.
+/// Computes FNV-1a with 64 bits. It decides the partition of items for ever. So the code is here
+/// rather than in a library or the standard library, where a hasher may change.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -1,4 +1,4 @@
-//! Names that must be unique, and how two spellings of one name are recognised.
+//! Unique names, and the comparison of their spellings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,12 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::id;
 
-/// NFKC and full case folding, repeated until stable as Unicode's NFKC_Casefold asks: `Straße` and `STRASSE`,
-/// `ﬁ` and `fi`, full-width and plain letters are one.
+/// Normalises a text with NFKC and full case folding, repeated until stable, as Unicode's
+/// NFKC_Casefold requires. It makes `Straße` equal to `STRASSE`, `ﬁ` to `fi`, and full-width
+/// letters to plain ones.
 #[must_use]
 pub fn fold(text: &str) -> String {
-    // Most names are, and every read of a customer folds two.
+    // A fast path: most names are ASCII, and every read of a customer folds two names.
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
@@ -21,16 +22,17 @@ pub fn fold(text: &str) -> String {
     caseless::default_case_fold_str(&folded).nfkc().collect()
 }
 
-/// Why a text is not an email address or user name.
+/// The reason why a text is not an email address or user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// No local part, no domain, more than one `@`, white space or a control character, or over 254 bytes.
+    /// The text has no local part, no domain, more than one `@`, white space or a control
+    /// character, or over 254 bytes.
     #[error("must be an email address of at most 254 bytes")]
     Email,
-    /// The rule of ids, which user names share.
+    /// The text breaks the rule of ids, which user names share.
     #[error(transparent)]
     Id(#[from] id::IdError),
-    /// Only white space and similar.
+    /// The text has only white space or similar characters.
     #[error("must contain a visible character")]
     Blank,
 }
@@ -43,13 +45,13 @@ macro_rules! folded {
         pub struct $name(String);
 
         impl $name {
-            /// As the customer wrote it.
+            /// Returns the text as the customer wrote it.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// As it is compared: see [`fold`].
+            /// Returns the text as [`fold`] normalises it, for comparisons.
             #[must_use]
             pub fn folded(&self) -> String {
                 fold(&self.0)
@@ -79,7 +81,8 @@ macro_rules! folded {
 }
 
 folded! {
-    /// An email address. The text that the customer wrote is kept; uniqueness and lookup use [`fold`].
+    /// An email address. It keeps the text that the customer wrote. Uniqueness and lookup use
+    /// [`fold`].
     Email
     /// A public user name, compared like an email address.
     Username
@@ -88,8 +91,9 @@ folded! {
 impl FromStr for Email {
     type Err = NameError;
 
-    /// One `@` with something on both sides, no white space, no control character, at most 254 bytes
-    /// (RFC 5321) before and after folding. What else an address may be, its mail server decides.
+    /// Accepts one `@` with text on both sides, no white space and no control character. The limit
+    /// is 254 bytes (RFC 5321), before and after folding. The mail server decides about all other
+    /// rules.
     fn from_str(text: &str) -> Result<Self, NameError> {
         let plausible = |text: &str| {
             text.len() <= 254
@@ -110,7 +114,8 @@ impl FromStr for Username {
         if folded.trim().is_empty() {
             return Err(NameError::Blank);
         }
-        // Folding may lengthen a text (one ligature becomes up to 18 characters); the key must hold it.
+        // Folding may lengthen a text (one ligature becomes up to 18 characters). The key must hold
+        // the result.
         if folded.len() > 4 * id::MAX_ID_BYTES {
             return Err(NameError::Id(id::IdError::TooLong));
         }

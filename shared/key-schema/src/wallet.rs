@@ -1,17 +1,22 @@
-//! Wallets: what a customer has with the shop, and every movement of it.
+//! Wallets: a customer's balance with the shop, and every movement of it.
 //!
-//! A wallet is one item with its balance; beside it lies an entry for each movement. Both are written in one transaction, and the balance is added
-//! to rather than computed from one that was read: whatever goes on at the same time, the entries of a wallet come to its balance. A transfer gives
-//! one wallet what it takes from another; its two entries have one id, which is the transfer's.
+//! A wallet is one item with its balance, and each movement is an entry in the same partition. One
+//! transaction writes both. It adds to the balance instead of setting one that was read. So
+//! concurrent movements are safe, and the sum of a wallet's entries always equals its balance. A
+//! transfer gives one wallet the amount that it takes from another. Its two entries share one id,
+//! the transfer's.
 //!
-//! # What the conditions hold
+//! # Guarantees of the conditions
 //!
-//! - A wallet is opened by the first money that it gets, in the currency of that money, and keeps the currency for good.
-//! - Money is taken only from a wallet of its currency that has as much: no balance is ever negative.
-//! - Money is given only to a wallet of its currency that has room for it: no balance is ever above [`MAX_BALANCE`], far below where 64 bits end.
-//! - Who pays in or transfers, and who receives, has a profile in the same transaction.
+//! - The first money opens a wallet in the currency of that money. The currency never changes.
+//! - Money is taken only from a wallet in the same currency with at least that amount. So no
+//!   balance is ever negative.
+//! - Money is given only to a wallet in the same currency with enough room. So no balance is ever
+//!   above [`MAX_BALANCE`], which is far below the limit of 64 bits.
+//! - Both customers of a transfer, and the customer of a deposit, have a profile in the same
+//!   transaction.
 //!
-//! The amounts that come in here are positive; [`EntryKind`] and side decide the sign that an entry shows.
+//! Amounts in the arguments are positive. [`EntryKind`] and [`Side`] decide the sign in the entry.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,18 +32,19 @@ use crate::money::{Currency, Money};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 
-/// The most that a wallet can hold, in minor units: below 2^53, so that every JSON reader has it exactly.
+/// The largest balance, in minor units. It is below 2^53, so that every JSON reader reads it
+/// exactly.
 pub const MAX_BALANCE: i64 = 9_000_000_000_000_000;
 
 entity! {
-    /// What a customer has.
+    /// The balance of a customer.
     Wallet = "Wallet" {
         keyed {
-            /// Whose it is.
+            /// The customer who owns the wallet.
             customer_id: CustomerId,
-            /// The currency of the first money that it got, and of all since.
+            /// The currency of the wallet's first money and of all later money.
             currency: Currency,
-            /// The balance in minor units, 0 to [`MAX_BALANCE`]: what its entries come to.
+            /// The balance in minor units, 0 to [`MAX_BALANCE`]. It equals the sum of the entries.
             amount: i64,
         }
         free {}
@@ -54,32 +60,32 @@ impl Entity for Wallet {
 }
 
 impl Wallet {
-    /// What is in it.
+    /// Returns the balance.
     #[must_use]
     pub const fn balance(&self) -> Money {
         Money::new(self.amount, self.currency)
     }
 }
 
-/// Why money moved.
+/// The reason of a movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
-    /// It was paid in.
+    /// Staff paid money in.
     Deposit,
-    /// It went to another wallet, or came from one.
+    /// The money was sent to another wallet, or received from one.
     Transfer,
-    /// It paid for an order.
+    /// The money paid for an order.
     Payment,
-    /// An order that it had paid for was undone.
+    /// The money was refunded for an order.
     Refund,
 }
 
 impl EntryKind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 4] = [Self::Deposit, Self::Transfer, Self::Payment, Self::Refund];
 
-    /// The name that clients see.
+    /// Returns the name that clients see.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,28 +98,29 @@ impl EntryKind {
 }
 
 entity! {
-    /// One movement of a wallet. Nothing ever changes it.
+    /// One movement of a wallet. It never changes.
     WalletEntry = "WalletEntry" {
         keyed {
-            /// Whose wallet.
+            /// The customer who owns the wallet.
             customer_id: CustomerId,
-            /// The movement; time-ordered. The two entries of a transfer share it.
+            /// The id of the movement, which is time-ordered. The two entries of a transfer share
+            /// it.
             id: EntryId,
-            /// What came in, or, below 0, what went out, in minor units.
+            /// The amount in minor units, negative for money that leaves the wallet.
             amount: i64,
-            /// The wallet's currency.
+            /// The currency of the wallet.
             currency: Currency,
-            /// Why.
+            /// The reason of the movement.
             kind: EntryKind,
-            /// When.
+            /// The instant of the movement.
             at: Instant,
-            /// The other side of a transfer.
+            /// The other customer of a transfer.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             counterparty: Option<CustomerId>,
             /// The order that was paid for or refunded.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             order_id: Option<OrderId>,
-            /// What was said about it.
+            /// The note of the caller.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
         }
@@ -137,25 +144,25 @@ fn key(customer: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(customer)?, sk: SortKey::new("WALLET")? })
 }
 
-/// Money that goes from one customer to another.
+/// A transfer of money from one customer to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// The transfer, and both its entries.
+    /// The id of the transfer and of both its entries.
     pub id: EntryId,
-    /// Who pays.
+    /// The customer who pays.
     pub from: CustomerId,
-    /// Who gets it; not who pays.
+    /// The customer who receives the money, never the payer.
     pub to: CustomerId,
-    /// How much; more than nothing.
+    /// The amount, above zero.
     pub money: Money,
-    /// What is said about it.
+    /// The note of the caller.
     pub note: Option<String>,
-    /// When.
+    /// The instant of the transfer.
     pub at: Instant,
 }
 
 impl Transfer {
-    /// The entries of who pays and who gets it.
+    /// Returns the payer's entry, then the receiver's.
     fn entries(&self) -> [WalletEntry; 2] {
         let entry = |customer_id: &CustomerId, counterparty: &CustomerId, amount| WalletEntry {
             customer_id: customer_id.clone(),
@@ -172,13 +179,13 @@ impl Transfer {
     }
 }
 
-/// What stands against a movement.
+/// The reason why a movement is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WalletError {
-    /// The wallet has less, or there is none yet.
+    /// The wallet has too little money, or does not exist yet.
     #[error("there is too little money in the wallet")]
     Insufficient,
-    /// The wallet is in another currency.
+    /// The wallet has another currency.
     #[error("is not the currency of the wallet")]
     OtherCurrency,
     /// The wallet would hold more than [`MAX_BALANCE`].
@@ -186,10 +193,10 @@ pub enum WalletError {
     TooMuch,
 }
 
-/// The balance after money was given to a wallet, which may not have been opened yet.
+/// Returns the balance after money was given to a wallet. A missing wallet counts as empty.
 ///
 /// # Errors
-/// What the condition of [`transfer`] or [`credit`] refuses.
+/// [`WalletError`] when the condition of [`transfer`] or [`credit`] would fail.
 pub fn plus(wallet: Option<&Wallet>, money: Money) -> Result<Money, WalletError> {
     let before = wallet.map_or(Money::new(0, money.currency), Wallet::balance);
     if before.currency != money.currency {
@@ -198,10 +205,10 @@ pub fn plus(wallet: Option<&Wallet>, money: Money) -> Result<Money, WalletError>
     before.plus(money).ok().filter(|after| after.amount <= MAX_BALANCE).ok_or(WalletError::TooMuch)
 }
 
-/// The balance after money was taken from a wallet.
+/// Returns the balance after money was taken from a wallet.
 ///
 /// # Errors
-/// What the condition of [`transfer`] or [`debit`] refuses.
+/// [`WalletError`] when the condition of [`transfer`] or [`debit`] would fail.
 pub fn minus(wallet: Option<&Wallet>, money: Money) -> Result<Money, WalletError> {
     let before = wallet.ok_or(WalletError::Insufficient)?;
     if before.currency != money.currency {
@@ -211,25 +218,26 @@ pub fn minus(wallet: Option<&Wallet>, money: Money) -> Result<Money, WalletError
     Ok(Money::new(after.ok_or(WalletError::Insufficient)?, money.currency))
 }
 
-/// Who pays, or who gets it.
+/// The payer or the receiver of a movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Who pays.
+    /// The customer who pays.
     From,
-    /// Who gets it.
+    /// The customer who receives the money.
     To,
 }
 
-/// Which part of a movement was refused.
+/// An action of a wallet transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The wallet: [`minus`] or [`plus`] says why, from the item as it was; or a deposit's is not as it was read.
+    /// The wallet. For the stored item, [`minus`] or [`plus`] returns the reason. For a deposit,
+    /// the wallet may also have changed since it was read.
     Wallet(Side),
-    /// There is no such customer.
+    /// The customer does not exist.
     Customer(Side),
-    /// The entry: its id is taken.
+    /// An entry with the same id already exists.
     Entry,
-    /// The idempotency record: the same request was answered before.
+    /// The idempotency record: an earlier attempt of the request has a response already.
     Idempotency,
 }
 
@@ -241,7 +249,7 @@ patterns! {
     TRANSFER = "wallet.transfer": TransactWriteItems, "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key>" => "from: currency = the money's, amount at least the money's; to: not there yet, or currency = the money's and amount below the limit less the money's; both customers exist; the entries and the key are new", Consistency::Write, "owner", "Move money from one wallet to another once", ["POST /v1/transfers"];
 }
 
-/// The profile, then the wallet.
+/// Reads the profile, then the wallet.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -249,7 +257,7 @@ pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&READ, vec![customer::key(customer)?, key(customer)?]))
 }
 
-/// Reads a wallet strongly, before a deposit.
+/// Reads a wallet with strong consistency, before a deposit.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -257,7 +265,7 @@ pub fn edit(customer: &CustomerId) -> Result<Get<Stored<Wallet>>, KeyError> {
     Ok(Get::new(&EDIT, key(customer)?))
 }
 
-/// The movements of a wallet, newest first.
+/// Lists the movements of a wallet, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -265,8 +273,9 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
     Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
 }
 
-/// Pays an entry's money into the wallet, if that is as it was `seen`: only so is the balance that the caller answers, [`plus`], the one that the
-/// table holds after this very deposit. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// Pays an entry's money into the wallet, on the condition that the wallet is still as it was
+/// `seen`. So the balance in the response ([`plus`]) is the stored balance right after this
+/// deposit. `claim` is the idempotency record ([`crate::idempotency::claim`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -287,7 +296,8 @@ pub fn deposit(
         .action(Part::Idempotency, claim))
 }
 
-/// Moves money from one wallet to the other, which is opened if need be. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// Moves money from one wallet to another, and opens the receiver's wallet if it is missing.
+/// `claim` is the idempotency record ([`crate::idempotency::claim`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -303,8 +313,9 @@ pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<Part>
         .action(Part::Idempotency, claim))
 }
 
-/// Pays for an order: actions of the caller's transaction, which are refused when the wallet has too little or another currency
-/// ([`Part::Wallet`], explained by [`minus`]). `money` is at least 0; `id` is new.
+/// Pays for an order. The returned actions belong to the caller's transaction. DynamoDB refuses
+/// them if the wallet has too little money or another currency. The refusal has the label
+/// [`Part::Wallet`], and [`minus`] explains it. `money` is at least 0, and `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -319,8 +330,9 @@ pub fn debit(
     Ok(vec![(Part::Wallet(Side::From), taken(&entry)?), (Part::Entry, written(&entry)?)])
 }
 
-/// Gives back what was paid for an order: actions of the caller's transaction, which are refused when the wallet has no room or another currency
-/// ([`Part::Wallet`], explained by [`plus`]). `money` is at least 0; `id` is new.
+/// Refunds a payment for an order. The returned actions belong to the caller's transaction.
+/// DynamoDB refuses them if the wallet has no room or another currency. The refusal has the label
+/// [`Part::Wallet`], and [`plus`] explains it. `money` is at least 0, and `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -351,21 +363,23 @@ fn in_currency(currency: Currency) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("currency", value(currency)?))
 }
 
-/// What an entry says went out is taken, if it is there.
+/// Takes the entry's amount from the wallet, on the condition that the wallet has enough money in
+/// the same currency.
 fn taken(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
     let enough = in_currency(entry.currency)?.and(Condition::AtLeast("amount", number(-entry.amount)));
     let change = Change::<Wallet>::visible(entry.at).add("amount", entry.amount);
     Ok(Guarded::update(key(&entry.customer_id)?, change, enough))
 }
 
-/// What an entry says came in is given, if there is room for it.
+/// Gives the entry's amount to the wallet, on the condition that the wallet has room and the same
+/// currency, or is missing.
 fn given(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
     let room = Condition::Below("amount", number(MAX_BALANCE - entry.amount + 1));
     let fits = Condition::NotExists.or(in_currency(entry.currency)?.and(room));
     Ok(Guarded::update(key(&entry.customer_id)?, receipt(entry)?, fits))
 }
 
-/// Adds what came in to the wallet, and opens it if it is not there.
+/// Adds the entry's amount to the wallet, and creates the wallet if it is missing.
 fn receipt(entry: &WalletEntry) -> Result<Change<Wallet>, EncodeError> {
     Ok(Change::<Wallet>::visible(entry.at)
         .or_create(&entry.id.born(), entry.at)

@@ -1,20 +1,21 @@
-//! What a function asks of the bucket itself: to describe, copy and delete one object. Each may be done twice.
+//! Calls of a function to the bucket: it describes, copies and deletes one object. All three are
+//! idempotent.
 
 use aws::{Call, CallError, Failure, Method, Response, s3};
 
 use crate::{Media, MediaError};
 
-/// What an object is.
+/// The properties of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
-    /// Its media type.
+    /// The media type.
     pub content_type: String,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
 }
 
 impl Media {
-    /// What an object is; `None` when it is not there.
+    /// Returns the properties of an object, or `None` if it does not exist.
     ///
     /// # Errors
     /// [`MediaError`].
@@ -30,10 +31,11 @@ impl Media {
         }
     }
 
-    /// Copies an object with its media type, over another of the name; `false` when it is not there.
+    /// Copies an object with its media type, and overwrites an existing one. Returns `false` if the
+    /// source does not exist.
     ///
     /// # Errors
-    /// [`MediaError`]; after [`MediaError::Unavailable`] it may be copied.
+    /// [`MediaError`]. After [`MediaError::Unavailable`] it may have been copied.
     pub async fn copy(&self, from: &str, to: &str) -> Result<bool, MediaError> {
         let (source, path) = (format!("{}{}", self.bucket.name(), s3::object(from)), s3::object(to));
         let headers = [("x-amz-copy-source", source.as_str())];
@@ -45,10 +47,10 @@ impl Media {
         }
     }
 
-    /// Deletes an object; one that is not there is as good as deleted.
+    /// Deletes an object. A missing object counts as deleted.
     ///
     /// # Errors
-    /// [`MediaError`]; after [`MediaError::Unavailable`] it may be gone.
+    /// [`MediaError`]. After [`MediaError::Unavailable`] it may have been deleted.
     pub async fn delete(&self, name: &str) -> Result<(), MediaError> {
         let response = self.bucket.call(&Call::new(Method::DELETE, &s3::object(name))).await?;
         if matches!(response.status, 200 | 204) { Ok(()) } else { Err(refused(&response)) }
@@ -64,10 +66,10 @@ impl From<CallError> for MediaError {
     }
 }
 
-/// Classifies a response that is no success. It may be the last of several that said "later".
+/// Classifies a response without success. It may be the last one of several transient errors.
 fn refused(response: &Response) -> MediaError {
     let code = s3::error_code(response);
-    // An error in a response that began well is one of S3 itself.
+    // An error document with status 200 is an internal error of S3.
     let is_passing = response.status == 200 || aws::is_transient(response.status, code.as_deref());
     match (is_passing, code) {
         (true, _) => MediaError::Unavailable(format!("status {}", response.status)),

@@ -1,11 +1,12 @@
-//! Objects that clients upload and read themselves, by URLs that are signed here and good for one of them.
+//! Objects that clients upload and read directly, with presigned URLs for one object each.
 //!
-//! A URL is computed, not asked for: Signature Version 4 in the query, with the headers that the
-//! client must send. S3 refuses every other name, media type and length, and everything once the
-//! URL has expired. The calls of a function (describe, copy, delete) are signed in their headers.
-//! All three can be repeated without harm, and are.
+//! A URL is computed without a request to S3: Signature Version 4 in the query, with the headers
+//! that the client must send. S3 refuses any other name, media type or length, and every request
+//! after the URL has expired. The calls of a function (describe, copy, delete) are signed in their
+//! headers. All three are idempotent and are retried.
 //!
-//! Errors name the error code of S3, never an object or a URL: a URL is a permission.
+//! Errors contain the error code of S3, never an object's name or a URL, because a URL is a
+//! permission.
 
 mod call;
 
@@ -17,17 +18,19 @@ use aws::{Call, Method};
 pub use aws::SetupError;
 pub use call::Described;
 
-/// For how long an upload may begin.
+/// How long after its creation an upload URL can be used.
 pub const UPLOAD_LIFE: Duration = Duration::from_secs(15 * 60);
-/// For how long a URL to read by is good at most; at least for three quarters of it.
+/// The lifetime of a URL for reading. A client gets a URL with at least three quarters of it left.
 pub const READ_LIFE: Duration = Duration::from_secs(60 * 60);
-/// Within so long the same object has the same URL, so that a browser has what it reads by it already.
+/// An object has the same URL throughout this interval, so that browsers can cache the object.
 const READ_STEP: Duration = Duration::from_secs(15 * 60);
 
-/// A request that has no answer, or a URL that cannot be made. None of them quotes a name or a URL.
+/// A request without a usable response, or a URL that cannot be created. The messages contain no
+/// name and no URL.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
-    /// No answer in time, a broken one or "later", also after retries: what was asked may or may not have happened.
+    /// There was no usable response in time, or only transient errors, even after retries. The
+    /// request may or may not have taken effect.
     #[error("the object store did not answer: {0}")]
     Unavailable(String),
     /// S3 or the credentials refuse the request: a defect of this program or of the deployment.
@@ -44,39 +47,40 @@ pub struct Media {
     bucket: Bucket,
 }
 
-/// What an upload must be.
+/// The required properties of an upload.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
-    /// Its media type.
+    /// The media type.
     pub content_type: &'a str,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
-    /// The base64 of its SHA-256, where the client knows it.
+    /// The base64 of the SHA-256 checksum, if the client knows it.
     pub sha256: Option<&'a str>,
 }
 
 /// A permission to upload one object, with `PUT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// Where to.
+    /// The URL for the upload.
     pub url: String,
-    /// The headers that must come with it, as they are.
+    /// The headers that the client must send unchanged.
     pub headers: Vec<(&'static str, String)>,
-    /// Until when it may begin.
+    /// The time until which the upload may begin.
     pub expires_at: SystemTime,
 }
 
 /// A permission to read one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// Where.
+    /// The URL for reading.
     pub url: String,
-    /// Until when.
+    /// The time at which the permission expires.
     pub expires_at: SystemTime,
 }
 
 impl Media {
-    /// From the environment: the variable that names the bucket, and the SDK's own (region, credentials, endpoint).
+    /// Creates a [`Media`] from the environment: `bucket_variable` names the bucket, and the SDK's
+    /// variables give region, credentials and endpoint.
     ///
     /// # Errors
     /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
@@ -84,13 +88,13 @@ impl Media {
         Bucket::from_env(bucket_variable).map(Self::new)
     }
 
-    /// The objects of a bucket.
+    /// Creates a [`Media`] for a bucket.
     #[must_use]
     pub const fn new(bucket: Bucket) -> Self {
         Self { bucket }
     }
 
-    /// Permits to upload one object.
+    /// Creates the permission to upload one object.
     ///
     /// # Errors
     /// [`MediaError::Signing`].
@@ -102,7 +106,8 @@ impl Media {
         Ok(Upload { url, headers, expires_at: now + UPLOAD_LIFE })
     }
 
-    /// Permits to read one object: from the beginning of the present quarter of an hour, so that it is the same until the next.
+    /// Creates the permission to read one object. It starts at the current quarter of an hour, so
+    /// the URL stays the same until the next one.
     ///
     /// # Errors
     /// [`MediaError::Signing`].

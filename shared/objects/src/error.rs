@@ -1,32 +1,32 @@
-//! Requests without a usable response.
+//! Errors of requests to the object store.
 
 use aws::{CallError, Failure, Response, s3};
 
-/// A request that has no answer. None of them quotes a name or a body.
+/// A reason why a request has no usable response. The messages contain no name and no body.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// The bucket takes no more at the moment, also after retries. Nothing was done.
+    /// The bucket is at its request limit, even after retries. Nothing was done.
     #[error("the object store is throttled")]
     Throttled,
-    /// No answer in time or a broken one: a write may or may not have happened.
+    /// There was no usable response in time: a write may or may not have happened.
     #[error("the object store did not answer: {0}")]
     Unavailable(String),
-    /// The credentials do not allow it.
+    /// The credentials do not allow the request.
     #[error("the object store denies access: {0}")]
     Denied(String),
-    /// S3 refuses the request as such: a defect of this program or of the deployment.
+    /// S3 refuses the request itself: a defect of this program or of the deployment.
     #[error("the object store refused the request: {0}")]
     Refused(String),
-    /// Refused before it was sent.
+    /// The name was refused before the request was sent.
     #[error("not a name of an object: {0}")]
     Name(&'static str),
-    /// The object is larger than [`MAX_BYTES`](crate::MAX_BYTES); it was not read.
+    /// The object is larger than [`MAX_BYTES`](crate::MAX_BYTES), so it was not read.
     #[error("the object is too large to be read")]
     TooLarge,
 }
 
 impl ObjectError {
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         matches!(self, Self::Throttled | Self::Unavailable(_))
@@ -37,12 +37,12 @@ impl ObjectError {
     }
 }
 
-/// The error codes by which S3 says "later".
+/// The error codes of S3's throttling.
 const THROTTLES: [&str; 4] = ["SlowDown", "ThrottlingException", "Throttling", "RequestLimitExceeded"];
-/// The error codes of a failure on the other side, or on the way.
+/// The error codes of a failure in S3 or on the network.
 const FAILURES: [&str; 5] =
     ["InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted", "ConditionalRequestConflict"];
-/// The error codes of credentials that do not suffice.
+/// The error codes of insufficient or invalid credentials.
 const DENIALS: [&str; 6] =
     ["AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem"];
 
@@ -56,15 +56,15 @@ impl From<CallError> for ObjectError {
     }
 }
 
-/// Classifies a response that is no success. The caller has handled the responses that have a
-/// meaning of their own.
+/// Classifies a response without success. The caller has already handled the responses with a
+/// special meaning.
 pub(crate) fn classify(response: &Response) -> ObjectError {
     let status = response.status;
     match s3::error_code(response) {
         Some(code) if THROTTLES.contains(&code.as_str()) => ObjectError::Throttled,
         Some(code) if FAILURES.contains(&code.as_str()) => ObjectError::Unavailable(code),
         Some(code) if DENIALS.contains(&code.as_str()) => ObjectError::Denied(code),
-        // A proxy on the way may answer without a code.
+        // A proxy may respond without an error code.
         _ if status == 429 => ObjectError::Throttled,
         _ if status >= 500 => ObjectError::Unavailable(format!("status {status}")),
         _ if status == 401 || status == 403 => ObjectError::Denied(format!("status {status}")),

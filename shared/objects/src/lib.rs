@@ -1,14 +1,16 @@
 //! Objects of S3 that are written once and never changed.
 //!
-//! A name is derived from the object's content, so that writing it again is harmless;
-//! [`ObjectStore::put_new`] lets the first writer win. Bodies are whole in memory: an object is an
-//! item of the table or a batch of records, never a file of unknown length. So checksums cost
-//! almost nothing. The SHA-256 of a body is signed and stored with the object, S3 compares it when
-//! the object is written, and this crate compares it when the object is read. Objects that other
-//! programs or earlier versions wrote have other checksums, which this crate does not compare.
+//! A name is derived from the object's content, so writing it again is harmless: with
+//! [`ObjectStore::put_new`] the first writer wins. Bodies are completely in memory, because an
+//! object is an item of the table or a batch of records, never a file of unknown length. Checksums
+//! therefore cost almost nothing.
 //!
-//! Errors name the error code of S3, never the name or content of an object, because archived items
-//! belong to customers.
+//! The SHA-256 of a body is signed and stored with the object. S3 compares it on writing, and this
+//! crate on reading. Objects of other programs or earlier versions have other checksums, which this
+//! crate does not compare.
+//!
+//! Errors contain the error code of S3, never the name or content of an object, because archived
+//! items belong to customers.
 
 mod error;
 mod read;
@@ -21,23 +23,24 @@ pub use error::ObjectError;
 pub use read::{MAX_BYTES, ObjectInfo, ObjectPage};
 pub use write::{Class, Put};
 
-/// The longest name, in bytes of UTF-8: a limit of S3.
+/// The maximum length of a name in bytes of UTF-8, a limit of S3.
 pub const MAX_NAME_BYTES: usize = 1024;
 
-/// One bucket.
+/// An object store in one bucket.
 #[derive(Debug, Clone)]
 pub struct ObjectStore {
     bucket: Bucket,
 }
 
 impl ObjectStore {
-    /// The objects of a bucket.
+    /// Creates a store for a bucket.
     #[must_use]
     pub const fn new(bucket: Bucket) -> Self {
         Self { bucket }
     }
 
-    /// From the environment: the variable that names the bucket, and the SDK's own (region, credentials, endpoint).
+    /// Creates a store from the environment: `bucket_variable` names the bucket, and the SDK's
+    /// variables give region, credentials and endpoint.
     ///
     /// # Errors
     /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
@@ -46,8 +49,8 @@ impl ObjectStore {
     }
 }
 
-/// Refuses a name that S3 would refuse, and control characters, which not every reader of a list
-/// can handle.
+/// Refuses names that S3 would refuse, and control characters, because some readers of lists cannot
+/// handle these.
 fn check(name: &str) -> Result<(), ObjectError> {
     match name {
         "" => Err(ObjectError::Name("it is empty")),

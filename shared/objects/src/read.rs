@@ -1,4 +1,4 @@
-//! Objects are read whole, and listed by name.
+//! Reads whole objects, and lists them by name.
 
 mod page;
 
@@ -9,35 +9,35 @@ use aws::{Call, Method, s3};
 use crate::error::classify;
 use crate::{ObjectError, ObjectStore, check};
 
-/// The largest object that is read: more than an invocation's payload (6 MB), which is the largest
-/// thing that is stored.
+/// The maximum size of an object that is read, in bytes. The largest stored object is an
+/// invocation's payload (6 MB).
 pub const MAX_BYTES: usize = 16 << 20;
-/// The longest page of a list: 1,000 names of 1,024 bytes, each byte encoded in three, and what S3
-/// says of each object.
+/// The maximum size of a list's page in bytes: 1,000 names of 1,024 bytes, with three characters
+/// for each encoded byte, and S3's other data about each object.
 const MAX_PAGE: usize = 4 << 20;
 
 /// An object, as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub size: u64,
-    /// When it was written.
+    /// The time of the last write.
     pub modified: SystemTime,
 }
 
 /// A page of a list, in the byte order of the names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectPage {
-    /// What it shows.
+    /// The objects.
     pub items: Vec<ObjectInfo>,
     /// The name after which the next page begins, if there are more.
     pub next: Option<String>,
 }
 
 impl ObjectStore {
-    /// Reads an object; `None` when it is not there.
+    /// Reads an object. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// [`ObjectError`], [`ObjectError::TooLarge`] above [`MAX_BYTES`].
@@ -55,7 +55,8 @@ impl ObjectStore {
         }
     }
 
-    /// The objects whose name begins with `prefix` and comes after `after`: at most `limit`, 1 to 1,000.
+    /// Lists the objects with names that begin with `prefix` and come after `after`. Returns at
+    /// most `limit` of them, 1 to 1,000.
     ///
     /// # Errors
     /// [`ObjectError`].

@@ -1,4 +1,4 @@
-//! Objects are written once, and deleted.
+//! Writes objects once, and deletes them.
 
 use std::time::Duration;
 
@@ -9,39 +9,40 @@ use tokio::time::{sleep, timeout};
 use crate::error::classify;
 use crate::{ObjectError, ObjectStore, check};
 
-/// S3's error code for two conditional writes of one name at the same moment. One of them must be
-/// repeated.
+/// S3's error code for two concurrent conditional writes of one name. One of them must be retried.
 const CONFLICT: &str = "ConditionalRequestConflict";
-/// After each attempt that met another write, the longest wait in milliseconds before the next: full jitter.
+/// The maximum wait in milliseconds after each conflicting attempt, with full jitter.
 const WAITS: [u64; 6] = [50, 100, 200, 400, 800, 0];
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
     /// The object is new.
     Created,
-    /// The name was taken; what lies there is as it was. It may be our own: an attempt whose answer was lost.
+    /// The name already existed, and its object is unchanged. It may be this writer's own object,
+    /// from an attempt with a lost response.
     AlreadyThere,
 }
 
-/// How an object is stored, and what that costs.
+/// The storage class of an object, which determines its price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// S3 Standard.
     Standard,
-    /// S3 Glacier Instant Retrieval: a sixth of Standard's price, read at once. Billed for at least 90 days and 128 KB, and four times as
-    /// much a write, so that it pays for objects over about 22 KB that are kept for long.
+    /// S3 Glacier Instant Retrieval: a sixth of Standard's storage price, readable at once. S3
+    /// bills at least 90 days and 128 KB, and four times Standard's price for a write. It pays off
+    /// for objects over about 22 KB with a long lifetime.
     Cold,
 }
 
 impl ObjectStore {
-    /// Writes a JSON object unless its name is taken (`If-None-Match: *`).
+    /// Writes a JSON object unless its name already exists (`If-None-Match: *`).
     ///
     /// # Errors
-    /// [`ObjectError`]; after [`ObjectError::Unavailable`] the object may be there.
+    /// [`ObjectError`]. After [`ObjectError::Unavailable`] the object may exist.
     pub async fn put_new(&self, name: &str, body: Vec<u8>, class: Class) -> Result<Put, ObjectError> {
         check(name)?;
-        // Each attempt refers to the same bytes.
+        // All attempts share the same bytes.
         let body = Bytes::from(body);
         let attempts = async {
             for wait in WAITS {
@@ -55,17 +56,18 @@ impl ObjectStore {
         timeout(OPERATION_TIMEOUT, attempts).await.map_err(|_| ObjectError::timeout())?
     }
 
-    /// Deletes an object; one that is not there is as good as deleted.
+    /// Deletes an object. A missing object counts as deleted.
     ///
     /// # Errors
-    /// [`ObjectError`]; after [`ObjectError::Unavailable`] the object may be gone.
+    /// [`ObjectError`]. After [`ObjectError::Unavailable`] the object may have been deleted.
     pub async fn delete(&self, name: &str) -> Result<(), ObjectError> {
         check(name)?;
         let response = self.bucket.call(&Call::new(Method::DELETE, &s3::object(name))).await?;
         if matches!(response.status, 200 | 204) { Ok(()) } else { Err(classify(&response)) }
     }
 
-    /// One attempt, with the retries of every call; `None` when it met another write of the name.
+    /// Makes one attempt, with the retries of every call. Returns `None` after a conflict with
+    /// another write of the name.
     async fn attempt(&self, name: &str, body: &Bytes, class: Class) -> Result<Option<Put>, ObjectError> {
         let class = match class {
             Class::Standard => "STANDARD",
@@ -73,7 +75,7 @@ impl ObjectStore {
         };
         let (sum, length) = (s3::checksum(body), body.len().to_string());
         let headers = [
-            // S3 demands a length also of an empty body, for which the HTTP client sends none.
+            // S3 requires a length even for an empty body, and the HTTP client would not send it.
             ("content-length", length.as_str()),
             ("content-type", "application/json"),
             ("if-none-match", "*"),

@@ -1,4 +1,4 @@
-//! The old categories, which go from the bottom.
+//! Removes the old categories, from the bottom up.
 
 use key_schema::category::relocation::{self, CategoryMove, Part};
 use key_schema::instant::Instant;
@@ -10,10 +10,10 @@ use crate::copy::Copied;
 use crate::walk::Children;
 use crate::{Mover, Stop, refusals};
 
-/// A category whose children are looked after.
+/// A category while its children are processed.
 struct Open {
     children: Children,
-    /// Whether one of them stays.
+    /// Whether one of the children stays.
     keeps: bool,
 }
 
@@ -24,7 +24,8 @@ impl Open {
 }
 
 impl Mover<'_> {
-    /// Removes the category and all below it, but what stays and those above that.
+    /// Removes the category and all categories below it. A category that cannot move stays, and so
+    /// do its ancestors.
     pub(crate) async fn clear_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         let mut open = vec![Open::at(moving.from.clone())];
         while let Some(last) = open.last_mut() {
@@ -48,7 +49,7 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Whether the category is gone.
+    /// Removes one category. Returns whether it is gone.
     async fn clear(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
         let mut backoff = Backoff::new();
         loop {
@@ -59,14 +60,15 @@ impl Mover<'_> {
             }
             match refusals.iter().find(|refusal| refusal.label == Part::From) {
                 Some(refusal) if refusal.item.is_none() => return Ok(true),
-                // It came into being since the walk, or was written again: it has no mark.
+                // The category was created after the walk, or written again. It has no mark.
                 Some(_) => {
                     let Some(to) = moving.destination(path) else { return Ok(false) };
                     if self.copy(moving, path, &to).await? == Copied::Stays {
                         return Ok(false);
                     }
                 }
-                // Something was said about it all the same: that goes along when the mark is gone.
+                // The category was described despite the mark. Removing the mark lets the
+                // description move, too.
                 None => {
                     self.keep(moving, path).await?;
                 }
@@ -78,7 +80,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Takes the mark from a category that stays. Whether it is there.
+    /// Removes the mark from a category that stays. Returns whether the category exists.
     async fn keep(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
         Ok(refusals(self.table.transact(&relocation::keep(moving, path, Instant::now())?).await)?.is_empty())
     }

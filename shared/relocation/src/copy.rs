@@ -1,4 +1,4 @@
-//! The categories: their successors, and those that come back.
+//! Creates the successors of the categories, and the ancestors of categories that come back.
 
 use key_schema::category;
 use key_schema::category::relocation::{self, ADDED_AT_ONCE, CategoryMove, Part};
@@ -10,20 +10,20 @@ use table::Backoff;
 use crate::walk::Walk;
 use crate::{Mover, Stop, refusals};
 
-/// After so many categories it is noted how far a walk is that changes nothing by itself.
+/// A walk that changes no category records its progress after this many categories.
 const NOTED_EVERY: usize = 50;
 
-/// Whether a category has its successor.
+/// The result of copying a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Copied {
-    /// It has, or is not there any more.
+    /// The category has a successor, or no longer exists.
     Yes,
-    /// Something else is said about the successor, so it stays, and what is said about it.
+    /// The successor has a different description. The category stays with its own description.
     Stays,
 }
 
 impl Mover<'_> {
-    /// Gives the category and all below it successors, from the top.
+    /// Creates the successors of the category and of all categories below it, from the top down.
     pub(crate) async fn copy_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         if moving.reached.is_none() {
             self.copy(moving, &moving.from, &moving.to).await?;
@@ -35,14 +35,14 @@ impl Mover<'_> {
                 Some(to) => {
                     self.copy(moving, &node.path, &to).await?;
                 }
-                // What lies below has no room either.
+                // Its subcategories have no room either.
                 None => walk.skip_below(),
             }
         }
         Ok(())
     }
 
-    /// Gives a category its successor, with what is said about it.
+    /// Creates a category's successor with the same description.
     pub(crate) async fn copy(
         &self,
         moving: &Stored<CategoryMove>,
@@ -61,7 +61,8 @@ impl Mover<'_> {
             if refusals.is_empty() || refused(Part::From) {
                 return Ok(Copied::Yes);
             }
-            // Said anew since it was read: that goes along too. Unless it goes on for ever.
+            // If the description changed since it was read, the loop copies it again, unless that
+            // happens too often.
             if refused(Part::AboutTo) || !backoff.wait().await {
                 tracing::warn!("a category stays where it was: something else is said about its successor");
                 return Ok(Copied::Stays);
@@ -69,7 +70,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Adds the categories above those that have come back to the old place. Only below one that has a successor is there anything to be found.
+    /// Adds the missing ancestors of categories that have come back to the old place. Such
+    /// categories exist only below a category with a successor.
     pub(crate) async fn check_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         if moving.reached.is_none() {
             self.check(moving, &moving.to).await?;
@@ -92,7 +94,7 @@ impl Mover<'_> {
         if left.items.is_empty() { Ok(()) } else { self.add_missing(moving, old.lineage().collect()).await }
     }
 
-    /// Adds those of the categories that do not exist.
+    /// Adds the given categories that do not exist.
     pub(crate) async fn add_missing(
         &self,
         moving: &Stored<CategoryMove>,

@@ -1,7 +1,8 @@
-//! The work of moving a category: what a request begins, and the request or the janitor goes on with.
+//! Moves a category. A request begins the move, and that request or the janitor continues it.
 //!
-//! The transactions are in [`key_schema::category::relocation`], and so is why they hold whatever breaks off between them. Two who work on the same move
-//! at once do no harm: each looks at the table before each step, and is refused when the other has begun the next phase.
+//! [`key_schema::category::relocation`] contains the transactions and explains why an interruption
+//! between them is harmless. Two concurrent workers on one move do no harm. Each reads the table
+//! before every step, and its step is refused when the other worker has begun the next phase.
 
 mod clear;
 mod copy;
@@ -18,13 +19,13 @@ use tokio::time::{self, timeout_at};
 
 pub use walk::Walk;
 
-/// Work that stopped. Everything done so far stands, and whoever goes on finds the rest.
+/// An error that stopped the work. Completed steps remain, and the next call continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum RelocationError {
-    /// The table did not take a request.
+    /// The table did not execute a request.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// An item has no DynamoDB form.
+    /// An item cannot be encoded for DynamoDB.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
@@ -35,9 +36,9 @@ impl From<KeyError> for RelocationError {
     }
 }
 
-/// Why a phase did not come to its end.
+/// A reason why a phase did not end.
 enum Stop {
-    /// Somebody else has begun the next one.
+    /// Another worker has begun the next phase.
     Late,
     Failed(RelocationError),
 }
@@ -48,7 +49,7 @@ impl<E: Into<RelocationError>> From<E> for Stop {
     }
 }
 
-/// Who moves categories.
+/// A worker that moves categories.
 #[derive(Debug, Clone, Copy)]
 pub struct Mover<'a> {
     table: &'a Table,
@@ -56,20 +57,21 @@ pub struct Mover<'a> {
 }
 
 impl<'a> Mover<'a> {
-    /// Of the categories in this table.
+    /// Creates a worker for the categories in this table.
     #[must_use]
     pub const fn new(table: &'a Table) -> Self {
         Self { table, settling: SETTLING_SECONDS }
     }
 
-    /// Another time than [`SETTLING_SECONDS`] to wait for requests that are under way: for who knows that there are none, as a test does.
+    /// Sets another time than [`SETTLING_SECONDS`] to wait for requests in progress. Only for
+    /// callers that know that there are none, such as tests.
     #[must_use]
     pub const fn settling(mut self, seconds: i64) -> Self {
         self.settling = seconds;
         self
     }
 
-    /// The move that is under way, or the last one.
+    /// Returns the current move, or else the last one.
     ///
     /// # Errors
     /// [`RelocationError`].
@@ -77,7 +79,8 @@ impl<'a> Mover<'a> {
         Ok(self.table.get(&relocation::get()?).await?)
     }
 
-    /// Goes on with the move that is under way until it is over, or has to wait, or the time is up; the move as it is then.
+    /// Continues the current move until it is done, must wait, or reaches `until`. Returns the move
+    /// in its current state.
     ///
     /// # Errors
     /// [`RelocationError`].
@@ -98,7 +101,7 @@ impl<'a> Mover<'a> {
         moving.phase == Phase::Settling && Instant::now() < moving.since.plus_seconds(self.settling)
     }
 
-    /// What is left of the phase, and the step to the next.
+    /// Completes the current phase, and advances to the next one.
     async fn phase(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         match moving.phase {
             Phase::Copying => self.copy_all(moving).await?,
@@ -121,7 +124,8 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// The refusals of a transaction that concern what it moves; none when it was done.
+/// Returns the refusals of a transaction's actions on moved items, or an empty list if the
+/// transaction was done.
 fn refusals(answer: Result<(), TransactError<Part>>) -> Result<Vec<Refusal<Part>>, Stop> {
     match answer {
         Ok(()) => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The products, and their memberships.
+//! Moves the products and their memberships.
 
 use std::collections::BTreeSet;
 
@@ -13,20 +13,21 @@ use table::{TableError, TransactError};
 
 use crate::{Mover, Stop, refusals};
 
-/// Entries of the list that are read at once. One product may have many.
+/// How many entries of the list are read at once. One product may have many.
 const PAGE: usize = 100;
 
-/// A product and where it goes.
+/// A product and its destination.
 type Place<'a> = (&'a Stored<Product>, CategoryPath);
 
 impl Mover<'_> {
-    /// Moves what stands in the category and below it, until a look from one end of the list to the other finds nothing.
+    /// Moves all products and memberships in the category and below it. Repeats until a complete
+    /// pass over the list finds none.
     pub(crate) async fn place_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         while self.pass(moving).await? {}
         Ok(())
     }
 
-    /// Whether there was anything to move.
+    /// Makes one pass over the list. Returns whether there was anything to move.
     async fn pass(&self, moving: &Stored<CategoryMove>) -> Result<bool, Stop> {
         let (mut found, mut after) = (false, None);
         loop {
@@ -40,7 +41,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Moves those of the products that have something to move. The index only says which may have; it may be behind.
+    /// Moves those of the products that are still at the old place. The index only lists
+    /// candidates, because it may be outdated.
     async fn place_page(&self, moving: &Stored<CategoryMove>, ids: &BTreeSet<ProductId>) -> Result<bool, Stop> {
         let items = self.table.batch_get(&relocation::read(ids)?).await?;
         let (mut places, mut members, mut new) = (Vec::<Place<'_>>::new(), Vec::new(), BTreeSet::new());
@@ -64,7 +66,7 @@ impl Mover<'_> {
         if places.is_empty() && members.is_empty() {
             return Ok(false);
         }
-        // A category that came into being since the walk has no successor yet.
+        // A category that was created after the walk has no successor yet.
         let new: BTreeSet<CategoryPath> = new.iter().flat_map(CategoryPath::lineage).collect();
         self.add_missing(moving, new.into_iter().filter(|path| path.is_within(&moving.to)).collect()).await?;
         for (product, further) in members {
@@ -76,7 +78,8 @@ impl Mover<'_> {
         Ok(true)
     }
 
-    /// Moves a product's memberships, and the product if it stands there too. One that was changed since is left to the next look.
+    /// Moves a product's memberships, and the product itself if it is in the old place, too. If the
+    /// product has changed since it was read, the next pass moves it.
     async fn transfer(
         &self,
         moving: &Stored<CategoryMove>,
@@ -91,7 +94,8 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Moves products together. One that was changed since is left to the next look; those that keep meeting others are tried in smaller groups.
+    /// Moves products together. If a product has changed since it was read, the next pass moves it.
+    /// A group with repeated conflicts is split into smaller groups.
     async fn place(&self, moving: &Stored<CategoryMove>, places: &[Place<'_>]) -> Result<(), Stop> {
         let mut groups = vec![places.to_vec()];
         while let Some(mut group) = groups.pop() {

@@ -1,4 +1,5 @@
-//! A walk through the categories below one: parents before their children, children by name.
+//! Walks through the categories below one category: parents before their children, children by
+//! name.
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,7 @@ use table::Table;
 
 use crate::RelocationError;
 
-/// Categories that are read at once.
+/// How many categories are read at once.
 const PAGE: usize = 100;
 
 /// The children of a category, page by page.
@@ -42,7 +43,8 @@ impl Children {
     }
 }
 
-/// A walk through the categories below one: parents before their children, children by name. One request shows the children of one category.
+/// A walk through the categories below one category: parents before their children, children by
+/// name. One request reads the children of one category.
 #[derive(Debug)]
 pub struct Walk<'a> {
     table: &'a Table,
@@ -50,13 +52,13 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Below `root`, from the beginning.
+    /// Starts a walk below `root`.
     #[must_use]
     pub fn below(table: &'a Table, root: &CategoryPath) -> Self {
         Self { table, open: vec![Children::of(root.clone())] }
     }
 
-    /// Below `root`, behind the category at which an earlier walk has arrived.
+    /// Resumes a walk below `root`, after the category that an earlier walk has reached.
     #[must_use]
     pub fn resumed(table: &'a Table, root: &CategoryPath, reached: Option<&CategoryPath>) -> Self {
         let Some(reached) = reached.filter(|reached| reached.is_within(root)) else { return Self::below(table, root) };
@@ -70,7 +72,7 @@ impl<'a> Walk<'a> {
         Self { table, open }
     }
 
-    /// The next category.
+    /// Returns the next category.
     ///
     /// # Errors
     /// [`RelocationError`].
@@ -85,7 +87,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Leaves out what lies below the category that was given last.
+    /// Skips the subcategories of the last returned category.
     pub(crate) fn skip_below(&mut self) {
         self.open.pop();
     }

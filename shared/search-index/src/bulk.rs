@@ -1,4 +1,4 @@
-//! Writing many documents in one request.
+//! Writes many documents in one request.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 use crate::document::{Collection, SearchDocument, Tombstone};
 use crate::error::SearchError;
 
-/// A request is closed when the next operation would exceed this. OpenSearch Service refuses requests
-/// over 10 MiB on its smaller instances, and recommends 3 to 5.
+/// The maximum size of a request's body in bytes. OpenSearch Service refuses requests over 10 MiB
+/// on its smaller instances, and recommends 3 to 5.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
-/// A request is closed when it holds this many operations.
+/// The maximum number of operations in a request.
 const MAX_REQUEST_OPERATIONS: usize = 1_000;
 
-/// One document to be written, or to be marked as removed.
+/// A write of one document or tombstone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkOperation {
     collection: Collection,
@@ -23,14 +23,15 @@ pub struct BulkOperation {
 }
 
 impl BulkOperation {
-    /// Writes `document` under `document_id` ([`crate::document_id`]), unless the index holds a
-    /// write of a higher `rev`. The same `rev` is written again, so that a repair may land.
+    /// Creates a write of `document` under `document_id` ([`crate::document_id`]). It has no effect
+    /// if the index contains a write with a higher `rev`. The same `rev` is written again, so that
+    /// a repair takes effect.
     pub fn index<D: SearchDocument>(document_id: String, rev: u64, document: &D) -> Result<Self, SearchError> {
         Self::new(D::COLLECTION, document_id, rev, document)
     }
 
-    /// Replaces the document with a tombstone, unless the index holds a write of a higher `rev`.
-    /// `deleted_at` is RFC 3339 UTC with milliseconds.
+    /// Creates a write that replaces the document with a tombstone. It has no effect if the index
+    /// contains a write with a higher `rev`. `deleted_at` is RFC 3339 UTC with milliseconds.
     pub fn tombstone(
         collection: Collection,
         document_id: String,
@@ -51,32 +52,33 @@ impl BulkOperation {
         Ok(Self { collection, document_id, rev, source })
     }
 
-    /// The collection that is written to.
+    /// Returns the collection of the document.
     pub fn collection(&self) -> Collection {
         self.collection
     }
 
-    /// The `_id` of the document.
+    /// Returns the `_id` of the document.
     pub fn document_id(&self) -> &str {
         &self.document_id
     }
 
-    /// The item's `rev`, the document's external version.
+    /// Returns the item's `rev`, which is the document's external version.
     pub fn rev(&self) -> u64 {
         self.rev
     }
 
-    /// Whether it replaces the document with a tombstone.
+    /// Returns whether the operation writes a tombstone.
     pub fn is_tombstone(&self) -> bool {
         self.fields().is_ok_and(|fields| fields.get("deleted").and_then(Value::as_bool).unwrap_or_default())
     }
 
-    /// The fields that the index is to hold.
+    /// Returns the fields that the index will contain.
     pub(crate) fn fields(&self) -> Result<Map<String, Value>, SearchError> {
         serde_json::from_str(&self.source).map_err(|error| SearchError::Request(error.to_string()))
     }
 
-    /// The operation as the two lines of the bulk format. `alias` is the write alias of an index.
+    /// Returns the operation as two lines of the bulk format. `alias` is the write alias of an
+    /// index.
     fn lines(&self, alias: &str) -> Result<String, SearchError> {
         let action = Action {
             index: Target {
@@ -92,7 +94,8 @@ impl BulkOperation {
     }
 }
 
-/// A document as it is stored. Its `_id` is in it once more, because the engine pages by fields alone.
+/// A document in its stored form. Its `_id` is also a field, because the engine pages only by
+/// fields.
 #[derive(Serialize)]
 struct Source<'a, D> {
     document_id: &'a str,
@@ -113,17 +116,18 @@ struct Target<'a> {
     id: &'a str,
     version: u64,
     version_type: &'static str,
-    // Without it a write to an index that is not there would create one with a guessed mapping.
+    // Otherwise a write to a missing index would create the index with a guessed mapping.
     require_alias: bool,
 }
 
-/// A request's body, and the positions of its operations among all that were given.
+/// A request's body, and the positions of its operations among all given ones.
 pub(crate) struct BulkRequest {
     pub positions: Vec<usize>,
     pub body: Vec<u8>,
 }
 
-/// Splits operations, each given with its position and the alias that it is sent to, into requests of a size that the engine takes.
+/// Splits operations into requests of a size that the engine accepts. Each operation comes with its
+/// position and its target alias.
 pub(crate) fn requests<'a>(
     operations: impl Iterator<Item = (usize, &'a BulkOperation, &'a str)>,
 ) -> Result<Vec<BulkRequest>, SearchError> {

@@ -1,4 +1,4 @@
-//! The calls that searches are made of, and what all calls share.
+//! The client's search calls, and the helpers of all calls.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::transport::{Answer, Call, Transport};
 const JSON: &str = "application/json";
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// How the engine says that an index is there already.
+/// The engine's error type for an index that already exists.
 pub(crate) const INDEX_EXISTS: &str = "resource_already_exists_exception";
 
 /// A client of OpenSearch for Bodega's indices. Clones share connections.
@@ -34,12 +34,12 @@ pub struct SearchClient {
     pub(crate) prefix: Arc<str>,
     /// Whether the engine is OpenSearch Serverless.
     pub(crate) serverless: bool,
-    /// What a probe found, once a client.
+    /// The result of the probe, which runs once for each client.
     probed: Arc<OnceCell<EngineSupport>>,
 }
 
 impl SearchClient {
-    /// A client; nothing is connected yet.
+    /// Creates a client. No connection is opened yet.
     pub fn new(config: &SearchConfig) -> Self {
         Self {
             transport: Arc::new(Transport::new(config)),
@@ -49,16 +49,19 @@ impl SearchClient {
         }
     }
 
-    /// A client as the environment says ([`SearchConfig::from_env`]).
+    /// Creates a client from the environment ([`SearchConfig::from_env`]).
     pub fn from_env() -> Result<Self, ConfigError> {
         Ok(Self::new(&SearchConfig::from_env()?))
     }
 
-    /// Makes sure that every collection has its template, an index and its aliases; it may be called any number
-    /// of times, also by several callers at once. Fields that the mapping gained are added to the indices that are written to; any
-    /// other change of it takes effect with the next rebuild.
+    /// Ensures that every collection has its template, an index and its aliases. It is idempotent
+    /// and may run concurrently.
     ///
-    /// On OpenSearch Serverless the first call also makes sure that the engine keeps to versions ([`SearchClient::probe`]).
+    /// New fields of the mapping are added to the index that searches read. Other changes of the
+    /// mapping take effect with the next rebuild.
+    ///
+    /// On OpenSearch Serverless the first call also ensures that the engine respects versions
+    /// ([`SearchClient::probe`]).
     pub async fn ensure_indices(&self) -> Result<(), SearchError> {
         for collection in Collection::ALL {
             self.ensure_index(collection).await?;
@@ -78,7 +81,7 @@ impl SearchClient {
         let mut missing = Vec::new();
         for read in indices.iter().filter(|index| index.read) {
             if !read.written {
-                // Of a deployment that wrote through the alias of the readers.
+                // An earlier deployment wrote through the alias of the readers.
                 missing.push(add(&read.name, &index::write_alias(&self.prefix, collection, read.number)));
             }
             self.add_fields(collection, &read.name).await?;
@@ -93,14 +96,16 @@ impl SearchClient {
         Ok(())
     }
 
-    /// Creates the first index together with its aliases. What it gives are the aliases that are missing because the index was there.
+    /// Creates the first index together with its aliases. If the index already exists, returns the
+    /// actions for its aliases.
     async fn create_first(&self, collection: Collection) -> Result<Vec<Value>, SearchError> {
         let first = index::name(&self.prefix, collection, 1);
         let aliases = [self.alias(collection), index::write_alias(&self.prefix, collection, 1)];
         let body = json!({"aliases": aliases.iter().map(|alias| (alias.clone(), json!({}))).collect::<Map<_, _>>()});
         match self.json(Method::PUT, &format!("/{first}"), Some(&body)).await?.accepted() {
             Ok(_) => Ok(Vec::new()),
-            // Another caller was faster, or an earlier version made the index and did not come as far as the alias.
+            // Another caller was faster, or an earlier version created the index but not yet the
+            // alias.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => {
                 Ok(aliases.iter().map(|alias| add(&first, alias)).collect())
             }
@@ -108,8 +113,8 @@ impl SearchClient {
         }
     }
 
-    /// Adds the fields that the index lacks. A mapping that changed in another way is left to the next rebuild; until then the index
-    /// refuses only documents that do not fit the old one.
+    /// Adds the fields that the index lacks. Other changes of the mapping wait for the next
+    /// rebuild. Until then the index refuses only documents that do not fit the old mapping.
     async fn add_fields(&self, collection: Collection, index: &str) -> Result<(), SearchError> {
         let mapping = index::mapping(collection)?;
         match self.json(Method::PUT, &format!("/{index}/_mapping"), Some(&mapping)).await?.accepted() {
@@ -121,12 +126,13 @@ impl SearchClient {
         }
     }
 
-    /// Searches products. Facets are `category` and `brand`; highlighted are `name` and `summary`.
+    /// Searches products. The facets are `category` and `brand`. The highlighted fields are `name`
+    /// and `summary`.
     pub async fn search_products(&self, query: &ProductQuery) -> Result<SearchPage<ProductDocument>, SearchError> {
         self.search(&query.body()).await
     }
 
-    /// Searches orders. There are no facets and no highlights.
+    /// Searches orders, without facets and highlights.
     pub async fn search_orders(&self, query: &OrderQuery) -> Result<SearchPage<OrderDocument>, SearchError> {
         self.search(&query.body()).await
     }
@@ -136,13 +142,14 @@ impl SearchClient {
         Ok(answer.into())
     }
 
-    /// The number of live documents that a search would see.
+    /// Returns the number of live documents that are visible to searches.
     pub async fn count(&self, collection: Collection) -> Result<u64, SearchError> {
         self.count_of(&self.alias(collection), Kind::Live).await
     }
 
-    /// The live documents that a search would see, ascending by id; `size` (at most 10,000, the engine's
-    /// limit) of them, beginning after the end of another page.
+    /// Returns a page of the live documents that are visible to searches, ascending by id. It has
+    /// at most `size` documents (the engine's limit is 10,000) and starts after the end of another
+    /// page.
     pub async fn list(
         &self,
         collection: Collection,
@@ -160,7 +167,7 @@ impl SearchClient {
         Ok(LivePage::new(self.read(&self.alias(collection), "_search", &body).await?, size))
     }
 
-    /// A document by its `_id`, as last written, whether or not a search sees it already.
+    /// Returns a document by its `_id` as last written, even if it is not yet visible to searches.
     pub async fn get<D: SearchDocument>(&self, document_id: &str) -> Result<Option<StoredDocument<D>>, SearchError> {
         let path = format!("/{}/_doc/{document_id}", self.alias(D::COLLECTION));
         let answer = self.json(Method::GET, &path, None).await?;
@@ -171,8 +178,10 @@ impl SearchClient {
         StoredSource::from(stored).document().map(Some)
     }
 
-    /// Makes everything that was written so far visible to searches, which otherwise takes about a second.
-    /// Expensive: for tests and for whoever must see the whole index at once. OpenSearch Serverless cannot be told to: there it does nothing.
+    /// Makes all earlier writes visible to searches, which otherwise takes about a second.
+    ///
+    /// It is expensive, and meant for tests and for callers that need the complete index at once.
+    /// On OpenSearch Serverless it does nothing, because there is no such call.
     pub async fn refresh(&self) -> Result<(), SearchError> {
         for collection in Collection::ALL {
             self.refresh_of(&index::pattern(&self.prefix, collection)).await?;
@@ -180,7 +189,7 @@ impl SearchClient {
         Ok(())
     }
 
-    /// Refreshes the indices that the name or pattern stands for.
+    /// Refreshes the indices that match the name or pattern.
     pub(crate) async fn refresh_of(&self, indices: &str) -> Result<(), SearchError> {
         if !self.serverless {
             self.json(Method::POST, &format!("/{indices}/_refresh"), None).await?.accepted()?;
@@ -188,7 +197,7 @@ impl SearchClient {
         Ok(())
     }
 
-    /// The alias that readers use.
+    /// Returns the alias for readers.
     pub(crate) fn alias(&self, collection: Collection) -> String {
         index::alias(&self.prefix, collection)
     }
@@ -198,7 +207,7 @@ impl SearchClient {
         Ok(answer.count)
     }
 
-    /// Asks an index, or the one behind an alias.
+    /// Sends a read to an index, or to the index behind an alias.
     pub(crate) async fn read<T: DeserializeOwned>(
         &self,
         index: &str,
@@ -225,7 +234,7 @@ impl SearchClient {
     }
 }
 
-/// The action that gives an index an alias.
+/// Returns the action that adds an alias to an index.
 fn add(index: &str, alias: &str) -> Value {
     json!({"add": {"index": index, "alias": alias}})
 }
@@ -235,7 +244,7 @@ struct CountAnswer {
     count: u64,
 }
 
-/// The answer when a document is missing, which unlike that of a missing index says so.
+/// The response for a missing document. The response for a missing index has no such field.
 #[derive(Deserialize)]
 struct Missing {
     found: bool,
@@ -259,7 +268,7 @@ enum ProblemDetail {
 }
 
 impl Answer {
-    /// The answer if it is a success, else what the engine says is wrong.
+    /// Returns the response if it is a success, and otherwise the engine's error.
     pub(crate) fn accepted(self) -> Result<Self, SearchError> {
         if self.status.is_success() {
             return Ok(self);
@@ -267,7 +276,7 @@ impl Answer {
         let (kind, reason) = match self.parse::<Problem>().map(|problem| problem.error) {
             Ok(ProblemDetail::Typed { kind, reason }) => (kind, reason.unwrap_or_default()),
             Ok(ProblemDetail::Text(text)) => ("an error without a type".to_owned(), text),
-            // A proxy's page, or the refusal of IAM in front of a domain.
+            // A proxy's page, or a refusal by IAM before the request reaches the domain.
             Err(_) => ("a response that is not the engine's".to_owned(), "no explanation".to_owned()),
         };
         Err(SearchError::Rejected { status: self.status.as_u16(), kind, reason })

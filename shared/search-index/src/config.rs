@@ -1,4 +1,4 @@
-//! Where the engine is and how long it may take.
+//! The engine's endpoint, and the limits of its calls.
 
 use std::time::Duration;
 
@@ -7,8 +7,7 @@ use http::Uri;
 use http::uri::Scheme;
 use thiserror::Error;
 
-/// How long a call may take and how often it is attempted, unless [`SearchConfig::with_limits`]
-/// says otherwise.
+/// The default limits of a call, which [`SearchConfig::with_limits`] can replace.
 const LIMITS: Limits = Limits {
     attempt: Duration::from_secs(3),
     total: Duration::from_secs(5),
@@ -16,22 +15,24 @@ const LIMITS: Limits = Limits {
     backoff: Duration::from_millis(50),
 };
 
-/// Everything that a [`crate::SearchClient`] needs to know. Clients of one value share its
-/// connections.
+/// The configuration of a [`crate::SearchClient`]. Clients of one value share its connections.
 #[derive(Debug, Clone)]
 pub struct SearchConfig {
     pub(crate) endpoint: Uri,
     pub(crate) index_prefix: String,
     pub(crate) limits: Limits,
-    /// How calls are signed: for `es` (OpenSearch Service) or `aoss` (Serverless).
+    /// The signer of calls: for `es` (OpenSearch Service) or `aoss` (Serverless).
     pub(crate) signing: Option<Signing>,
     pub(crate) connector: Connector,
 }
 
 impl SearchConfig {
-    /// A client of the engine at `endpoint` (`http` or `https`, host and optional port, no path),
-    /// whose indices begin with `index_prefix`: 1 to 100 lower-case letters, digits and hyphens, beginning
-    /// with a letter or digit (the engine's rule for names, tightened so that none needs encoding).
+    /// Creates the configuration of an engine at `endpoint`: `http` or `https`, host and optional
+    /// port, no path.
+    ///
+    /// The names of the indices begin with `index_prefix`: 1 to 100 lower-case letters, digits and
+    /// hyphens, beginning with a letter or digit. This is the engine's rule for names, restricted
+    /// so that no name needs encoding.
     pub fn new(endpoint: &str, index_prefix: &str) -> Result<Self, ConfigError> {
         let endpoint: Uri = endpoint.parse().map_err(|_| ConfigError::Endpoint)?;
         let known_scheme = endpoint.scheme() == Some(&Scheme::HTTP) || endpoint.scheme() == Some(&Scheme::HTTPS);
@@ -48,12 +49,12 @@ impl SearchConfig {
         Ok(Self { endpoint, index_prefix: index_prefix.to_owned(), limits: LIMITS, signing: None, connector })
     }
 
-    /// Reads the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`, and for signing
-    /// `SEARCH_SERVICE` (`es`, the default, or `aoss` for Serverless), `AWS_REGION` and the SDK's
-    /// credential variables.
+    /// Reads the environment: `SEARCH_ENDPOINT` and `SEARCH_INDEX_PREFIX`. For signing it also
+    /// reads `SEARCH_SERVICE` (`es`, the default, or `aoss` for Serverless), `AWS_REGION` and the
+    /// SDK's credential variables.
     ///
     /// Calls are signed when the endpoint is `https` and there are credentials. A server on this
-    /// machine is spoken to in plain HTTP, unsigned.
+    /// machine gets unsigned calls over plain HTTP.
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -72,17 +73,17 @@ impl SearchConfig {
         Ok(config)
     }
 
-    /// The same with other limits.
+    /// Returns the same configuration with other limits.
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// The same with calls signed as told.
+    /// Returns the same configuration with this signer.
     pub fn with_signing(self, signing: Signing) -> Self {
         Self { signing: Some(signing), ..self }
     }
 
-    /// Whether the engine is OpenSearch Serverless, which knows fewer calls.
+    /// Returns whether the engine is OpenSearch Serverless, which supports fewer calls.
     pub(crate) fn is_serverless(&self) -> bool {
         self.signing.as_ref().is_some_and(|signing| signing.service == "aoss")
     }
@@ -92,21 +93,21 @@ impl SearchConfig {
     }
 }
 
-/// A configuration that cannot work.
+/// An invalid configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// An environment variable is not set.
     #[error("the environment variable {0} is not set")]
     Missing(&'static str),
-    /// Not `http(s)://host[:port]`.
+    /// The endpoint is not `http(s)://host[:port]`.
     #[error("the search endpoint must be http(s)://host[:port]")]
     Endpoint,
-    /// Not a valid beginning of an index name.
+    /// The prefix is not valid for an index name.
     #[error(
         "the index prefix must be 1 to 100 lower-case letters, digits and hyphens, beginning with a letter or digit"
     )]
     IndexPrefix,
-    /// Neither `es` nor `aoss`.
+    /// The service is neither `es` nor `aoss`.
     #[error("SEARCH_SERVICE must be es or aoss")]
     Service,
     /// The trust store cannot be used.
@@ -126,8 +127,8 @@ mod tests {
         })
     }
 
-    /// Domains, collections and certificates of ACM chain to the embedded roots; the system's are
-    /// loaded where they do not fit.
+    /// Domains, collections and certificates of ACM chain to the embedded roots. If these do not
+    /// fit, the system's roots are loaded.
     #[test]
     fn an_endpoint_of_any_name_is_reached_as_every_other_service_is() {
         let others = format!("{:?}", aws::connector().unwrap());

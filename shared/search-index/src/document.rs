@@ -1,78 +1,80 @@
-//! What the index holds, and how a document is named.
+//! The documents of the index, and their ids.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// A product as customers search for it.
+/// A product, as customers search for it.
 ///
-/// Everything here comes from the product's own item, so that the item's `rev` orders all writes
-/// of the document.
+/// All fields come from the product's own item, so that the item's `rev` orders all writes of the
+/// document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProductDocument {
     /// The product's id.
     pub id: String,
-    /// Its name, the field that counts most in a search.
+    /// The name, the field with the highest weight in a search.
     pub name: String,
-    /// Its brand; also a facet.
+    /// The brand. It is also a facet.
     pub brand: String,
-    /// Size of the package, as printed; shown, not searched.
+    /// The size of the package, as printed. It is shown, not searched.
     pub package_size: Option<String>,
-    /// Names of its categories, outermost first; searched by word.
+    /// The names of the categories, outermost first. Their words are searched.
     pub category_path: Vec<String>,
-    /// The category and every one above it, outermost first, each in the form that its URL has (names joined by `~`, every byte
-    /// outside `A-Z a-z 0-9 -` written `_HH`), in which no name can be mistaken for two; filtered by, and a facet.
+    /// The category and all its ancestors, outermost first, each in the form of its URL: names
+    /// joined by `~`, and every byte outside `A-Z a-z 0-9 -` written as `_HH`. Two different paths
+    /// never have the same form. The field is a filter and a facet.
     pub category: Vec<String>,
-    /// Price in minor units of `price_currency`.
+    /// The price in minor units of `price_currency`.
     pub price_amount: i64,
     /// ISO 4217 code.
     pub price_currency: String,
-    /// A sentence or two about it; may be empty.
+    /// One or two sentences about the product. May be empty.
     pub summary: String,
-    /// Whether any of it can be bought now.
+    /// Whether the product can be bought now.
     #[serde(default)]
     pub in_stock: bool,
-    /// The sum of all ratings, 1 to 5 each. With `rating_count` an exact average; a float would not be one.
+    /// The sum of all ratings, 1 to 5 each. With `rating_count` it gives an exact average, which a
+    /// float would not.
     #[serde(default)]
     pub rating_sum: u64,
     /// The number of ratings.
     #[serde(default)]
     pub rating_count: u64,
-    /// When it was created: RFC 3339 UTC with milliseconds.
+    /// The time of creation: RFC 3339 UTC with milliseconds.
     pub created_at: String,
-    /// The item's `version`, which clients know as the ETag.
+    /// The item's `version`, which is the ETag for clients.
     pub version: u64,
-    /// `false`; a removed product is a tombstone ([`crate::BulkOperation::tombstone`]).
+    /// Always `false`. A removed product is a tombstone ([`crate::BulkOperation::tombstone`]).
     pub deleted: bool,
 }
 
-/// An order as staff search for it. It names the customer by id alone.
+/// An order, as staff search for it. It contains the customer's id but no name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderDocument {
     /// The order's id.
     pub id: String,
     /// The reference that the order was placed with.
     pub reference: Option<String>,
-    /// Whose order it is.
+    /// The customer's id.
     pub customer_id: String,
-    /// The store it was placed in.
+    /// The store in which the order was placed.
     pub store_id: Option<String>,
-    /// Where it stands in its life.
+    /// The order's status.
     pub status: String,
-    /// Total in minor units of `total_currency`.
+    /// The total in minor units of `total_currency`.
     pub total_amount: i64,
     /// ISO 4217 code.
     pub total_currency: String,
-    /// When it was placed: RFC 3339 UTC with milliseconds.
+    /// The time of placing: RFC 3339 UTC with milliseconds.
     pub placed_at: String,
-    /// Number of its lines.
+    /// The number of lines.
     pub line_count: u64,
-    /// The item's `version`, which clients know as the ETag.
+    /// The item's `version`, which is the ETag for clients.
     pub version: u64,
-    /// `false`; a removed order is a tombstone ([`crate::BulkOperation::tombstone`]).
+    /// Always `false`. A removed order is a tombstone ([`crate::BulkOperation::tombstone`]).
     pub deleted: bool,
 }
 
-/// A kind of document; each has an index of its own.
+/// A kind of document. Each kind has its own index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Collection {
     /// [`ProductDocument`]s.
@@ -85,7 +87,7 @@ impl Collection {
     /// All collections.
     pub const ALL: [Self; 2] = [Self::Products, Self::Orders];
 
-    /// Its name, the last part of its index's name.
+    /// Returns the name, which is the part of an index's name after the prefix.
     pub fn name(self) -> &'static str {
         match self {
             Self::Products => "products",
@@ -96,7 +98,7 @@ impl Collection {
 
 /// A document that is indexed in a collection.
 pub trait SearchDocument: Serialize + DeserializeOwned {
-    /// The collection it belongs to.
+    /// The document's collection.
     const COLLECTION: Collection;
 }
 
@@ -108,7 +110,7 @@ impl SearchDocument for OrderDocument {
     const COLLECTION: Collection = Collection::Orders;
 }
 
-/// What remains of a removed document.
+/// The tombstone of a removed document.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tombstone<'a> {
     deleted: bool,
@@ -121,9 +123,9 @@ impl<'a> Tombstone<'a> {
     }
 }
 
-/// The `_id` of the document of the item with this key.
+/// Returns the `_id` of the document for the item with this key.
 ///
-/// A hash, because the engine limits an id to 512 bytes while a key has up to 3,072.
+/// It is a hash, because the engine limits an id to 512 bytes, while a key has up to 3,072.
 pub fn document_id(partition_key: &str, sort_key: &str) -> String {
     key_schema::key::hash(partition_key, sort_key)
 }

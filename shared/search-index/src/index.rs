@@ -1,61 +1,69 @@
-//! The indices: their names and definitions.
+//! The names and definitions of the indices.
 //!
-//! The documents of a collection lie in an index such as `<prefix>-products-v1`. It is known by aliases:
+//! The documents of a collection are in an index such as `<prefix>-products-v1`. It has these
+//! aliases:
 //!
 //! | alias | names | used by |
 //! | --- | --- | --- |
 //! | `<prefix>-products` | the one index that is read | every search |
-//! | `<prefix>-products-write-v1` | `<prefix>-products-v1` alone, while it is written to | every write of a document |
+//! | `<prefix>-products-write-v1` | `<prefix>-products-v1`, while it is written | every write |
 //!
-//! Outside of a rebuild one index has both. A rebuild fills the next one, which gets its mapping from the same template.
+//! Outside of a rebuild one index has both aliases. A rebuild fills the next index, which gets its
+//! mapping from the same template.
 //!
-//! # Why each index that is written to has a write alias of its own
+//! # Why each written index has its own write alias
 //!
-//! One alias over several indices cannot be written through: OpenSearch takes a write for a single index only. And a write that names
-//! an index itself would create it anew, with a guessed mapping, should it have been deleted a moment before. A bulk operation can
-//! forbid that in one way, `require_alias`: its target must be an alias. (`action.auto_create_index` would need the right to change
-//! the settings of the cluster, which OpenSearch Serverless does not have.) So each index has an alias that ends with it: a writer
-//! that still knows the index of yesterday is refused with 404, looks up the targets again, and loses nothing.
+//! OpenSearch does not accept a write through an alias of several indices. A write that names an
+//! index directly would create that index with a guessed mapping, if it has just been deleted.
 //!
-//! Words are reduced by their plural only. A stemmer proper would cut `chocolate` to `chocol` but the
-//! misspelt `choclate` to `choclat`, further apart than any forgiveness for mistakes reaches.
+//! A bulk operation can forbid that only with `require_alias`: its target must be an alias.
+//! (`action.auto_create_index` would need the right to change the cluster's settings, which
+//! OpenSearch Serverless does not have.) Each index therefore has an alias that is removed together
+//! with it. A writer that still uses an outdated index gets a 404, looks up the targets again, and
+//! loses no write.
+//!
+//! # Stemming
+//!
+//! The analyzer removes only plural endings. A full stemmer would cut `chocolate` to `chocol` but
+//! the misspelt `choclate` to `choclat`, and fuzzy matching does not bridge that distance.
 
 use serde_json::{Value, json};
 
 use crate::document::Collection;
 use crate::error::SearchError;
 
-/// The alias that every search goes through.
+/// Returns the alias for all searches.
 pub(crate) fn alias(prefix: &str, collection: Collection) -> String {
     format!("{prefix}-{}", collection.name())
 }
 
-/// The index of this number, from 1.
+/// Returns the name of the index with this number, from 1.
 pub(crate) fn name(prefix: &str, collection: Collection, number: u64) -> String {
     format!("{}-v{number}", alias(prefix, collection))
 }
 
-/// All indices of the collection, as a pattern. It may match those of a longer prefix, too.
+/// Returns a pattern for all indices of the collection. It may also match indices of a longer
+/// prefix.
 pub(crate) fn pattern(prefix: &str, collection: Collection) -> String {
     format!("{}-v*", alias(prefix, collection))
 }
 
-/// The alias that writes to the index of this number go through.
+/// Returns the alias for writes to the index with this number.
 pub(crate) fn write_alias(prefix: &str, collection: Collection, number: u64) -> String {
     format!("{}-write-v{number}", alias(prefix, collection))
 }
 
-/// The collection and number of an index; `None` for a name that is not of this prefix.
+/// Returns collection and number of an index, or `None` for a name with another prefix.
 pub(crate) fn parse(prefix: &str, index: &str) -> Option<(Collection, u64)> {
     let parsed = Collection::ALL.into_iter().find_map(|collection| {
         let number = index.strip_prefix(&alias(prefix, collection))?.strip_prefix("-v")?;
         Some((collection, number.parse().ok()?))
     })?;
-    // Not `v01` or `v+1`, which are other names.
+    // `v01` and `v+1` are other names.
     (name(prefix, parsed.0, parsed.1) == index).then_some(parsed)
 }
 
-/// The body of the index template: settings and mapping of every index of the collection.
+/// Returns the body of the index template: settings and mapping of every index of the collection.
 pub(crate) fn template(prefix: &str, collection: Collection) -> Result<Value, SearchError> {
     Ok(json!({
         "index_patterns": [pattern(prefix, collection)],
@@ -63,7 +71,7 @@ pub(crate) fn template(prefix: &str, collection: Collection) -> Result<Value, Se
     }))
 }
 
-/// The mapping alone.
+/// Returns only the mapping.
 pub(crate) fn mapping(collection: Collection) -> Result<Value, SearchError> {
     Ok(definition(collection)?.get_mut("mappings").map(Value::take).unwrap_or_default())
 }

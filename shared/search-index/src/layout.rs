@@ -1,4 +1,4 @@
-//! Which indices there are, and which of them are read and written.
+//! The existing indices, and their use for reads and writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,30 +11,32 @@ use crate::document::Collection;
 use crate::error::SearchError;
 use crate::index;
 
-/// One index of a collection.
+/// An index of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexState {
-    /// Its name, `<prefix>-<collection>-v<number>`.
+    /// The name, `<prefix>-<collection>-v<number>`.
     pub name: String,
-    /// Its number; a rebuild takes the next one.
+    /// The number. A rebuild takes the next one.
     pub number: u64,
     /// Whether searches read it.
     pub read: bool,
     /// Whether changes are written to it.
     pub written: bool,
-    /// All its aliases, those of others included.
+    /// All aliases, including those of other programs.
     pub aliases: BTreeSet<String>,
 }
 
 impl SearchClient {
-    /// The indices of a collection that exist, ascending by number. What neither is read nor written is left over.
+    /// Returns the existing indices of a collection, ascending by number. An index that is neither
+    /// read nor written is a leftover.
     pub async fn indices(&self, collection: Collection) -> Result<Vec<IndexState>, SearchError> {
         let path = format!("/{}", index::pattern(&self.prefix, collection));
         let answer: BTreeMap<String, Value> = self.json(Method::GET, &path, None).await?.accepted()?.parse()?;
         Ok(self.states(collection, &answer))
     }
 
-    /// The indices of these collections that have an alias; the answer of the one node that decides about aliases, not of a copy.
+    /// Returns the indices of these collections that have an alias. The response comes from the
+    /// node that manages aliases, not from a copy.
     pub(crate) async fn layout(
         &self,
         collections: &[Collection],
@@ -48,7 +50,7 @@ impl SearchClient {
         Ok(collections.iter().map(|collection| (*collection, self.states(*collection, &answer))).collect())
     }
 
-    /// Like [`SearchClient::layout`], of one collection.
+    /// Returns the layout of one collection, like [`SearchClient::layout`].
     pub(crate) async fn layout_of(&self, collection: Collection) -> Result<Vec<IndexState>, SearchError> {
         let mut layout = self.layout(&[collection], self.transport.deadline()).await?;
         Ok(layout.remove(&collection).unwrap_or_default())
@@ -74,7 +76,7 @@ impl SearchClient {
         states
     }
 
-    /// The write alias of an index of ours, by the index's name.
+    /// Returns collection and write alias of one of the shop's indices.
     pub(crate) fn write_alias(&self, index: &str) -> Result<(Collection, String), SearchError> {
         let (collection, number) = index::parse(&self.prefix, index)
             .ok_or_else(|| SearchError::Request(format!("{index} is not the name of an index of this shop")))?;

@@ -1,45 +1,57 @@
-//! The search index: what it holds, and a small OpenSearch client that keeps it and asks it.
+//! The search index: its documents, and a small OpenSearch client that writes and searches them.
 //!
-//! [`ProductDocument`] and [`OrderDocument`] say what is searchable; [`ProductQuery`] and
-//! [`OrderQuery`] what can be asked; [`SearchClient`] carries both over HTTP, signed for Amazon
-//! OpenSearch Service or Serverless, plain for a server on this machine.
+//! [`ProductDocument`] and [`OrderDocument`] are the documents. [`ProductQuery`] and [`OrderQuery`]
+//! are the queries. [`SearchClient`] sends both over HTTP: signed for Amazon OpenSearch Service or
+//! Serverless, unsigned for a server on this machine.
 //!
 //! # Keeping the index in step with the table
 //!
-//! A document is written with the `rev` of its item as external version (`external_gte`), so that
-//! writes may arrive twice and in any order: the newest wins, and an older one is answered with a
-//! conflict that counts as success ([`BulkOutcome::Stale`]). A removal is a write too: it leaves a
-//! tombstone, which every query filters out, because the engine forgets the version of a deleted
-//! document after a minute and would then take an older write for a new document. A tombstone goes
-//! when nothing older can arrive any more ([`TOMBSTONE_LIFETIME_DAYS`], [`SearchClient::purge_tombstones`]).
+//! A document is written with its item's `rev` as external version (`external_gte`), so writes may
+//! arrive twice and in any order. The newest wins. An older one gets a conflict, which counts as
+//! success ([`BulkOutcome::Stale`]).
 //!
-//! # Changing what the index holds
+//! A removal is a write of a tombstone, which every query filters out. The engine forgets the
+//! version of a deleted document after a minute, and would then accept an older write as a new
+//! document. A tombstone is purged when no older write can arrive any more
+//! ([`TOMBSTONE_LIFETIME_DAYS`], [`SearchClient::purge_tombstones`]).
 //!
-//! A new field is added to the index in use by [`SearchClient::ensure_indices`]; documents have it from their next change on. Everything else
-//! (a field of another type, another analyzer, values of another form) takes a rebuild, during which the shop goes on:
-//! [`SearchClient::begin_rebuild`] and what follows it. A field that changes its type gets a new name, or the index is rebuilt before
-//! the documents change: while they do not fit the mapping they are refused.
+//! # Changing the fields of the index
+//!
+//! [`SearchClient::ensure_indices`] adds a new field to the index in use. Documents get the field
+//! with their next change. All other changes (a field of another type, another analyzer, values in
+//! another form) need a rebuild, during which the shop keeps running:
+//! [`SearchClient::begin_rebuild`] and the calls after it. A field with a changed type gets a new
+//! name, or the index is rebuilt before the documents change. The index refuses documents that do
+//! not fit its mapping.
 //!
 //! # OpenSearch Serverless
 //!
-//! `SEARCH_SERVICE=aoss`. Nothing here was ever run against Serverless. What follows was read in the Amazon OpenSearch Service Developer Guide, in its
-//! texts of 2022 to 2024, which may have changed since; whether the index can be used is decided by the probe alone ([`SearchClient::probe`]), which the
-//! first [`SearchClient::ensure_indices`] of a client makes.
+//! `SEARCH_SERVICE=aoss`. This code was never run against Serverless. The following facts are from
+//! the Amazon OpenSearch Service Developer Guide, in its versions of 2022 to 2024, and may have
+//! changed since. Only the probe decides whether the index can be used ([`SearchClient::probe`]).
+//! The first [`SearchClient::ensure_indices`] of a client makes it.
 //!
-//! - The collection is to be of type *search*: a time series collection cannot be written to by document id, of which all here depends
-//!   (read in "What is Amazon OpenSearch Serverless?", Choosing a collection type).
-//! - Signatures are to name the service `aoss`, to come with the header `x-amz-content-sha256`, and not to cover `Content-Length`
-//!   (read in "Ingesting data into Amazon OpenSearch Serverless collections", Signing). This client signs every request so, those to the
-//!   Service too.
-//! - A subset of the calls exists (read in "Supported operations and plugins in Amazon OpenSearch Serverless"). The list had those that create,
-//!   describe and delete indices, `_bulk`, `_mget`, `_count`, searches, `POST _aliases`, and calls that describe aliases and index
-//!   templates. There are no clusters and nodes ("What is Amazon OpenSearch Serverless?", Comparing), hence no settings of a cluster,
-//!   which nothing here asks for. `_refresh` was not in the list: [`SearchClient::refresh`] does nothing there. Nothing here uses delete
-//!   by query or a point in time: tombstones are found by a search and deleted one by one, and pages continue after the last document.
-//! - Writes become visible to searches after 10 to 30 seconds (read in "What is Amazon OpenSearch Serverless?", Limitations), so a page of a
-//!   search or of [`SearchClient::documents`] may be that old. A rebuild is not to be finished before its counts agree.
-//! - Of external versions, `require_alias` and deletions on condition nothing was found. So they are tried: the probe fails unless versions
-//!   hold, and says what of the rest works.
+//! - The collection must be of type *search*. A time series collection does not accept writes by
+//!   document id, which this crate needs (from "What is Amazon OpenSearch Serverless?", Choosing a
+//!   collection type).
+//! - Signatures must name the service `aoss`, include the header `x-amz-content-sha256`, and not
+//!   cover `Content-Length` (from "Ingesting data into Amazon OpenSearch Serverless collections",
+//!   Signing). This client signs all requests that way, also those to OpenSearch Service.
+//! - Serverless supports a subset of the calls (from "Supported operations and plugins in Amazon
+//!   OpenSearch Serverless"). The list had those that create, describe and delete indices, `_bulk`,
+//!   `_mget`, `_count`, searches, `POST _aliases`, and calls that describe aliases and index
+//!   templates.
+//! - There are no clusters and nodes ("What is Amazon OpenSearch Serverless?", Comparing), and so
+//!   no cluster settings, which this crate does not use. `_refresh` was not in the list, so
+//!   [`SearchClient::refresh`] does nothing there.
+//! - This crate uses neither delete by query nor a point in time. It finds tombstones with a search
+//!   and deletes them one by one, and pages continue after the last document.
+//! - Writes become visible to searches after 10 to 30 seconds (from "What is Amazon OpenSearch
+//!   Serverless?", Limitations). A page of a search or of [`SearchClient::documents`] may be that
+//!   old. A rebuild must not be finished before its counts agree with the table.
+//! - No statement was found about external versions, `require_alias` and conditional deletions. The
+//!   probe tries them: it fails unless versions are respected, and reports the support of the
+//!   others.
 
 mod bulk;
 mod client;

@@ -1,48 +1,52 @@
-//! What became of each operation of a bulk request.
+//! The outcomes of the operations of a bulk request.
 
 use serde::Deserialize;
 
 use crate::error::SearchError;
 use crate::transport::is_transient;
 
-/// What became of one operation.
+/// The outcome of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BulkOutcome {
     /// The document is in the index.
     Applied,
-    /// The index already holds a newer write of the document; nothing is left to do.
+    /// The index already contains a newer write of the document. No further action is needed.
     Stale,
-    /// The engine could not take it now: throttled, failing or unreachable. Send it again later.
+    /// The engine was throttling, failing or unreachable. The operation can be sent again later.
     Retryable {
-        /// Why, for operators: nothing of the document.
+        /// The reason, for operators. It contains nothing of the document.
         reason: String,
     },
-    /// The engine will never take it.
+    /// The engine refuses the operation. It would refuse it again.
     Rejected {
-        /// The item's status.
+        /// The operation's status.
         status: u16,
-        /// The engine's explanation; it may quote a value of the document.
+        /// The engine's explanation. It may quote a value of the document.
         reason: String,
     },
 }
 
 impl BulkOutcome {
-    /// Whether the index now holds this write or a newer one.
+    /// Returns whether the index now contains this write or a newer one.
     pub fn is_durable(&self) -> bool {
         matches!(self, Self::Applied | Self::Stale)
     }
 
-    /// Whether the index, or its alias, is not there.
+    /// Returns whether the index or its alias does not exist.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self, Self::Rejected { status: 404, .. })
     }
 
-    /// What is to be said of an operation that was sent to several indices and fared like this in them.
+    /// Combines the outcomes of an operation that was sent to several indices. The worst one
+    /// counts:
     ///
-    /// One that may still be taken somewhere is not settled: `Retryable` outranks all, so that what an index thinks of the document is
-    /// known of every one before anything is final. One that any index will never take is `Rejected`, though others have it: the index
-    /// under construction would lack it, and with the swap so would the searches. Only what is durable everywhere is durable;
-    /// it is `Applied` if any index took it. Sent to no index at all, it is `Rejected` like a write to a missing one.
+    /// - `Retryable` outranks all others, because an index may still accept the operation. No
+    ///   result is final before the outcome of every index is known.
+    /// - `Rejected` comes next, even if other indices have the document. The index under
+    ///   construction would lack it, and after the swap so would the searches.
+    /// - The result is durable only if all outcomes are. It is `Applied` if any index applied the
+    ///   operation.
+    /// - Without any index the result is `Rejected`, like a write to a missing index.
     pub(crate) fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
         let none = Self::Rejected { status: 404, reason: "there is no index to write to".to_owned() };
         outcomes.into_iter().max_by_key(Self::rank).unwrap_or(none)
@@ -58,7 +62,7 @@ impl BulkOutcome {
     }
 }
 
-/// The outcomes in an answer to a request of `expected` operations, in their order.
+/// Returns the outcomes in the response to a request of `expected` operations, in their order.
 pub(crate) fn outcomes(answer: &[u8], expected: usize) -> Result<Vec<BulkOutcome>, SearchError> {
     let answer: BulkAnswer = serde_json::from_slice(answer).map_err(|error| SearchError::Answer(error.to_string()))?;
     if answer.items.len() != expected {
@@ -103,7 +107,7 @@ impl From<ItemResult> for BulkOutcome {
         match status {
             200..=299 => Self::Applied,
             409 => Self::Stale,
-            // An engine that has no room for a call quotes the call.
+            // An engine without capacity for a call quotes the call in its reason.
             status if is_transient(status) || status >= 500 => Self::Retryable { reason: kind },
             status => Self::Rejected { status, reason: quoted },
         }

@@ -1,4 +1,4 @@
-//! Finding out whether an engine does what the index rests on.
+//! Probes whether an engine has the features that the index needs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,28 +12,31 @@ use crate::error::SearchError;
 use crate::index;
 use crate::transport::{Call, is_transient};
 
-/// How often the probe is made when another one is under way.
+/// The maximum number of probes while another client's probe is running.
 const ATTEMPTS: u64 = 4;
 
-/// What an engine can do, of the things that the index can do without.
+/// The engine's support of features that are not strictly required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineSupport {
-    /// A write can demand that its target is an alias, so that one to a deleted index is refused. Without it such a write
-    /// may make a new index that nobody reads.
+    /// A write can require that its target is an alias, so that a write to a deleted index is
+    /// refused. Without this feature such a write may create an index that no client reads.
     pub require_alias: bool,
-    /// A deletion can depend on the state of the document. Without it tombstones are not purged.
+    /// A deletion can depend on the state of the document. Without this feature tombstones are not
+    /// purged.
     pub conditional_delete: bool,
-    /// The engine can be told to make writes visible. Without it they become visible in its own time.
+    /// The engine can make writes visible on request. Without this feature they become visible
+    /// after a delay.
     pub refresh: bool,
 }
 
 impl SearchClient {
-    /// Tries on a document of its own, which no search finds and which is gone afterwards, whether the engine keeps to external versions: an older
-    /// write is refused, the same version is written again. Indices must be there ([`SearchClient::ensure_indices`]).
+    /// Tests whether the engine respects external versions: it must refuse an older write and
+    /// accept the same version again. The test uses its own document, which no search finds and
+    /// which is removed afterwards. The indices must exist ([`SearchClient::ensure_indices`]).
     ///
     /// # Errors
-    /// [`SearchError::Unsupported`] when versions do not hold. Then the index must not be used: nothing would keep an old write from
-    /// undoing a newer one.
+    /// [`SearchError::Unsupported`] when versions are not respected. The index must not be used
+    /// then, because an old write could overwrite a newer one.
     pub async fn probe(&self) -> Result<EngineSupport, SearchError> {
         let indices = self.layout_of(Collection::Products).await?;
         let written = indices.iter().find(|index| index.written);
@@ -47,16 +50,17 @@ impl SearchClient {
         Ok(EngineSupport { require_alias, conditional_delete, refresh })
     }
 
-    /// Writes a version, the one before, and the same again. Gives the state of the document after that.
+    /// Writes a version, the previous one, and the first one again. Returns the document's state
+    /// after that.
     async fn probe_versions(&self, target: &str) -> Result<State, SearchError> {
         for attempt in 1..=ATTEMPTS {
-            // Whoever probes later writes higher versions, nearly always.
+            // A later probe nearly always writes higher versions.
             let version = now().saturating_add(attempt.saturating_mul(1_000)).saturating_add(fastrand::u64(0..1_000));
             let write = |version| write_lines(target, Some(version));
             let lines = [write(version), write(version.saturating_sub(1)), write(version)].concat();
             let [first, older, same] = self.probe_bulk(lines).await?;
             match (first.status, older.status, same.status) {
-                // Another probe is ahead.
+                // Another probe has written a higher version.
                 (409, _, _) => {}
                 (200..=299, 409, 200..=299) => return Ok(same.state()),
                 (200..=299, 200..=299, _) => return Err(unsupported("a write of an older version was accepted")),
@@ -71,7 +75,7 @@ impl SearchClient {
         Err(SearchError::Unavailable { attempts: ATTEMPTS.try_into().unwrap_or(u32::MAX), reason })
     }
 
-    /// Deletes the document, first on a condition that does not hold.
+    /// Deletes the document, first with a condition that does not hold.
     async fn probe_delete(&self, target: &str, at: &State) -> Result<bool, SearchError> {
         let id = probe_id();
         let delete = |seq_no: u64| {
@@ -81,7 +85,7 @@ impl SearchClient {
         };
         let lines = delete(at.seq_no.saturating_add(1_000_000)) + &delete(at.seq_no);
         let [wrong, right] = self.probe_bulk(lines).await?;
-        // A conflict of the right one is another probe's doing.
+        // A conflict of the second deletion comes from another probe.
         let works = wrong.status == 409 && matches!(right.status, 200..=299 | 409);
         if !works {
             let [_] = self.probe_bulk(format!("{}\n", json!({"delete": {"_index": target, "_id": id}}))).await?;
@@ -89,7 +93,7 @@ impl SearchClient {
         Ok(works)
     }
 
-    /// Writes to an alias that is not there.
+    /// Writes to an alias that does not exist.
     async fn probe_require_alias(&self) -> Result<bool, SearchError> {
         let nowhere = format!("{}-probe-{:x}", self.prefix, fastrand::u64(..));
         let [written] = self.probe_bulk(write_lines(&nowhere, None)).await?;
@@ -111,7 +115,8 @@ impl SearchClient {
     }
 }
 
-/// The document is a tombstone of long ago, so that one left behind is neither found nor kept.
+/// Returns the lines that write a tombstone with a very old date. If one is left behind, no search
+/// finds it and the purge removes it.
 fn write_lines(target: &str, version: Option<u64>) -> String {
     let id = probe_id();
     let mut action = json!({"_index": target, "_id": id, "require_alias": true});
@@ -127,7 +132,7 @@ fn probe_id() -> String {
     document_id("probe", "")
 }
 
-/// Milliseconds since 1970: a version that rises from probe to probe.
+/// Returns milliseconds since 1970, as a version that increases from probe to probe.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -137,7 +142,7 @@ fn unsupported(what: &str) -> SearchError {
     SearchError::Unsupported(format!("{what}; nothing would keep an old change from undoing a newer one"))
 }
 
-/// Which write a document was last changed by.
+/// The number of the last write of a document.
 struct State {
     seq_no: u64,
     primary_term: u64,
@@ -164,7 +169,7 @@ struct Item {
 }
 
 impl Item {
-    /// What an engine does not number cannot be deleted by number: the deletion fails, and says so.
+    /// Without these numbers a conditional deletion fails, and the probe reports that.
     fn state(&self) -> State {
         State { seq_no: self.seq_no.unwrap_or_default(), primary_term: self.primary_term.unwrap_or(1) }
     }

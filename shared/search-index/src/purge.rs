@@ -1,26 +1,30 @@
-//! Removing tombstones that have done their work.
+//! Removes tombstones that are no longer needed.
 //!
-//! # When a tombstone may go
+//! # When a tombstone may be removed
 //!
-//! It is there for writes that come after it although they are older. What brings such a write is a record of the table's stream, and a
-//! record can be delivered for a bounded time after the change that it tells of:
+//! A tombstone rejects older writes that arrive after it. Records of the table's stream cause these
+//! writes, and a record can only be delivered for a limited time after its change:
 //!
-//! | how | how long |
+//! | delivery | possible for |
 //! | --- | --- |
-//! | from the stream itself, with all retries: DynamoDB keeps a record for 24 hours | 1 day |
-//! | from there to S3, given up or quarantined, kept for 30 days and redriven on the last of them | 30 days |
+//! | from the stream, with all retries: DynamoDB keeps a record for 24 hours | 1 day |
+//! | from S3, where given-up and quarantined records are kept for 30 days | 30 days |
 //!
-//! A redrive reads the item before it writes, so 30 of the 31 days are for a defect or a tool that does not. Everything older than the
-//! removal was recorded before it, so nothing of the kind comes later than 31 days after `deleted_at`, whenever the tombstone itself was
-//! written. Four more days are for clocks that differ, and for somebody who moved the files to look at them.
-//! A restore of the table from a backup is no replay: the index is rebuilt, without the tombstones.
+//! A redrive reads the item before it writes. 30 of the 31 days are therefore only a protection
+//! against a defect, or against a tool that does not read first. All changes older than the removal
+//! were recorded before it. No older write can therefore arrive later than 31 days after
+//! `deleted_at`, even if the tombstone itself was written later. Four more days are for clock
+//! differences, and for operators who moved the files to inspect them. A restore of the table from
+//! a backup is no redrive: the index is rebuilt without the tombstones.
 //!
-//! # Why a document that came back survives
+//! # Why a document that was created again survives
 //!
-//! A tombstone is deleted as it was found: on the condition that its sequence number and primary term, which every write changes, are
-//! still the same. Anything written since, of whatever version, makes that a conflict. It is also the one kind of deletion that creates no
-//! index: with an external version, OpenSearch would make one to note the deletion in, even though an alias was required. The
-//! deletion names the index that the tombstone was found in, so that an alias that moves in between does not lead it astray.
+//! A tombstone is deleted on the condition that its sequence number and primary term are unchanged.
+//! Every write changes them, with any version, so the deletion then fails with a conflict. It is
+//! also the only kind of deletion that creates no index. For a deletion with an external version,
+//! OpenSearch would create a missing index to record it, even with `require_alias`. The deletion
+//! names the index in which the tombstone was found, so that a concurrent change of an alias does
+//! not redirect it.
 
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -33,32 +37,36 @@ use crate::outcome::{self, BulkOutcome};
 use crate::query::{SearchAfter, is_deleted, set_after};
 use crate::transport::Call;
 
-/// How many days after the removal a tombstone is kept at least: 1 in the stream, 30 among failed records, 4 to spare.
+/// The minimum lifetime of a tombstone in days after the removal: 1 in the stream, 30 among failed
+/// records, and a reserve of 4.
 pub const TOMBSTONE_LIFETIME_DAYS: u32 = 35;
 
-/// Tombstones that are purged in one go at most: one bulk request.
+/// The maximum number of tombstones in one call: one bulk request.
 pub const MAX_PURGE: u32 = 1_000;
 
-/// What came of purging a page of tombstones.
+/// The result of purging a page of tombstones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgePage {
-    /// Tombstones that were old enough.
+    /// The number of tombstones that were old enough.
     pub found: u64,
-    /// Those that are gone.
+    /// The number of deleted tombstones.
     pub purged: u64,
-    /// Those that something was written over meanwhile, a newer document or tombstone, which stays.
+    /// The number of tombstones that were overwritten meanwhile, by a newer document or tombstone,
+    /// which stays.
     pub replaced: u64,
-    /// Those that the engine did not delete now; they are found again.
+    /// The number of tombstones that the engine did not delete now. The next purge finds them
+    /// again.
     pub failed: u64,
-    /// Where the next page begins; `None` on the last one.
+    /// The start of the next page, or `None` on the last one.
     pub next: Option<SearchAfter>,
 }
 
 impl SearchClient {
-    /// Removes tombstones from the index that is read, oldest first: those of documents that were removed before `older_than` (RFC 3339 UTC with
-    /// milliseconds), at most `size` of them (at most [`MAX_PURGE`]), beginning after the end of another page.
+    /// Removes tombstones from the index that searches read, oldest first: those with a
+    /// `deleted_at` before `older_than` (RFC 3339 UTC with milliseconds). Removes at most `size` of
+    /// them, and at most [`MAX_PURGE`], and starts after the end of another page.
     ///
-    /// `older_than` is to be [`TOMBSTONE_LIFETIME_DAYS`] ago, or earlier.
+    /// `older_than` must be at least [`TOMBSTONE_LIFETIME_DAYS`] days ago.
     pub async fn purge_tombstones(
         &self,
         collection: Collection,
@@ -87,7 +95,8 @@ impl SearchClient {
         Ok(PurgePage { found, purged, replaced, failed: found - purged - replaced, next })
     }
 
-    /// Deletes what is still as it was found. An attempt whose answer was lost is not told from a conflict, and counts as one.
+    /// Deletes the tombstones that have not changed since the search. If the response of a
+    /// successful attempt is lost, the retry gets a conflict and counts as one.
     async fn delete(&self, found: &[Found]) -> Result<Vec<BulkOutcome>, SearchError> {
         if found.is_empty() {
             return Ok(Vec::new());
@@ -129,7 +138,7 @@ struct Found {
     sort: Vec<Value>,
 }
 
-/// One state of one document, as a hit names it and as a deletion asks for it.
+/// One state of one document: the fields of a search hit, and the condition of a deletion.
 #[derive(Serialize, Deserialize)]
 struct Place {
     #[serde(rename = "_index")]

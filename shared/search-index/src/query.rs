@@ -1,37 +1,39 @@
-//! What can be asked of the index, and its translation into the engine's query language.
+//! The queries, and their translation to the engine's query language.
 //!
-//! What a user typed is only ever a value in these queries, never query syntax.
+//! User input is only ever a value in these queries, never query syntax.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-/// Values offered by a facet.
+/// The maximum number of values of a facet.
 const FACET_SIZE: u32 = 20;
 
-/// Terms of the index that all the words of a query may stand for, misspelt as they are, in all fields
-/// together. The engine refuses a query of more than 1,024 clauses.
+/// The maximum number of index terms that all words of a query may expand to by fuzzy matching, in
+/// all fields together. The engine refuses a query of more than 1,024 clauses.
 const MAX_EXPANDED_TERMS: usize = 768;
 
-/// Terms of the index that one misspelt word may stand for in one field: the engine's default.
+/// The maximum number of index terms that one word may expand to in one field: the engine's
+/// default.
 const MAX_EXPANSIONS: usize = 50;
 
-/// The fields that the words of a search for products are looked for in, with their weight.
+/// The fields that a product search matches words in, with their weights.
 const PRODUCT_FIELDS: [&str; 4] = ["name^3", "brand.words^2", "category_path", "summary"];
 
-/// Words to search for: at most [`SearchText::MAX_WORDS`] of them in [`SearchText::MAX_BYTES`] bytes. No
-/// words at all are allowed too, and match everything.
+/// A search text of at most [`SearchText::MAX_WORDS`] words in [`SearchText::MAX_BYTES`] bytes. A
+/// text without words is allowed, and matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText(String);
 
 impl SearchText {
-    /// The longest text, in bytes of UTF-8.
+    /// The maximum length in bytes of UTF-8.
     pub const MAX_BYTES: usize = 512;
 
-    /// The most words. A word is a run of letters and digits; an ideograph or a symbol is one by itself.
+    /// The maximum number of words. A word is a run of letters and digits. An ideograph or a symbol
+    /// counts as one word.
     pub const MAX_WORDS: usize = 32;
 
-    /// Takes what a user typed; white space around it does not matter.
+    /// Parses a user's input. White space around it is ignored.
     pub fn parse(text: &str) -> Result<Self, SearchTextError> {
         let text = text.trim();
         if text.len() > Self::MAX_BYTES {
@@ -44,12 +46,12 @@ impl SearchText {
         Ok(text)
     }
 
-    /// The number of terms that the engine may see in the text, at most.
+    /// Returns the maximum number of terms that the engine may find in the text.
     fn terms(&self) -> usize {
         let mut terms = 0;
         let mut in_run = false;
         for c in self.0.chars() {
-            // Arrows, symbols, kana, ideographs, emoji; but Hangul is written in words.
+            // Arrows, symbols, kana, ideographs and emoji count alone. Hangul is written in words.
             let alone = c >= '\u{2190}' && !matches!(c, '\u{ac00}'..='\u{d7a3}');
             let in_word = !alone && c.is_alphanumeric();
             terms += usize::from(alone || (in_word && !in_run));
@@ -62,8 +64,8 @@ impl SearchText {
         self.0.split_whitespace()
     }
 
-    /// What a word finds that the analyzer drops, such as `&` or `the`, as the engine's `zero_terms_query`. Beside other
-    /// words it finds everything, so that those decide. Alone it finds nothing
+    /// Returns the `zero_terms_query` for a word that the analyzer drops, such as `&` or `the`.
+    /// Beside other words it matches everything, so that those decide. Alone it matches nothing
     /// (<https://docs.opensearch.org/latest/query-dsl/full-text/multi-match/>).
     fn without_terms(&self) -> &'static str {
         let is_word = |word: &str| word.contains(char::is_alphanumeric);
@@ -71,40 +73,40 @@ impl SearchText {
     }
 }
 
-/// A text that is too much to search for.
+/// A search text beyond the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SearchTextError {
-    /// Over [`SearchText::MAX_BYTES`].
+    /// The text has more than [`SearchText::MAX_BYTES`] bytes.
     #[error("at most {} bytes can be searched for", SearchText::MAX_BYTES)]
     TooLong,
-    /// Over [`SearchText::MAX_WORDS`].
+    /// The text has more than [`SearchText::MAX_WORDS`] words.
     #[error("at most {} words can be searched for", SearchText::MAX_WORDS)]
     TooManyWords,
 }
 
-/// A search for products. Every filter that is given must hold.
+/// A search for products. All given filters must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProductQuery {
-    /// Words that the product must all have, in name, brand, categories or summary. Small typing mistakes
-    /// are forgiven: one in a word of three to five letters, two in a longer one.
+    /// Words that must all occur in name, brand, categories or summary. Small typing mistakes are
+    /// tolerated: one in a word of three to five letters, two in a longer one.
     pub text: SearchText,
-    /// A category, in the form that its URL has; products below it are found too.
+    /// A category, in the form of its URL. Products in its subcategories match, too.
     pub category: Option<String>,
-    /// A brand, exactly.
+    /// The exact brand.
     pub brand: Option<String>,
-    /// Lowest price, in minor units.
+    /// The lowest price, in minor units.
     pub min_price: Option<i64>,
-    /// Highest price, in minor units.
+    /// The highest price, in minor units.
     pub max_price: Option<i64>,
     /// The order of the hits.
     pub sort: ProductSort,
-    /// Hits on a page.
+    /// The number of hits on a page.
     pub size: u32,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub after: Option<SearchAfter>,
 }
 
-/// The order in which products are listed. Each ends in the id, so that it is total.
+/// The order of products. Each order ends with the id, so that it is total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProductSort {
     /// Best match first.
@@ -112,11 +114,11 @@ pub enum ProductSort {
     Relevance,
     /// Cheapest first.
     PriceAscending,
-    /// Dearest first.
+    /// Most expensive first.
     PriceDescending,
     /// Newest first.
     Newest,
-    /// By name, without regard to case and accents.
+    /// By name, ignoring case and accents.
     Name,
 }
 
@@ -133,18 +135,19 @@ impl ProductSort {
 }
 
 /// A search for orders, newest first. An order matches if its id, reference, customer or status
-/// begins with the text, or if each word of the text is a word of one of them; case and accents do not count.
+/// begins with the text. It also matches if each word of the text is a word of one of them. Case
+/// and accents are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderQuery {
     /// The text.
     pub text: SearchText,
-    /// Hits on a page.
+    /// The number of hits on a page.
     pub size: u32,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub after: Option<SearchAfter>,
 }
 
-/// Where a page ended: the sort values of its last hit. It belongs to the query that gave it.
+/// The end of a page: the sort values of its last hit. It is only valid for the same query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SearchAfter(pub(crate) Vec<Value>);
@@ -179,7 +182,8 @@ impl ProductQuery {
                 "category": {"terms": {"field": "category", "size": FACET_SIZE}},
                 "brand": {"terms": {"field": "brand", "size": FACET_SIZE}},
             },
-            // The text is encoded, so that what a client shows is safe with the marks in it.
+            // The text is HTML-encoded, so that clients can safely show it with the highlighting
+            // tags.
             "highlight": {
                 "encoder": "html",
                 "number_of_fragments": 0,
@@ -204,8 +208,8 @@ impl OrderQuery {
     }
 }
 
-/// One word of a search for products. The words are separate clauses because the engine cannot forgive
-/// mistakes in a query that looks for its words across fields.
+/// Returns the clause for one word of a product search. Each word has its own clause, because the
+/// engine has no fuzzy matching in a query that matches its words across fields.
 fn product_word(word: &str, expansions: usize, without_terms: &str) -> Value {
     json!({
         "multi_match": {
@@ -237,7 +241,7 @@ fn match_all_if_empty(clauses: Vec<Value>) -> Value {
     if clauses.is_empty() { json!([{"match_all": {}}]) } else { clauses.into() }
 }
 
-/// What tombstones are known by.
+/// Returns the clause that matches tombstones.
 pub(crate) fn is_deleted() -> Value {
     json!({"term": {"deleted": {"value": true}}})
 }

@@ -1,17 +1,19 @@
-//! Rebuilding an index while it is in use.
+//! Rebuilds an index while it is in use.
 //!
-//! 1. [`SearchClient::begin_rebuild`] makes the next index, empty, with the mapping of today, and from then on every change is written
-//!    to both.
-//! 2. Every item is read from the table, strongly, and written into it ([`SearchClient::bulk_into`]); versions keep the newest of
-//!    what the backfill and the changes bring.
-//! 3. [`SearchClient::copy_tombstones`] brings what is no longer in the table; after a restore of the table it is left out.
-//! 4. What the new index holds is compared with the table ([`SearchClient::stored_in`], [`SearchClient::count_in`]).
-//! 5. [`SearchClient::finish_rebuild`] moves readers and writers to it in one step: every search sees the whole of either the old index
-//!    or the new one.
-//! 6. [`SearchClient::delete_index`] removes the old one.
+//! 1. [`SearchClient::begin_rebuild`] creates the next index, empty, with the current mapping. From
+//!    then on every change is written to both indices.
+//! 2. A backfill reads every item from the table with strong consistency and writes it to the next
+//!    index ([`SearchClient::bulk_into`]). Versions keep the newer one of backfill and changes.
+//! 3. [`SearchClient::copy_tombstones`] copies the tombstones, because removed items are no longer
+//!    in the table. This step is left out after a restore of the table.
+//! 4. The new index is compared with the table ([`SearchClient::stored_in`],
+//!    [`SearchClient::count_in`]).
+//! 5. [`SearchClient::finish_rebuild`] moves readers and writers to it in one step. Every search
+//!    sees either the old index or the new one.
+//! 6. [`SearchClient::delete_index`] removes the old index.
 //!
-//! The state of a rebuild is in the aliases alone. After a crash [`SearchClient::rebuild_in_progress`] finds it again, to go on at step 2 or
-//! to [`SearchClient::abandon_rebuild`].
+//! The aliases are the only state of a rebuild. After a crash [`SearchClient::rebuild_in_progress`]
+//! finds it again, to continue with step 2 or to call [`SearchClient::abandon_rebuild`].
 
 use http::Method;
 use serde_json::{Value, json};
@@ -25,7 +27,7 @@ use crate::layout::IndexState;
 use crate::query::SearchAfter;
 use crate::stored::Kind;
 
-/// A rebuild that was begun.
+/// A rebuild in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebuild {
     collection: Collection,
@@ -34,35 +36,36 @@ pub struct Rebuild {
 }
 
 impl Rebuild {
-    /// What is rebuilt.
+    /// Returns the collection.
     pub fn collection(&self) -> Collection {
         self.collection
     }
 
-    /// The index that is read.
+    /// Returns the index that searches read.
     pub fn old(&self) -> &str {
         &self.old
     }
 
-    /// The index that is filled.
+    /// Returns the index that the rebuild fills.
     pub fn new_index(&self) -> &str {
         &self.new
     }
 }
 
-/// What came of copying a page of tombstones.
+/// The result of copying a page of tombstones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedPage {
-    /// Tombstones that the new index has now, or has something newer instead of.
+    /// The number of tombstones that the new index now contains, or for which it contains a newer
+    /// write.
     pub copied: u64,
-    /// Those that it did not take; the page is to be copied again.
+    /// The number of tombstones that the new index did not accept. The page must be copied again.
     pub failed: u64,
-    /// Where the next page begins; `None` on the last one.
+    /// The start of the next page, or `None` on the last one.
     pub next: Option<SearchAfter>,
 }
 
 impl SearchClient {
-    /// Makes the next index of the collection and adds it to those that are written to.
+    /// Creates the next index of the collection and adds it to the written indices.
     ///
     /// # Errors
     /// [`SearchError::RebuildInProgress`]: see [`SearchClient::rebuild_in_progress`].
@@ -80,26 +83,28 @@ impl SearchClient {
         let write_alias = index::write_alias(&self.prefix, collection, number);
         let body = json!({"aliases": {write_alias: {}}});
         match self.json(Method::PUT, &format!("/{new}"), Some(&body)).await?.accepted() {
-            // Somebody else's rebuild, or this one, if the first answer was lost; whoever calls can see to it.
+            // Another caller's rebuild, or this one after a lost response. The caller can look it
+            // up.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => Err(in_progress()),
             Err(error) => Err(error),
             Ok(_) => Ok(Rebuild { collection, old, new }),
         }
     }
 
-    /// The rebuild of a collection that was begun and neither finished nor abandoned.
+    /// Returns the rebuild of a collection that was begun and neither finished nor abandoned.
     pub async fn rebuild_in_progress(&self, collection: Collection) -> Result<Option<Rebuild>, SearchError> {
         Ok(progress(collection, &self.layout_of(collection).await?))
     }
 
     /// Copies a page of the old index's tombstones to the new one: `size` of them, at most 10,000.
     ///
-    /// To be called for all pages, after the backfill and not before [`crate::Limits::total`] of whoever writes has passed since
-    /// [`SearchClient::begin_rebuild`] answered: a call that began before, and knew of the old index alone, has ended by then. The caller sees to
-    /// that.
+    /// All pages must be copied, after the backfill. The caller must first wait for
+    /// [`crate::Limits::total`] of the writers after [`SearchClient::begin_rebuild`] has returned.
+    /// By then all calls that only know the old index have ended.
     ///
-    /// Not to be called when the table was restored from a backup: tombstones of what happened after the backup would keep out what the table holds
-    /// now, and the restored table's stream tells nothing that they are there for.
+    /// It must not be called when the table was restored from a backup. Tombstones of removals
+    /// after the backup would reject items that the table contains again, and the restored table's
+    /// stream has no older writes to protect against.
     pub async fn copy_tombstones(
         &self,
         rebuild: &Rebuild,
@@ -119,13 +124,13 @@ impl SearchClient {
         Ok(CopiedPage { copied, failed: outcomes.len() as u64 - copied, next: page.next })
     }
 
-    /// Moves readers and writers to the new index, in one step. May be called again.
+    /// Moves readers and writers to the new index in one step. It is idempotent.
     ///
-    /// Everything that was written to the new index is made visible first, except on OpenSearch Serverless, which cannot be told to:
-    /// there the caller is to wait until [`SearchClient::count_in`] agrees with the table.
+    /// All writes to the new index are first made visible. OpenSearch Serverless has no call for
+    /// that: there the caller must wait until [`SearchClient::count_in`] agrees with the table.
     ///
     /// # Errors
-    /// [`SearchError::Request`] if the rebuild is not in progress, having been abandoned.
+    /// [`SearchError::Request`] if the rebuild was abandoned.
     pub async fn finish_rebuild(&self, rebuild: &Rebuild) -> Result<(), SearchError> {
         let indices = self.layout_of(rebuild.collection).await?;
         if is_finished(rebuild, &indices) {
@@ -145,7 +150,7 @@ impl SearchClient {
         }
         let body = json!({"actions": actions});
         match self.json(Method::POST, "/_aliases", Some(&body)).await?.accepted() {
-            // Done by an attempt whose answer was lost?
+            // An attempt with a lost response may have done it.
             Err(error @ SearchError::Rejected { .. }) => {
                 let indices = self.layout_of(rebuild.collection).await?;
                 if is_finished(rebuild, &indices) { Ok(()) } else { Err(error) }
@@ -154,10 +159,10 @@ impl SearchClient {
         }
     }
 
-    /// Gives a rebuild up and deletes what was filled so far. May be called again.
+    /// Abandons a rebuild and deletes the index that it was filling. It is idempotent.
     ///
     /// # Errors
-    /// [`SearchError::Request`] if it was finished.
+    /// [`SearchError::Request`] if the rebuild was finished.
     pub async fn abandon_rebuild(&self, rebuild: &Rebuild) -> Result<(), SearchError> {
         let indices = self.layout_of(rebuild.collection).await?;
         if indices.iter().any(|index| index.name == rebuild.new && index.read) {
@@ -166,10 +171,11 @@ impl SearchClient {
         self.remove(&rebuild.new).await
     }
 
-    /// Deletes an index that no alias names, such as the old one of a rebuild. One that is not there is deleted.
+    /// Deletes an index without aliases, such as the old one of a rebuild. A missing index counts
+    /// as deleted.
     ///
     /// # Errors
-    /// [`SearchError::Request`] for an index that is in use, or not of this shop.
+    /// [`SearchError::Request`] for an index that is in use, or that does not belong to this shop.
     pub async fn delete_index(&self, index: &str) -> Result<(), SearchError> {
         let (collection, _) = self.write_alias(index)?;
         let indices = self.indices(collection).await?;
@@ -187,10 +193,10 @@ impl SearchClient {
     }
 }
 
-/// For a tombstone that does not say when.
+/// The `deleted_at` of a tombstone that has none.
 const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
-/// An index that is written and not read, beside one that is read, is being filled.
+/// Returns the rebuild in progress: an index that is written but not read, beside one that is read.
 fn progress(collection: Collection, indices: &[IndexState]) -> Option<Rebuild> {
     let old = indices.iter().find(|index| index.read)?;
     let new = indices.iter().rev().find(|index| index.written && !index.read)?;

@@ -1,4 +1,4 @@
-//! What the engine answers, as types.
+//! The engine's results, as types.
 
 use std::collections::BTreeMap;
 
@@ -13,29 +13,30 @@ use crate::query::SearchAfter;
 pub struct SearchPage<D> {
     /// The hits, in the order of the query.
     pub hits: Vec<Hit<D>>,
-    /// All hits of the query, exactly, on whatever page.
+    /// The exact number of hits of the query, on all pages.
     pub total: u64,
-    /// By facet, its most frequent values among all hits.
+    /// The most frequent values among all hits, by facet.
     pub facets: BTreeMap<String, Vec<Facet>>,
 }
 
 impl<D> SearchPage<D> {
-    /// Where the next page begins; `None` on an empty page.
+    /// Returns the start of the next page, or `None` on an empty page.
     pub fn end(&self) -> Option<&SearchAfter> {
         self.hits.last().map(|hit| &hit.sort)
     }
 }
 
-/// One document that was found.
+/// One hit of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit<D> {
     /// The document.
     pub document: D,
-    /// How well it matches; only known when hits are ordered by it.
+    /// The relevance score. Only known when the hits are ordered by it.
     pub score: Option<f64>,
-    /// By field, its text as HTML with the words that matched in `<em>`. Fields without such a word are left out.
+    /// The field's text as HTML, by field, with the matching words in `<em>`. Fields without a
+    /// match are left out.
     pub highlights: BTreeMap<String, String>,
-    /// Its place in the order.
+    /// The hit's position in the order.
     pub sort: SearchAfter,
 }
 
@@ -44,7 +45,7 @@ pub struct Hit<D> {
 pub struct Facet {
     /// The value.
     pub value: String,
-    /// Hits that have it.
+    /// The number of hits with this value.
     pub count: u64,
 }
 
@@ -53,11 +54,11 @@ pub struct Facet {
 pub struct LivePage {
     /// The documents, ascending by id.
     pub items: Vec<LiveDocument>,
-    /// Where the next page begins; `None` on the last one.
+    /// The start of the next page, or `None` on the last one.
     pub next: Option<SearchAfter>,
 }
 
-/// What is to be known of a document to compare the index with the table.
+/// The part of a document that a comparison of index and table needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveDocument {
     /// The document's `_id`.
@@ -70,10 +71,10 @@ pub struct LiveDocument {
     pub rev: u64,
 }
 
-/// A document, or the tombstone of one, as the index holds it.
+/// A document or tombstone in the index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDocument<D> {
-    /// The item's `rev` when it was written.
+    /// The item's `rev` when the document was written.
     pub rev: u64,
     /// `None` for a tombstone.
     pub document: Option<D>,
@@ -129,7 +130,7 @@ impl<D: DeserializeOwned> From<SearchAnswer<D>> for SearchPage<D> {
         let hits = answer.hits.hits.into_iter().map(|hit| Hit {
             document: hit.source,
             score: hit.score,
-            // Whole fields are asked for, so each has one fragment.
+            // The query requests whole fields, so each has one fragment.
             highlights: hit
                 .highlight
                 .into_iter()
@@ -145,7 +146,7 @@ impl<D: DeserializeOwned> From<SearchAnswer<D>> for SearchPage<D> {
     }
 }
 
-/// The part of a document that [`LiveDocument`] shows.
+/// The fields that [`LiveDocument`] contains.
 #[derive(Deserialize)]
 pub(crate) struct IdAndVersion {
     id: String,
@@ -153,7 +154,7 @@ pub(crate) struct IdAndVersion {
 }
 
 impl LivePage {
-    /// The page in an answer to a request for `size` documents.
+    /// Builds the page from the response to a request for `size` documents.
     pub(crate) fn new(answer: SearchAnswer<IdAndVersion>, size: u32) -> Self {
         let hits = answer.hits.hits;
         let full = hits.len() as u64 >= u64::from(size);

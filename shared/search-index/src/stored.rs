@@ -1,4 +1,4 @@
-//! What an index holds, whole: to compare it with the table.
+//! The complete content of an index, for a comparison with the table.
 
 use http::Method;
 use serde::Deserialize;
@@ -11,15 +11,16 @@ use crate::error::SearchError;
 use crate::query::{SearchAfter, is_deleted, set_after};
 use crate::results::StoredDocument;
 
-/// How many documents are asked for in one request: at some kilobytes each, far below what an answer may have.
+/// The maximum number of documents in one request. At a few kilobytes each, the response stays far
+/// below its size limit.
 const MAX_IDS: usize = 500;
 
-/// Which documents.
+/// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Those that searches find.
+    /// Documents that searches find.
     Live,
-    /// What remains of removed ones.
+    /// Tombstones of removed documents.
     Tombstones,
 }
 
@@ -32,7 +33,8 @@ impl Kind {
         json!({"bool": {clause: [is_deleted()]}})
     }
 
-    /// An order without ties, so that pages lose nothing. Tombstones come oldest first.
+    /// Returns an order without ties, so that pages lose no document. Tombstones are ordered oldest
+    /// first.
     fn sort(self) -> Value {
         match self {
             Self::Live => json!([{"document_id": "asc"}]),
@@ -41,26 +43,27 @@ impl Kind {
     }
 }
 
-/// A document or tombstone as it is stored, fields and version.
+/// A document or tombstone as stored: its fields and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSource {
-    /// The item's `rev` when it was written.
+    /// The item's `rev` when the document was written.
     pub rev: u64,
     fields: Map<String, Value>,
 }
 
 impl StoredSource {
-    /// Whether it is what remains of a removed document.
+    /// Returns whether this is a tombstone.
     pub fn is_tombstone(&self) -> bool {
         self.fields.get("deleted").and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// When the document was removed, if it was.
+    /// Returns when the document was removed, if it was.
     pub fn deleted_at(&self) -> Option<&str> {
         self.fields.get("deleted_at").and_then(Value::as_str)
     }
 
-    /// The document as a type. [`SearchError::Answer`] if it is not one, such as one that lost a field.
+    /// Converts the fields to a document. Returns [`SearchError::Answer`] if they do not fit the
+    /// type, for example because one is missing.
     pub fn document<D: SearchDocument>(self) -> Result<StoredDocument<D>, SearchError> {
         let rev = self.rev;
         let document = if self.is_tombstone() { None } else { Some(self.fields) };
@@ -68,8 +71,9 @@ impl StoredSource {
         Ok(StoredDocument { rev, document: document.transpose()? })
     }
 
-    /// The names of the fields in which it differs from what the operation would write, `rev` first if that differs. The time on a tombstone
-    /// does not count: it says when, and decides nothing.
+    /// Returns the names of the fields that differ from those of the operation, with `rev` first if
+    /// that differs. The `deleted_at` and `document_id` of a tombstone are not compared, because
+    /// they are only informative.
     pub fn differences(&self, expected: &BulkOperation) -> Result<Vec<String>, SearchError> {
         let fields = expected.fields()?;
         let mut names: Vec<&String> = fields.keys().chain(self.fields.keys()).collect();
@@ -88,7 +92,7 @@ impl StoredSource {
 pub struct IndexedDocument {
     /// The document's `_id`.
     pub document_id: String,
-    /// What is stored.
+    /// The stored fields and version.
     pub stored: StoredSource,
 }
 
@@ -97,13 +101,14 @@ pub struct IndexedDocument {
 pub struct DocumentPage {
     /// The documents.
     pub items: Vec<IndexedDocument>,
-    /// Where the next page begins; `None` on the last one.
+    /// The start of the next page, or `None` on the last one.
     pub next: Option<SearchAfter>,
 }
 
 impl SearchClient {
-    /// What the index that is read holds under each of these ids, as last written, whether or not a search sees it already. In the order of the
-    /// ids; `None` where there is nothing.
+    /// Returns the stored documents with these ids from the index that searches read. They are as
+    /// last written, even if not yet visible to searches. The result is in the order of the ids,
+    /// with `None` for missing documents.
     pub async fn stored(
         &self,
         collection: Collection,
@@ -112,7 +117,8 @@ impl SearchClient {
         self.stored_of(&self.alias(collection), document_ids).await
     }
 
-    /// Like [`SearchClient::stored`], from one index, such as the one that a rebuild fills.
+    /// Returns stored documents like [`SearchClient::stored`], from one index, such as the one that
+    /// a rebuild fills.
     pub async fn stored_in(
         &self,
         index: &str,
@@ -137,11 +143,13 @@ impl SearchClient {
         Ok(found)
     }
 
-    /// The documents or tombstones of the index that is read which a search would see: `size` of them (at most 10,000, the engine's
-    /// limit), beginning after the end of another page. Live ones ascend by `_id`, tombstones by the time of the removal.
+    /// Returns a page of the documents or tombstones of the index that searches read, as visible to
+    /// searches. It has at most `size` of them (the engine's limit is 10,000) and starts after the
+    /// end of another page. Live documents are ordered by `_id`, tombstones by the time of the
+    /// removal.
     ///
-    /// [`SearchError::Answer`] when there are more live documents without the field to page by than fit a page: the index is
-    /// older than that field, and is to be rebuilt.
+    /// Returns [`SearchError::Answer`] when more live documents lack the field for paging than fit
+    /// in a page. Such an index is older than that field and must be rebuilt.
     pub async fn documents(
         &self,
         collection: Collection,
@@ -152,7 +160,7 @@ impl SearchClient {
         self.documents_of(&self.alias(collection), kind, size, after).await
     }
 
-    /// Like [`SearchClient::documents`], of one index.
+    /// Returns a page like [`SearchClient::documents`], from one index.
     pub async fn documents_in(
         &self,
         index: &str,
@@ -184,13 +192,13 @@ impl SearchClient {
         Ok(DocumentPage { items: items.collect(), next: end.map(SearchAfter) })
     }
 
-    /// The number of documents or tombstones of one index that a search would see.
+    /// Returns the number of documents or tombstones of one index that are visible to searches.
     pub async fn count_in(&self, index: &str, kind: Kind) -> Result<u64, SearchError> {
         self.write_alias(index)?;
         self.count_of(index, kind).await
     }
 
-    /// Like [`SearchClient::refresh`], of one index.
+    /// Refreshes one index, like [`SearchClient::refresh`].
     pub async fn refresh_in(&self, index: &str) -> Result<(), SearchError> {
         self.write_alias(index)?;
         self.refresh_of(index).await

@@ -1,7 +1,7 @@
 //! One HTTP call to the engine.
 //!
-//! Every call of this client may be made twice without harm: reads are reads, and writes carry an
-//! external version. So every transient failure is retried, whatever the method.
+//! Every call of this client is idempotent: reads have no effect, and writes carry an external
+//! version. All transient failures are therefore retried, with any method.
 
 use aws::{CallError, Failure, Response, Service};
 use bytes::Bytes;
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use crate::config::SearchConfig;
 use crate::error::SearchError;
 
-/// The longest answer that is read. A page of 1,000 hits or the outcomes of a full bulk request stay
-/// far below.
+/// The maximum size of a response in bytes. A page of 1,000 hits or the outcomes of a full bulk
+/// request are far smaller.
 const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Transport {
     service: Service,
 }
 
-/// What is asked. `path` begins with `/` and may hold a query string.
+/// A call. `path` begins with `/` and may contain a query string.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub method: Method,
@@ -29,7 +29,7 @@ pub(crate) struct Call<'a> {
     pub body: Bytes,
 }
 
-/// What the engine said, other than "later".
+/// The engine's response, unless it is transient.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: StatusCode,
@@ -43,12 +43,12 @@ impl Transport {
         Self { service: service.with_limits(config.limits) }
     }
 
-    /// When a call that begins now must have ended.
+    /// Returns the deadline of a call that begins now.
     pub(crate) fn deadline(&self) -> Instant {
         self.service.limits().deadline()
     }
 
-    /// Makes the call, again and again while the engine answers 429, 502, 503, 504 or nothing,
+    /// Makes the call. Retries responses with status 429, 502, 503 or 504 and missing responses
     /// until the attempts or the time are used up.
     pub(crate) async fn call(&self, call: &Call<'_>, deadline: Instant) -> Result<Answer, SearchError> {
         let content_type = [("content-type", call.content_type)];
@@ -68,7 +68,7 @@ impl Transport {
         Ok(Answer { status, body })
     }
 
-    /// Waits before the next attempt; `false` if there is to be none.
+    /// Waits before the next attempt. Returns `false` if the limits allow none.
     pub(crate) async fn pause(&self, attempts: u32, deadline: Instant) -> bool {
         self.service.limits().pause(attempts, deadline).await
     }
@@ -84,7 +84,8 @@ impl From<CallError> for SearchError {
     }
 }
 
-/// Whether a status, of an answer or of one item of a bulk answer, says "later".
+/// Returns whether a status is transient. It may be a response's status, or one item's in a bulk
+/// response.
 pub(crate) fn is_transient(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }

@@ -1,24 +1,30 @@
-//! Writing documents to every index that is to have them.
+//! Writes documents to every index that must have them.
 //!
-//! # One document that spoils a call
+//! # A document that makes the engine refuse a call
 //!
-//! What is wrong with a document the engine says in the outcome of its operation; but an action that it cannot read (a version that is no long, say)
-//! makes it refuse the whole call, with all other documents in it. Such a call is split in halves, down to the single operation that it is about, so
-//! that one bad document keeps out no other. How often is bounded ([`MAX_SPLITS`]): what is not taken by then is to be sent again.
+//! Normally the engine reports an invalid document in the outcome of its operation. But if it
+//! cannot read an action (for example a version that is not a long), it refuses the whole call with
+//! all its documents. The client splits a refused call in halves, down to the single bad operation,
+//! so that one bad document does not block others. [`MAX_SPLITS`] limits the splits. The remaining
+//! operations must be sent again.
 //!
-//! # Why looking up the targets once a call is enough
+//! # Why one lookup of the targets for each call is enough
 //!
-//! During a rebuild a collection has two indices that are written to: the one that is read, and the next one, N. A call asks the
-//! engine which they are before it writes, and no call believes the answer of another. So only a call under way while N was added
-//! can miss N. Its changes were in the table before it asked; the rebuild reads the table, strongly, after N was added; hence it
-//! reads these changes or newer ones, and brings them to N itself. From the other side: what the rebuild read may be old by the
-//! time it is written, and then N has the newer write already, because that was sent to both. Versions keep the newest.
+//! During a rebuild a collection has two written indices: the one that searches read, and the next
+//! one, N. A call looks up the targets before it writes, and never uses another call's lookup. So
+//! only a call that was in progress while N was added can miss N. Its changes were in the table
+//! before its lookup. The rebuild reads the table with strong consistency after N was added. It
+//! therefore reads these changes or newer ones, and writes them to N.
 //!
-//! A removal leaves nothing in the table to be read, so a call that missed N would leave N without its tombstone:
-//! [`SearchClient::copy_tombstones`] brings those.
+//! In the other direction, the rebuild may write data that is outdated by then. In that case N
+//! already has the newer write, because that was sent to both indices. Versions keep the newest.
 //!
-//! A call under way while a rebuild is finished may still write to the old index. Its alias is gone, so that write is refused, whether
-//! or not the index itself is still there. The call looks the targets up again, once, and goes where they are now.
+//! A removal leaves no item in the table. If its call missed N, the tombstone would be missing
+//! there. [`SearchClient::copy_tombstones`] copies it.
+//!
+//! A call in progress while a rebuild is finished may still write to the old index. The write alias
+//! of that index is gone, so the engine refuses the write, whether or not the index still exists.
+//! The call then looks up the targets once more and writes to the current ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,19 +39,20 @@ use crate::index;
 use crate::outcome::{self, BulkOutcome};
 use crate::transport::Call;
 
-/// The engine cannot read the call.
+/// The status when the engine cannot read the call.
 const BAD_CALL: u16 = 400;
-/// The call is larger than the engine, or something before it, takes.
+/// The status when the call is too large for the engine or a proxy.
 const LARGE_CALL: u16 = 413;
-/// How often calls are split at most, of all that is sent together. To find one document among 1,000 takes 10.
+/// The maximum number of splits of all calls that are sent together. Finding one document among
+/// 1,000 takes 10.
 const MAX_SPLITS: u32 = 200;
 
 /// The write aliases of each collection.
 type Targets = BTreeMap<Collection, Vec<String>>;
 
-/// One operation on its way to one index.
+/// One operation for one index.
 struct Write<'a> {
-    /// The operation's position among those given.
+    /// The operation's position among the given ones.
     position: usize,
     operation: &'a BulkOperation,
     /// A write alias.
@@ -60,14 +67,14 @@ impl<'a> Write<'a> {
 }
 
 impl SearchClient {
-    /// Writes documents and tombstones to every index of their collection that is written to, and says of each operation, in the order
-    /// given, what became of it: the worst of what became of it in any index, [`BulkOutcome::Retryable`] before
-    /// [`BulkOutcome::Rejected`] before success.
+    /// Writes documents and tombstones to every written index of their collection. Returns the
+    /// outcome of each operation in the given order: the worst one of all indices, with
+    /// [`BulkOutcome::Retryable`] before [`BulkOutcome::Rejected`] before success.
     ///
-    /// Operations that the engine cannot take at the moment are sent again while the limits allow. One for which it refuses a whole call is
-    /// [`BulkOutcome::Rejected`], and the others of the call are written without it. An error
-    /// means that the engine refuses such calls altogether; operations may have been applied nonetheless,
-    /// and all may be sent again.
+    /// Operations with transient failures are sent again while the limits allow. If the engine
+    /// refuses a whole call because of one operation, that one is [`BulkOutcome::Rejected`], and
+    /// the others are written without it. An error means that the engine refuses such calls in
+    /// general. Operations may have been applied nonetheless, and all may be sent again.
     pub async fn bulk(&self, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
         let deadline = self.transport.deadline();
         let targets = match self.targets(operations, deadline).await {
@@ -84,7 +91,7 @@ impl SearchClient {
         self.send(&mut writes, deadline).await?;
         if writes.iter().any(|write| write.outcome.is_lost()) {
             match self.targets(operations, deadline).await {
-                // They stay as they are, refused, and the caller comes back.
+                // The refused writes keep their outcome, and the caller sends them again.
                 Err(SearchError::Unavailable { .. }) => {}
                 targets => {
                     if redirect(&mut writes, &targets?) {
@@ -96,8 +103,8 @@ impl SearchClient {
         Ok(combined(operations.len(), writes))
     }
 
-    /// Writes to one index alone, as a backfill does. An index that is not written to, or no longer, refuses everything with
-    /// [`BulkOutcome::Rejected`] and status 404.
+    /// Writes to only one index, as a backfill does. An index that is not written (any more)
+    /// refuses all operations with [`BulkOutcome::Rejected`] and status 404.
     pub async fn bulk_into(&self, index: &str, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
         let (collection, target) = self.write_alias(index)?;
         if operations.iter().any(|operation| operation.collection() != collection) {
@@ -109,7 +116,7 @@ impl SearchClient {
         Ok(combined(operations.len(), writes))
     }
 
-    /// Where operations of these collections are to go now: one call.
+    /// Returns the current write aliases of the operations' collections, with one call.
     async fn targets(&self, operations: &[BulkOperation], deadline: Instant) -> Result<Targets, SearchError> {
         let mut collections: Vec<_> = operations.iter().map(BulkOperation::collection).collect();
         collections.sort_unstable();
@@ -125,13 +132,13 @@ impl SearchClient {
         Ok(aliases.collect())
     }
 
-    /// Sends what is not settled, again and again while the limits allow.
+    /// Sends all writes without a final outcome, repeatedly while the limits allow.
     async fn send(&self, writes: &mut [Write<'_>], deadline: Instant) -> Result<(), SearchError> {
         let mut splits = MAX_SPLITS;
         for round in 1.. {
             let open = writes.iter().enumerate();
             let open = open.filter(|(_, write)| matches!(write.outcome, BulkOutcome::Retryable { .. }));
-            // The last one is the next: so the first operations are settled first, whatever becomes of the others.
+            // The list is processed from its end. Reversed, the first operations are sent first.
             let mut requests = bulk::requests(open.map(|(n, write)| (n, write.operation, write.target.as_str())))?;
             requests.reverse();
             while let Some(request) = requests.pop() {
@@ -174,7 +181,7 @@ impl SearchClient {
     }
 }
 
-/// These writes, as they are sent.
+/// Returns these writes in the form that [`bulk::requests`] takes.
 fn part<'a>(
     writes: &'a [Write<'_>],
     positions: &'a [usize],
@@ -183,7 +190,8 @@ fn part<'a>(
     writes.map(|(n, write)| (n, write.operation, write.target.as_str()))
 }
 
-/// What is to be said of the operations of a call that is not split (any more). The one that the engine refuses alone it refuses for good.
+/// Returns the outcomes of a call that is not split further. If the engine refuses a call with a
+/// single operation, the refusal is final.
 fn settled_or_refused(
     settled: Result<Vec<BulkOutcome>, SearchError>,
     operations: usize,
@@ -203,7 +211,8 @@ fn targets_of<'a>(targets: &'a Targets, operation: &BulkOperation) -> &'a [Strin
     targets.get(&operation.collection()).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Drops the writes to indices that are no longer written to, and adds those to the indices that are instead. Whether there are any.
+/// Replaces the writes to indices that are no longer written by writes to the current ones. Returns
+/// whether there are any.
 fn redirect(writes: &mut Vec<Write<'_>>, targets: &Targets) -> bool {
     let is_gone =
         |write: &Write<'_>| write.outcome.is_lost() && !targets_of(targets, write.operation).contains(&write.target);
@@ -222,7 +231,7 @@ fn redirect(writes: &mut Vec<Write<'_>>, targets: &Targets) -> bool {
     added
 }
 
-/// The outcome of each operation.
+/// Returns the combined outcome of each operation.
 fn combined(count: usize, writes: Vec<Write<'_>>) -> Vec<BulkOutcome> {
     let mut outcomes: Vec<Vec<BulkOutcome>> = vec![Vec::new(); count];
     for write in writes {
@@ -254,10 +263,10 @@ mod tests {
         let (first, second) = (operation("1"), operation("2"));
         let targets = Targets::from([(Collection::Products, vec!["v3".to_owned()])]);
         let mut writes = vec![
-            // Both are gone; one write takes their place.
+            // Both indices are gone. One write replaces both.
             write(0, &first, "v1", Some(404)),
             write(0, &first, "v2", Some(404)),
-            // One has arrived already.
+            // One of these writes has already succeeded.
             write(1, &second, "v1", Some(404)),
             write(1, &second, "v3", None),
         ];

@@ -1,9 +1,11 @@
-//! Work on orders that takes several transactions: placing one that is too large for a single transaction, undoing it, and giving back the stock of
-//! one that is cancelled or returned.
+//! Work on orders that takes several transactions: placing an order that is too large for one,
+//! undoing it, and returning the stock of a cancelled or returned order.
 //!
-//! The transactions are in [`key_schema::order::staged`]. Each holds on its own: whatever breaks off, at whatever point, leaves an order that nobody
-//! can see or whose status already is what it was to become, and that the janitor finds. Two who work on the same order at once, such as a slow
-//! function and the janitor, cannot both take a step: the other sees that the head has moved and looks again.
+//! [`key_schema::order::staged`] contains the transactions, and each is valid on its own. An
+//! interruption at any point leaves an order that is either invisible or already in its new status,
+//! and the janitor finds it. Two concurrent workers on one order, such as a slow function and the
+//! janitor, cannot both take a step. The second one finds that the head has changed, and reads it
+//! again.
 
 mod place;
 mod rest;
@@ -18,22 +20,22 @@ pub use place::{Placing, place};
 pub use rest::give_back;
 pub use undo::{Undone, undo};
 
-/// How often work is taken up again after somebody else has worked on the same order.
+/// How often work is resumed after another worker has changed the same order.
 const ATTEMPTS: usize = 8;
 
-/// Work that stopped. Everything done so far stands, and is found by the janitor.
+/// An error that stopped the work. Completed steps remain, and the janitor finds them.
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
-    /// A condition of the order itself does not hold, or of a line; nothing of that transaction was done.
+    /// A condition of the order itself or of a line does not hold. That transaction had no effect.
     #[error("refused: {:?}", .0.iter().map(|refusal| refusal.label).collect::<Vec<_>>())]
     Refused(Vec<Refusal<Part>>),
-    /// Others kept working on the same order.
+    /// Other workers kept changing the same order.
     #[error("others work on the order")]
     Contended,
-    /// The table did not take a request.
+    /// The table did not execute a request.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// An item has no DynamoDB form.
+    /// An item cannot be encoded for DynamoDB.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
@@ -53,7 +55,7 @@ impl From<KeyError> for StagingError {
     }
 }
 
-/// Whether a refusal says that somebody else has moved the order.
+/// Returns whether the refusals say that another worker has changed the order.
 fn moved(refusals: &[Refusal<Part>]) -> bool {
     refusals.iter().any(|refusal| refusal.label == Part::Order)
 }

@@ -1,4 +1,4 @@
-//! Placing an order by several transactions.
+//! Places an order with several transactions.
 
 use std::time::Duration;
 
@@ -12,37 +12,44 @@ use table::{Refusal, Table};
 use crate::StagingError;
 use crate::undo::{Undone, undo};
 
-/// How long a request waits for its order to be undone, beside all that it has waited for already.
+/// How long a request waits until its order is undone, in addition to its earlier work.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// An order to be placed.
+/// The order to place.
 #[derive(Debug)]
 pub struct Placing<'a> {
-    /// The head: `placing`, with [`unfinished`](Order::unfinished) work that names its idempotency key.
+    /// The head. Its status is `placing`, and its [`unfinished`](Order::unfinished) work names its
+    /// idempotency key.
     pub order: &'a Stored<Order>,
-    /// Its lines.
+    /// The order's lines.
     pub lines: &'a [Stored<OrderLine>],
-    /// Who places it.
+    /// The caller who places it.
     pub by: &'a str,
-    /// The idempotency record, if a key was given.
+    /// The claim of the idempotency key, if one was given.
     pub claim: Option<Guarded>,
-    /// The removal of the cart that it was made from, if any.
+    /// The removal of the cart that the order was made from, if any.
     pub cart: Option<Guarded>,
 }
 
-/// Places an order. When that fails nothing is left of it, or what is left is found and undone by the janitor.
+/// Places an order. After a failure the order is undone completely, or the janitor finds the rest
+/// and undoes it.
 ///
 /// # Errors
-/// [`StagingError::Refused`] with every reason that is known: all the lines that are short, not only those of one transaction. Everything is undone,
-/// as far as the table lets it. [`StagingError::Table`] when it is not known whether the order was placed, or it was not and could not be undone yet.
+/// - [`StagingError::Refused`] with every known reason: all lines with too little stock, not only
+///   those of one transaction. The order is undone, as far as the table allows.
+/// - [`StagingError::Contended`] when the outcome is unknown, or the order was not placed and could
+///   not be undone yet.
+/// - [`StagingError::Table`] when a request failed. The order was not placed, and is undone.
 pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingError> {
     let id = &placing.order.id;
     let Err(error) = steps(table, &placing).await else { return Ok(()) };
-    // A lost answer of the last transaction looks like a failure; the order says what it was.
+    // A lost response of the last transaction looks like a failure. The order itself shows the
+    // outcome.
     match tokio::time::timeout(PATIENCE, undo(table, id)).await {
         Ok(Ok(Undone::Visible)) => Ok(()),
         Ok(Ok(Undone::Gone)) => Err(complete(table, &placing, error).await),
-        // Until the janitor comes its key is in use and its stock held: it must not be said that nothing was done.
+        // Until the janitor undoes it, the order's key is in use and its stock is reserved. The
+        // error must not say that nothing was done.
         Ok(Err(left)) => {
             tracing::warn!(order = %id, error = %left, "an order is left to the janitor");
             Err(StagingError::Contended)
@@ -58,7 +65,8 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
     let mut head = placing.order.clone();
     table.transact(&staged::begin(&head, placing.claim.clone())?).await?;
     telemetry::crash_point("orders.staged.begun");
-    // What cannot be served as a whole should not be taken from others, if only for moments. After the claims: they are the better answer.
+    // An order that cannot be served completely should not take stock from others, even briefly.
+    // The check follows the claims, because their refusal is the better response.
     let short = short(table, placing.lines).await?;
     if !short.is_empty() {
         return Err(StagingError::Refused(short));
@@ -73,7 +81,7 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
     Ok(())
 }
 
-/// The lines that cannot be served at the moment, each as its transaction would refuse it.
+/// Returns the lines that cannot be served now, as refusals like those of their transactions.
 async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal<Part>>, StagingError> {
     let stocks = table.batch_get(&staged::available(lines.iter().map(|line| &line.product_id))?).await?;
     let mut short = Vec::new();
@@ -88,7 +96,8 @@ async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal
     Ok(short)
 }
 
-/// A refusal with the lines of the other transactions that are short too. The stock is back, so the others are as they were.
+/// Adds the lines of the other transactions that have too little stock. The stock is restored by
+/// now, so reading it gives correct values.
 async fn complete(table: &Table, placing: &Placing<'_>, error: StagingError) -> StagingError {
     let StagingError::Refused(mut refusals) = error else { return error };
     if refusals.iter().any(|refusal| matches!(refusal.label, Part::Stock(_)))

@@ -1,4 +1,4 @@
-//! Giving back the rest of the stock of an order that was cancelled or returned.
+//! Returns the rest of the stock of a cancelled or returned order.
 
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
@@ -9,13 +9,13 @@ use table::{Table, TransactError};
 
 use crate::{ATTEMPTS, StagingError, moved};
 
-/// Transactions of the largest order, and as many meetings with somebody else as are borne.
+/// The transactions of the largest order, and additional attempts for conflicts with other workers.
 const STEPS: usize = MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS;
 
-/// Gives back what is left of an order's stock. It may be called again and by several at once.
+/// Returns the rest of an order's stock. It is idempotent and may run concurrently.
 ///
 /// # Errors
-/// [`StagingError`]; what is left is given back by the next call.
+/// [`StagingError`]. The next call returns the rest.
 pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> {
     let items = table.query(&order::edit(id)?).await?.items;
     let (mut head, mut lines) = (None, Vec::new());
@@ -30,7 +30,7 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     if u64::try_from(lines.len()) != Ok(head.line_count) {
         return Err(StagingError::Contended);
     }
-    // How far it has come is counted in this order.
+    // The head counts its progress in this order.
     lines.sort_by_key(|line| line.line);
     for _ in 0..STEPS {
         let Some(transaction) = staged::give_back(&head, &lines, Instant::now())? else { return Ok(()) };
@@ -47,7 +47,7 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     Err(StagingError::Contended)
 }
 
-/// What the transaction has made of the head.
+/// Applies the transaction's change to the head.
 fn advance(unfinished: &mut Option<Unfinished>, lines: usize) {
     if let Some(Unfinished { work: Work::Returning(done), .. }) = unfinished {
         *done += GIVEN_BACK_AT_ONCE as u64;

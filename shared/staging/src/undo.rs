@@ -1,4 +1,4 @@
-//! Undoing an order that was not placed.
+//! Undoes an order that was not placed.
 
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
@@ -10,19 +10,19 @@ use table::{Backoff, Table, TransactError};
 
 use crate::{ATTEMPTS, StagingError, moved};
 
-/// What became of an order that was to be undone.
+/// The result of undoing an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undone {
-    /// Nothing is left of it.
+    /// The order and its lines are gone.
     Gone,
-    /// It was placed after all, and stays.
+    /// The order was placed after all, and stays.
     Visible,
 }
 
-/// Undoes an order unless it was placed. It may be called again and by several at once.
+/// Undoes an order unless it was placed. It is idempotent and may run concurrently.
 ///
 /// # Errors
-/// [`StagingError`]; what is left is undone by the next call.
+/// [`StagingError`]. The next call undoes the rest.
 pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
     let mut backoff = Backoff::new();
     for _ in 0..ATTEMPTS {
@@ -35,12 +35,13 @@ pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
                 _ => {}
             }
         }
-        // The head goes with the last of the lines.
+        // The head is removed together with the last lines.
         let Some(head) = head else { return Ok(Undone::Gone) };
         if head.status != OrderStatus::Placing {
             return Ok(Undone::Visible);
         }
-        // A reservation was under way while the items were read: what is missing comes to light at the next look.
+        // If a reservation ran while the items were read, some lines are missing. The next attempt
+        // reads them.
         if is_whole(&head, lines.len()) && attempt(table, head, &lines).await? {
             return Ok(Undone::Gone);
         }
@@ -51,7 +52,7 @@ pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
     Err(StagingError::Contended)
 }
 
-/// Whether these are all the lines that are reserved.
+/// Returns whether these are all the reserved lines.
 fn is_whole(head: &Order, lines: usize) -> bool {
     match &head.unfinished {
         Some(Unfinished { work: Work::Placing { lines: reserved, .. }, .. }) => u64::try_from(lines) == Ok(*reserved),
@@ -59,7 +60,7 @@ fn is_whole(head: &Order, lines: usize) -> bool {
     }
 }
 
-/// Whether it came to its end; otherwise somebody else has moved the order.
+/// Undoes the order. Returns `false` if another worker has changed it.
 async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<bool, StagingError> {
     let at = Instant::now();
     let lines: Vec<&Stored<OrderLine>> = lines.iter().collect();
@@ -74,7 +75,7 @@ async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLi
         telemetry::crash_point("orders.staged.undone");
     }
     let mut claims = Claims { reference: true, idempotency: true };
-    // Each round drops at least one claim, or ends.
+    // Each iteration drops at least one claim, or ends the loop.
     loop {
         let refusals = match table.transact(&staged::undo_last(&head, last, claims, at)?).await {
             Ok(()) => return Ok(true),

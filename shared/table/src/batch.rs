@@ -1,5 +1,6 @@
-//! Batches: many items by key, many unconditional writes. DynamoDB may do part of a batch; the rest is tried again with full jitter, and what is
-//! left at the end is reported, never dropped.
+//! Batch reads by key and unconditional batch writes. DynamoDB may process only a part of a batch.
+//! The rest is retried with full jitter, and items that remain unprocessed are reported, never
+//! dropped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,16 +18,18 @@ use crate::error::{TableError, classify};
 use crate::read::key_map;
 use crate::retry::Backoff;
 
-/// How many requests of one batch are under way at once.
+/// How many requests of one batch run concurrently.
 const CONCURRENCY: usize = 4;
 
 impl Table {
-    /// Reads many items, in the order of the keys, `None` where there is none. Over 100 keys are split.
+    /// Reads many items, in the order of the keys, with `None` for missing items. More than 100
+    /// keys are split into several requests.
     ///
     /// # Errors
-    /// [`TableError::Unprocessed`] when DynamoDB does not answer for some keys inside the budget, and others.
+    /// [`TableError::Unprocessed`] when DynamoDB does not return some keys within the retry budget,
+    /// and others.
     pub async fn batch_get<T: FromItem>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
-        // DynamoDB refuses a batch that names a key twice.
+        // DynamoDB refuses a batch with duplicate keys.
         let distinct: Vec<&Key> = batch.keys().iter().collect::<BTreeSet<_>>().into_iter().collect();
         let chunks: Vec<&[&Key]> = distinct.chunks(MAX_BATCH_GET).collect();
         let mut found: BTreeMap<Key, Item> = BTreeMap::new();
@@ -75,10 +78,11 @@ impl Table {
         Ok(found)
     }
 
-    /// Writes many items without condition. Over 25 are split. Gives back what could not be written.
+    /// Writes many items without conditions. More than 25 are split into several requests. Returns
+    /// the writes that could not be done.
     ///
     /// # Errors
-    /// [`TableError`] when a request fails as a whole; some of the writes may then have happened.
+    /// [`TableError`] when a request fails as a whole. Some of the writes may then have happened.
     pub async fn batch_write(&self, batch: &BatchWrite) -> Result<Vec<BatchWriteAction>, TableError> {
         let chunks: Vec<&[BatchWriteAction]> = batch.writes().chunks(MAX_BATCH_WRITE).collect();
         let mut left = Vec::new();

@@ -1,4 +1,4 @@
-//! What can go wrong between a request and its answer.
+//! Errors of requests to the table.
 
 use std::error::Error;
 
@@ -7,72 +7,74 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use key_schema::item::{DecodeError, Item};
 use key_schema::request::TooManyActions;
 
-/// A request that has no answer.
+/// A reason why a request has no usable response.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The table takes no more at the moment, also after retries. Nothing was done.
+    /// The table is at its capacity limit, even after retries. Nothing was done.
     #[error("the table is throttled")]
     Throttled,
-    /// Others kept writing the same items until the budget for retries was used up. Nothing was done.
+    /// Other writers kept changing the same items until the retry budget was used up. Nothing was
+    /// done.
     #[error("the items are contended")]
     Contended,
-    /// No response in time, or one that cannot be used: a write may or may not have happened. With
-    /// the kind of the cause, and nothing of the items.
+    /// There was no usable response in time, so a write may or may not have happened. The text
+    /// names the kind of cause and never contains item data.
     #[error("the table gave no usable response: {0}")]
     Unavailable(String),
-    /// DynamoDB refuses the request as such: a defect of this program or of the deployment.
+    /// DynamoDB refuses the request itself: a defect of this program or of the deployment.
     #[error("the table refused the request: {0}")]
     Rejected(String),
-    /// What came back is not what the schema says.
+    /// An item does not match the schema.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// Refused before it was sent.
+    /// The request was refused before it was sent.
     #[error(transparent)]
     TooManyActions(#[from] TooManyActions),
-    /// Not everything could be read inside the budget for retries.
+    /// Some items could not be read within the retry budget.
     #[error("{0} items were left unprocessed")]
     Unprocessed(usize),
 }
 
-/// A single write that did not happen, or may not have.
+/// A reason why a single write did not happen, or may not have.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Its condition did not hold; the item as it was, if there was one.
+    /// The write's condition does not hold. Contains the current item, if there is one.
     #[error("the condition of the write does not hold")]
     Refused(Option<Box<Item>>),
-    /// Everything else.
+    /// All other errors.
     #[error(transparent)]
     Table(#[from] TableError),
 }
 
-/// One action of a transaction whose condition did not hold.
+/// A transaction's action with a condition that does not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal<L> {
-    /// What the caller called the action.
+    /// The caller's label of the action.
     pub label: L,
-    /// The item as it was, if there was one.
+    /// The current item, if there is one.
     pub item: Option<Box<Item>>,
 }
 
-/// A transaction that did not happen, or may not have.
+/// A reason why a transaction did not happen, or may not have.
 #[derive(Debug, thiserror::Error)]
 pub enum TransactError<L> {
-    /// At least one condition did not hold; nothing was done. In the order of the actions.
+    /// At least one condition does not hold, and nothing was done. The refusals are in the order of
+    /// the actions.
     #[error("{} conditions of the transaction do not hold", .0.len())]
     Refused(Vec<Refusal<L>>),
-    /// Everything else.
+    /// All other errors.
     #[error(transparent)]
     Table(#[from] TableError),
 }
 
-/// The error codes by which DynamoDB says "later".
+/// The error codes of DynamoDB's throttling.
 const THROTTLES: [&str; 4] =
     ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "ThrottlingError"];
-/// The error codes by which DynamoDB says that another transaction holds an item.
+/// The error codes of a conflict with another transaction on an item.
 const CONFLICTS: [&str; 3] =
     ["TransactionConflictException", "TransactionInProgressException", "ReplicatedWriteConflictException"];
 
-/// Sorts a failed call. Conditions were looked at before.
+/// Classifies a failed call. The caller has already handled failed conditions.
 pub(crate) fn classify<E>(error: &SdkError<E, HttpResponse>) -> TableError
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -112,11 +114,11 @@ where
     }
 }
 
-/// How many causes are looked through: more than the SDK nests.
+/// How many causes are followed: more than the SDK nests.
 const MAX_CAUSES: usize = 16;
 
-/// What a chain of causes ends with. The SDK's parsers and connectors put nothing of a body into
-/// their messages but a character and its place.
+/// Returns the last error in the chain of causes. The messages of the SDK's parsers and connectors
+/// contain at most one character of a body, and its position.
 fn last_cause<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
     causes.take(MAX_CAUSES).last().map(ToString::to_string).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! How the table is reached: one executor for the requests that `key-schema` describes.
+//! Executes the requests that `key-schema` describes.
 //!
-//! There is no entity code here. A request arrives as data with its access pattern, is sent, retried inside a budget, and measured; what comes
-//! back is decoded into the type that the request names. A refused condition is told apart from a failure: the caller knows what it
-//! means, this crate does not.
+//! This crate has no entity code. A request arrives as data with its access pattern. The crate
+//! sends it, retries it within a budget, measures it, and decodes the result into the request's
+//! type. A refused condition is a separate error, because only the caller knows its meaning.
 
 mod batch;
 mod error;
@@ -22,22 +22,24 @@ pub use read::Page;
 pub use retry::Backoff;
 pub use write::Attempt;
 
-/// How the name begins of the rule that DynamoDB makes for a table's most throttled partition keys (Developer Guide, "CloudWatch contributor insights
-/// for DynamoDB: How it works"). What follows are the table's name and when the rule was made.
+/// The prefix of the rule's name that DynamoDB creates for a table's most throttled partition keys
+/// (Developer Guide, "CloudWatch contributor insights for DynamoDB: How it works"). The table's
+/// name and the rule's creation time follow.
 const THROTTLES_RULE: &str = "DynamoDBContributorInsights-PKT-";
 
-/// The table, with the client that reaches it and the meter of what that costs.
+/// The table, with its client and the meter of its consumption.
 #[derive(Debug)]
 pub struct Table {
     client: Client,
-    /// The same, without retries of its own: for writes that must not be sent twice.
+    /// The same client without retries, for writes that must not be sent twice.
     once: Client,
     name: String,
     meter: Meter,
 }
 
 impl Table {
-    /// From the environment: `TABLE_NAME` and the SDK's own variables (region, credentials, endpoint).
+    /// Creates the table's client from the environment: `TABLE_NAME` and the SDK's own variables
+    /// (region, credentials, endpoint).
     ///
     /// # Errors
     /// [`SetupError`] when `TABLE_NAME` is missing or the TLS client cannot be built.
@@ -46,20 +48,20 @@ impl Table {
         Ok(Self::new(Client::new(&aws::config().await?), name))
     }
 
-    /// Over a client that is already built.
+    /// Creates the table from an existing client.
     #[must_use]
     pub fn new(client: Client, name: String) -> Self {
         let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         Self { once: Client::from_conf(once), client, name, meter: Meter::default() }
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the records of the table's stream show (`StreamViewType`); `None` without a stream.
+    /// Returns the `StreamViewType` of the table's stream, or `None` without a stream.
     ///
     /// # Errors
     /// [`TableError`].
@@ -70,8 +72,8 @@ impl Table {
         Ok(stream.and_then(|stream| stream.stream_view_type).map(|view| view.as_str().to_owned()))
     }
 
-    /// The rule of CloudWatch that counts which partition keys of the table are throttled most; `None` where Contributor Insights is not enabled, or not
-    /// yet.
+    /// Returns the CloudWatch rule that counts the table's most throttled partition keys. Returns
+    /// `None` if Contributor Insights is not enabled, or not yet.
     ///
     /// # Errors
     /// [`TableError`].
@@ -81,7 +83,7 @@ impl Table {
         Ok(rules.unwrap_or_default().into_iter().find(|rule| rule.starts_with(THROTTLES_RULE)))
     }
 
-    /// What the requests since the last look have consumed.
+    /// Returns the meter of consumed capacity.
     #[must_use]
     pub const fn meter(&self) -> &Meter {
         &self.meter

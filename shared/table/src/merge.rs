@@ -1,30 +1,39 @@
-//! How a page of a list is put together from the list's shards.
+//! Merges a page of a list from the list's shards.
 //!
-//! A shard is a hash of the member's id, so of the next `wanted` items of a list in N shards about an N-th lies in each: binomial, with the variance wanted · (N − 1) / N².
-//! Each shard is asked for its mean and three standard deviations more, which is enough in 99 pages of 100: a page of 100 from four shards then reads 156 items, where a
-//! page from each would be 404. Where it is not enough, the shard that ended too soon is read on, as far as the page can reach into it; with that the page is known. So
-//! there are two rounds at most, however the items lie, and no shard is asked more than twice.
+//! # Two rounds
 //!
-//! Most sort keys of a list end in an id, so one item has each. The shards of a total each have an
-//! item under the same sort key, and an index may have several items under one sort key in the same
-//! shard. A page therefore counts sort keys, and has all items of each: no total is cut in two by
-//! the end of a page.
+//! A shard is a hash of the member's id. With N shards, the number of the next `wanted` items in
+//! one shard is binomial: mean wanted / N, variance wanted · (N − 1) / N². The first round reads
+//! the mean plus three standard deviations from each shard. That is enough for 99 of 100 pages. A
+//! page of 100 from four shards then reads 156 items, instead of 404 with a full page from each.
+//!
+//! Otherwise a second round reads the shards that ended too early, as far as the page can reach
+//! into them. With that, the page is complete. Every page therefore takes at most two rounds, for
+//! any distribution of the items. No shard gets more than two requests, unless DynamoDB stops at 1
+//! MB.
+//!
+//! # Sort keys
+//!
+//! In most lists the sort key ends in an id, so one item has each key. The shards of a total each
+//! have an item under the same sort key. An index may have several items under one sort key in the
+//! same shard. A page therefore counts sort keys and has all items of each key. The end of a page
+//! never splits a total.
 
 use std::cmp::Ordering;
 
-/// How often shards are asked for one page.
+/// The maximum number of rounds of one page.
 pub const ROUNDS: usize = 2;
 
-/// What was read of one shard.
+/// The items that were read from one shard.
 #[derive(Debug)]
 pub struct Part<T> {
     /// The items with their sort keys, in the list's order.
     pub found: Vec<(String, T)>,
-    /// Nothing lies behind them.
+    /// True if the shard has no further items.
     pub ended: bool,
 }
 
-/// How many items each of so many shards is asked for at first, when so many of the whole list are wanted.
+/// Returns how many items the first round reads from each shard for a page of `wanted` items.
 pub const fn share(wanted: usize, shards: usize) -> usize {
     let three_deviations = wanted.saturating_mul(9).saturating_mul(shards.saturating_sub(1)).isqrt();
     match wanted.saturating_add(three_deviations).checked_div(shards) {
@@ -33,10 +42,11 @@ pub const fn share(wanted: usize, shards: usize) -> usize {
     }
 }
 
-/// How many more sort keys of each part must be read before the items of the first `wanted` sort keys are known.
+/// Returns how many more sort keys of each part must be read until the items of the first `wanted`
+/// sort keys are known.
 ///
-/// The unread items of a shard follow its last item, or share its sort key. All sort keys that are
-/// known up to there come first, whatever the other shards still hold.
+/// The unread items of a shard follow its last item, or share its sort key. All known sort keys up
+/// to that one come first, regardless of the other shards' unread items.
 pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<usize> {
     let mut known: Vec<&str> = parts.iter().flat_map(|part| &part.found).map(|(sort, _)| sort.as_str()).collect();
     known.sort_unstable_by(|a, b| order(a, b, descending));
@@ -50,7 +60,8 @@ pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<us
     parts.iter().map(missing).collect()
 }
 
-/// The items of the first `wanted` sort keys of the list, when nothing is [`missing`]: what lies behind was not read from every shard.
+/// Returns the items of the first `wanted` sort keys of the list, if nothing is [`missing`]. Items
+/// beyond these were not read from every shard.
 pub fn first<T>(parts: impl IntoIterator<Item = Part<T>>, wanted: usize, descending: bool) -> Vec<(String, T)> {
     let mut found: Vec<(String, T)> = parts.into_iter().flat_map(|part| part.found).collect();
     found.sort_by(|(a, _), (b, _)| order(a, b, descending));
@@ -58,12 +69,12 @@ pub fn first<T>(parts: impl IntoIterator<Item = Part<T>>, wanted: usize, descend
     found
 }
 
-/// How many sort keys the sorted items have.
+/// Returns the number of distinct sort keys of the sorted items.
 pub fn keys<T>(found: &[(String, T)]) -> usize {
     found.chunk_by(|(a, _), (b, _)| a == b).count()
 }
 
-/// How many of the sorted items have the first `keys` sort keys.
+/// Returns how many of the sorted items have one of the first `keys` sort keys.
 pub fn end<T>(found: &[(String, T)], keys: usize) -> usize {
     found.chunk_by(|(a, _), (b, _)| a == b).take(keys).map(<[_]>::len).sum()
 }
@@ -80,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// A list in shards, each in the list's order.
+    /// A list in shards. Each shard is in the list's order.
     struct List {
         shards: Vec<Vec<String>>,
         descending: bool,
@@ -98,7 +109,8 @@ mod tests {
             list
         }
 
-        /// Reads on as DynamoDB does, which says that there may be more whenever it has stopped at the limit.
+        /// Reads further items as DynamoDB does: it reports that there may be more whenever it
+        /// stops at the limit.
         fn read(&self, parts: &mut [Part<()>], more: &[usize]) -> usize {
             let asked = parts.iter_mut().zip(&self.shards).zip(more).filter(|(_, more)| **more > 0);
             asked
@@ -114,8 +126,9 @@ mod tests {
                 .count()
         }
 
-        /// The page, and how many requests it took. One sort key more is read, as for a page: it
-        /// shows that there is more, and that the items of the key before it are complete.
+        /// Returns the page and the number of its requests. As for a real page, one more sort key
+        /// is read. It shows that the list continues, and that the items of the previous key are
+        /// complete.
         fn page(&self, limit: usize) -> (Vec<String>, usize) {
             let wanted = limit + 1;
             let mut parts: Vec<Part<()>> =
@@ -130,7 +143,7 @@ mod tests {
             (found.into_iter().map(|(sort, ())| sort).collect(), requests)
         }
 
-        /// What a plain merge of everything begins with: all items of the first sort keys.
+        /// Returns the start of a plain merge of all shards: all items of the first sort keys.
         fn plain(&self, wanted: usize) -> Vec<String> {
             let mut all: Vec<String> = self.shards.concat();
             all.sort();
@@ -151,7 +164,7 @@ mod tests {
         fn a_page_is_the_beginning_of_the_plain_merge_however_the_items_lie(
             members in prop_oneof![
                 prop::collection::vec(0..8_usize, 0..300),
-                // In runs, as no hash would have it.
+                // In runs, which a hash would not produce.
                 prop::collection::vec((0..8_usize, 1..60_usize), 0..8)
                     .prop_map(|runs| runs.into_iter().flat_map(|(shard, long)| vec![shard; long]).collect()),
             ],
@@ -203,7 +216,7 @@ mod tests {
         assert_eq!(list.page(100), (list.plain(100), 5));
     }
 
-    /// Ids as the shop makes them, and the hash that decides where they lie.
+    /// Uses ids as the shop generates them, and the hash that chooses their shards.
     #[test]
     fn of_a_hundred_pages_one_takes_a_further_request() {
         let (mut pages, mut further) = (0, 0);

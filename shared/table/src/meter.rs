@@ -1,33 +1,33 @@
-//! What the access patterns consume, collected where the requests are made.
+//! Measures the consumption of the access patterns, at the place that sends the requests.
 
 use std::sync::{Mutex, PoisonError};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
 use key_schema::pattern::Pattern;
 
-/// What one access pattern has consumed since the meter was last read.
+/// The consumption of one access pattern since the meter was last read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     /// The access pattern.
     pub pattern: &'static Pattern,
-    /// Requests sent and answered, retries of this crate included.
+    /// Requests with a response, including retries by this crate.
     pub requests: u32,
-    /// Capacity units as DynamoDB reports them: reads for reads, writes for writes.
+    /// Capacity units as DynamoDB reports them: read units for reads, write units for writes.
     pub capacity_units: f64,
-    /// Items that came back.
+    /// The number of returned items.
     pub items: u32,
-    /// Their size in bytes, as DynamoDB counts it.
+    /// The size of the returned items in bytes, as DynamoDB counts it.
     pub bytes: u64,
 }
 
-/// Collects [`Measured`], one entry a pattern.
+/// A collection of [`Measured`], with one entry for each pattern.
 #[derive(Debug, Default)]
 pub struct Meter {
     measured: Mutex<Vec<Measured>>,
 }
 
 impl Meter {
-    /// Takes what was measured since the last call.
+    /// Returns the measurements since the previous call, and resets them.
     #[must_use]
     pub fn take(&self) -> Vec<Measured> {
         std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! Reads: one item, a range, a range of every shard.
+//! Reads one item, a range, or a range of every shard.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use crate::Table;
 use crate::error::{TableError, classify};
 use crate::merge::{self, Part};
 
-/// How many times one partition is asked for one page: DynamoDB stops after 1 MB, which a page of large items may exceed.
+/// The maximum number of requests to one partition in one round of a page. DynamoDB stops after 1
+/// MB, which a page of large items may exceed.
 const MAX_REQUESTS_PER_PAGE: usize = 16;
 
-/// How long a function's start may take longer because the table does not answer.
+/// The maximum delay of a function's start when the table does not respond.
 const REACH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How many queries of a list that lies in several are asked at once.
+/// The maximum number of concurrent queries of a list that spans several.
 const MAX_QUERIES_AT_ONCE: usize = 8;
 
 /// A page of a list.
@@ -27,21 +28,22 @@ const MAX_QUERIES_AT_ONCE: usize = 8;
 pub struct Page<T> {
     /// The items, in the list's order.
     pub items: Vec<T>,
-    /// The sort key to go on behind, if there is more.
+    /// The sort key after which the next page starts, if there is one.
     pub next: Option<String>,
     /// The items' sort keys.
     keys: Vec<String>,
 }
 
 impl<T> Page<T> {
-    /// A page of items with their sort keys.
+    /// Creates a page from items with their sort keys.
     #[must_use]
     pub fn new(found: impl IntoIterator<Item = (String, T)>, next: Option<String>) -> Self {
         let (keys, items) = found.into_iter().unzip();
         Self { items, next, keys }
     }
 
-    /// The sort key to go on behind when a reader gets the first `kept` items only; `None` at the list's end.
+    /// Returns the sort key after which the next page starts when the response has only the first
+    /// `kept` items, or `None` at the list's end.
     #[must_use]
     pub fn end(&self, kept: usize) -> Option<String> {
         if kept < self.keys.len() { self.keys.get(kept.checked_sub(1)?).cloned() } else { self.next.clone() }
@@ -51,14 +53,14 @@ impl<T> Page<T> {
         self.keys.into_iter().zip(self.items)
     }
 
-    /// The items for which `view` gives something, as that.
+    /// Keeps the items for which `view` returns a value, converted to that value.
     #[must_use]
     pub fn filter_map<U>(mut self, mut view: impl FnMut(T) -> Option<U>) -> Page<U> {
         let next = self.next.take();
         Page::new(self.into_found().filter_map(|(key, item)| Some((key, view(item)?))), next)
     }
 
-    /// One item for each sort key: `add` adds the further items of a key to the first one.
+    /// Merges the items of each sort key into one: `add` adds a further item to the first one.
     #[must_use]
     pub fn sum(mut self, mut add: impl FnMut(&mut T, T)) -> Self {
         let next = self.next.take();
@@ -72,7 +74,7 @@ impl<T> Page<T> {
         Self::new(totals, next)
     }
 
-    /// Adds the page that follows.
+    /// Appends the next page.
     pub fn append(&mut self, more: Self) {
         self.items.extend(more.items);
         self.keys.extend(more.keys);
@@ -81,8 +83,9 @@ impl<T> Page<T> {
 }
 
 impl Table {
-    /// Opens the connection before a client waits for it, by one attempt at what is not there ([`key_schema::reach`]), which is on nobody's meter. A table
-    /// that does not answer in time is no reason not to start: the first request comes to it with all its retries.
+    /// Opens the connection before the first client request needs it, by one read of a key that has
+    /// no item ([`key_schema::reach`]). The meter does not count it. A table that does not respond
+    /// in time does not stop the start. The first request reaches it with all its retries.
     pub async fn reach(&self, nothing: &Get<()>) {
         let asked = self.once.get_item().table_name(&self.name).set_key(Some(key_map(nothing.key()))).send();
         match tokio::time::timeout(REACH_TIMEOUT, asked).await {
@@ -113,8 +116,10 @@ impl Table {
         Ok(item.map(T::from_item).transpose()?)
     }
 
-    /// Reads a page of a list. Every partition of a sharded list is asked at once for its share of the page and the answers are merged by sort key, so a page
-    /// costs one request a shard, whatever the list's length; seldom one has to be asked again (`merge.rs`).
+    /// Reads a page of a list. All partitions of a sharded list are read concurrently, each for its
+    /// share of the page, and the results are merged by sort key. A page therefore costs one
+    /// request for each shard, regardless of the list's length. Rarely, a shard needs a second
+    /// request (`merge.rs`).
     ///
     /// # Errors
     /// [`TableError`].
@@ -122,9 +127,12 @@ impl Table {
         cut(self.gather(query).await?, query.item_limit())
     }
 
-    /// Reads a page of a list that lies in several queries, one behind the other, such as those of consecutive days. What the page before has passed is
-    /// not asked for. The first query with something left usually has a page; where it has not, two are asked at once, then four, at most
-    /// eight, so that a list with many empty parts is walked in few rounds.
+    /// Reads a page of a list that spans several queries in sequence, such as those of consecutive
+    /// days. Queries that earlier pages have completed are skipped.
+    ///
+    /// Usually the first query with remaining items fills a page. If it does not, two queries run
+    /// concurrently, then four, and at most eight. A list with many empty parts thus needs few
+    /// rounds.
     ///
     /// # Errors
     /// [`TableError`].
@@ -145,7 +153,8 @@ impl Table {
         cut(found, limit)
     }
 
-    /// The items of a page with their sort keys, in the list's order, and those of one more sort key at least if there is more.
+    /// Returns the items of a page with their sort keys, in the list's order. If the list
+    /// continues, at least one further sort key follows.
     async fn gather<T>(&self, query: &Query<T>) -> Result<Vec<(String, Item)>, TableError> {
         let Some(bounds) = query.bounds() else { return Ok(Vec::new()) };
         let (wanted, descending) = (query.item_limit() + 1, query.is_descending());
@@ -159,7 +168,7 @@ impl Table {
         Ok(merge::first(shards.into_iter().map(|shard| shard.part), wanted, descending))
     }
 
-    /// Reads so many more sort keys of a shard, or the rest of it.
+    /// Reads `more` further sort keys of a shard, or its rest.
     async fn read_on<T>(
         &self,
         query: &Query<T>,
@@ -172,7 +181,8 @@ impl Table {
         let wanted = merge::keys(&shard.part.found) + more;
         for _ in 0..MAX_REQUESTS_PER_PAGE {
             let begins = shard.start.is_none();
-            // The bounds include the former page's end, which is then dropped: one more item is asked for.
+            // The bounds include the previous page's last item, which is then dropped, so one more
+            // item is read.
             let missing = wanted - merge::keys(&shard.part.found) + usize::from(begins && query.page_end().is_some());
             let mut request = self
                 .client
@@ -211,16 +221,17 @@ impl Table {
                 return Ok(());
             }
         }
-        // What was found is a true beginning of the page; pretending that it is the end would lose the rest.
+        // The items found are a correct start of the page, but returning them as the whole page
+        // would lose the rest.
         Err(TableError::Unprocessed(wanted - merge::keys(&shard.part.found)))
     }
 }
 
-/// One partition of a list, as far as it was read.
+/// One partition of a list and the items read so far.
 struct Shard<'q> {
     partition: &'q PartitionKey,
     part: Part<Item>,
-    /// Where the next request goes on.
+    /// The start key of the next request.
     start: Option<HashMap<String, AttributeValue>>,
 }
 
@@ -230,7 +241,8 @@ impl<'q> Shard<'q> {
     }
 }
 
-/// The items of so many sort keys of what was found, and where to go on behind them.
+/// Returns a page with the items of the first `limit` sort keys, and the sort key after which the
+/// next page starts.
 fn cut<T: FromItem>(mut found: Vec<(String, Item)>, limit: usize) -> Result<Page<T>, TableError> {
     let end = merge::end(&found, limit);
     let more = found.len() > end;

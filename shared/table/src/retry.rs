@@ -1,18 +1,21 @@
-//! Retries of what the SDK does not retry: unprocessed parts, transactions that met another, and a caller's own read-and-write that met one.
+//! Retries that the SDK does not make: unprocessed parts of a batch, transactions that conflict
+//! with another one, and a caller's own read-then-write after a conflict.
 
 use std::time::{Duration, Instant};
 
-/// The first wait is at most this long; each later one may be twice as long.
+/// The upper bound of the first wait. Each later bound is twice as long.
 const BASE: Duration = Duration::from_millis(25);
-/// No wait is longer.
+/// The upper bound of every wait.
 const CAP: Duration = Duration::from_millis(800);
-/// No new attempt begins after this; a function's own deadline may come earlier ([`http_api::run`] answers then).
+/// No attempt begins after this time. A function's own deadline may come earlier (`http_api::run`
+/// then responds).
 const BUDGET: Duration = Duration::from_secs(5);
-/// No more attempts than this, however quick they are.
+/// The maximum number of attempts, even if they are quick.
 const MAX_ATTEMPTS: u32 = 30;
 
-/// Full jitter inside a budget: each wait is anything from nothing to an exponentially growing bound, which spreads contenders
-/// better than any fixed schedule. (AWS Architecture Blog, "Exponential Backoff And Jitter".)
+/// Full jitter within a time budget: each wait is random between zero and an exponentially growing
+/// bound. That spreads contending writers better than a fixed schedule (AWS Architecture Blog,
+/// "Exponential Backoff And Jitter").
 #[derive(Debug)]
 pub struct Backoff {
     until: Instant,
@@ -26,13 +29,13 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// A fresh budget.
+    /// Starts a new budget.
     #[must_use]
     pub fn new() -> Self {
         Self { until: Instant::now() + BUDGET, attempt: 0 }
     }
 
-    /// Waits before the next attempt; false when the budget is used up.
+    /// Waits before the next attempt. Returns `false` when the budget is used up.
     pub async fn wait(&mut self) -> bool {
         let bound = BASE.saturating_mul(1 << self.attempt.min(10)).min(CAP);
         self.attempt += 1;

@@ -1,4 +1,4 @@
-//! Conditional writes: one item, or many in one transaction.
+//! Conditional writes of one item, or of many in one transaction.
 
 use std::collections::HashMap;
 
@@ -24,12 +24,13 @@ use crate::retry::Backoff;
 
 type Attributes = HashMap<String, AttributeValue>;
 
-/// What became of one attempt at a transaction.
+/// The result of one attempt of a transaction.
 #[derive(Debug)]
 pub enum Attempt {
-    /// All of it was done.
+    /// All writes were done.
     Done,
-    /// None of it was done, and none will be: it met another, or a partition took no more ([`TableError::Contended`], [`TableError::Throttled`]).
+    /// No write was done or will be: the transaction conflicted with another one, or a partition
+    /// was throttled ([`TableError::Contended`], [`TableError::Throttled`]).
     Cancelled(TableError),
 }
 
@@ -37,23 +38,26 @@ impl Table {
     /// Writes one item if its condition holds.
     ///
     /// # Errors
-    /// [`WriteError::Refused`] with the item as it was when the condition does not hold, and others.
+    /// [`WriteError::Refused`] with the current item when the condition does not hold, and others.
     pub async fn write(&self, write: &Single<()>) -> Result<(), WriteError> {
         self.single(write.pattern(), write.guarded(), false).await.map(|_| ())
     }
 
-    /// Updates one item if its condition holds and gives it back as it is now.
+    /// Updates one item if its condition holds, and returns the updated item.
     ///
     /// # Errors
-    /// [`WriteError::Refused`] with the item as it was when the condition does not hold, and others.
+    /// [`WriteError::Refused`] with the current item when the condition does not hold, and others.
     pub async fn update<T: FromItem>(&self, write: &Single<T>) -> Result<T, WriteError> {
         let item = self.single(write.pattern(), write.guarded(), true).await?.unwrap_or_default();
         Ok(T::from_item(item).map_err(TableError::from)?)
     }
 
-    /// A conditional write is not repeated after a lost answer: if the first attempt was done, the second would meet it and report a failed
-    /// condition for a change that happened, or undo what came in between. What certainly was not done, a throttled or contended attempt, is
-    /// tried again; everything else is the caller's to tell, as an answer that is not known.
+    /// Executes a conditional write, without a retry after a lost response.
+    ///
+    /// If the first attempt was done, a second one would find its own effect. It would report a
+    /// failed condition for a change that happened, or overwrite a later change. Only attempts that
+    /// certainly had no effect (throttled or contended) are retried. For all other failures the
+    /// caller reports that the outcome is unknown.
     async fn single(
         &self,
         pattern: &'static Pattern,
@@ -155,10 +159,12 @@ impl Table {
         Ok(item)
     }
 
-    /// Does all of a transaction's writes or none. A meeting with another transaction is tried again with full jitter inside a budget.
+    /// Does all of a transaction's writes or none. After a conflict with another transaction it
+    /// retries with full jitter within a budget.
     ///
     /// # Errors
-    /// [`TransactError::Refused`] names every action whose condition does not hold. [`TableError::TooManyActions`] before anything is sent.
+    /// [`TransactError::Refused`] lists every action with a condition that does not hold.
+    /// [`TableError::TooManyActions`] before anything is sent.
     pub async fn transact<L: Clone>(&self, transaction: &Transaction<L>) -> Result<(), TransactError<L>> {
         let mut backoff = Backoff::new();
         loop {
@@ -170,8 +176,9 @@ impl Table {
         }
     }
 
-    /// The same, but a transaction that was cancelled because of others is given up: for who can write elsewhere instead. Waiting for an answer to
-    /// what may have been done counts against the caller's budget.
+    /// Executes a transaction like [`Table::transact`], but returns [`Attempt::Cancelled`] instead
+    /// of retrying a cancelled one. It is for callers that can write to another item instead.
+    /// Waiting while the same transaction is still in progress uses up the caller's budget.
     ///
     /// # Errors
     /// As [`Table::transact`].
@@ -183,7 +190,8 @@ impl Table {
         transaction.check_size().map_err(TableError::from)?;
         let actions = transaction.actions().iter().map(|(_, guarded)| self.action(&caused(guarded)));
         let actions = actions.collect::<Result<Vec<_>, _>>()?;
-        // The token makes an attempt whose answer was lost, by the SDK's retries or ours, the same attempt: DynamoDB does it once.
+        // After a lost response, the SDK or this loop sends the transaction again. With the same
+        // token DynamoDB does it only once.
         let token = token();
         loop {
             let answer = self
@@ -202,14 +210,16 @@ impl Table {
                 Err(error) => error,
             };
             if let Some(reasons) = cancelled(&error) {
-                // Cancelled is done with: the next attempt is another, with another token.
+                // A cancelled transaction is final. The next attempt is a new one with another
+                // token.
                 return match judge(reasons, transaction.actions())? {
                     busy @ (TableError::Contended | TableError::Throttled) => Ok(Attempt::Cancelled(busy)),
                     failure => Err(failure.into()),
                 };
             }
             let failure = classify(&error);
-            // Still in progress, under the same token. Throttling of the whole call was the SDK's to retry.
+            // Only a transaction that is still in progress is retried here, with the same token.
+            // The SDK has already retried throttling of the whole call.
             if !matches!(failure, TableError::Contended) || !backoff.wait().await {
                 return Err(failure.into());
             }
@@ -273,12 +283,12 @@ impl Table {
     }
 }
 
-/// The write on behalf of the request that is being worked on.
+/// Adds the id of the request that the current task works for.
 fn caused(guarded: &Guarded) -> Guarded {
     guarded.caused_by(correlation::cause().as_deref())
 }
 
-/// Tells one attempt of a transaction from another; DynamoDB remembers it for ten minutes.
+/// Creates the token of one transaction attempt. DynamoDB remembers it for ten minutes.
 fn token() -> String {
     format!("{:032x}", fastrand::u128(..))
 }
@@ -291,7 +301,7 @@ fn values_of(values: Vec<(String, serde_dynamo::AttributeValue)>) -> Option<Attr
     (!values.is_empty()).then(|| values.into_iter().map(|(placeholder, value)| (placeholder, value.into())).collect())
 }
 
-/// A failed condition with the item that failed it, or whatever else went wrong.
+/// Converts an error: a failed condition with the current item, or any other error.
 fn refused<E>(error: SdkError<E, HttpResponse>, condition: impl Fn(E) -> Option<Option<Attributes>>) -> WriteError
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -315,8 +325,9 @@ fn cancelled<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<&[Cancel
     }
 }
 
-/// What a cancelled transaction means, by the positions of its reasons. Failed conditions outrank a conflict: they were evaluated on
-/// committed items, and trying again would only find them again.
+/// Interprets a cancelled transaction. Each reason has the same position as its action. Failed
+/// conditions take precedence over a conflict: they were evaluated on committed items, and a retry
+/// would fail again.
 fn judge<L: Clone>(reasons: &[CancellationReason], actions: &[(L, Guarded)]) -> Result<TableError, TransactError<L>> {
     let refusals: Vec<Refusal<L>> = reasons
         .iter()

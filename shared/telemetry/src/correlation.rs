@@ -1,17 +1,20 @@
-//! What caused the work that is going on: the id of the request behind it, and the trace that it belongs to.
+//! The correlation id of the current work (the id of the request that caused it) and its trace.
 //!
-//! Both travel with the task: whoever takes a request or a record says so once, around all that he does for it, and whoever writes or publishes on its
-//! behalf asks here. So no signature between the two has to carry them. What is spawned does not inherit them; nothing that is deployed spawns.
+//! Both are task-local, so that no function signature has to carry them. The code that takes a
+//! request or a record sets them once, around all of its work. The code that writes or publishes
+//! reads them here. Spawned tasks do not inherit them. Deployed code does not spawn tasks for its
+//! work.
 
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 
-/// The most characters of an id. API Gateway's have 16, Lambda's 36.
+/// The maximum length of an id. API Gateway's ids have 16 characters, Lambda's 36.
 pub const MAX_ID: usize = 64;
-/// The most ids that one line names. In a larger batch, what failed has a line of its own.
+/// The maximum number of ids on one line. In a larger batch, each failed record has its own line.
 pub const MAX_NAMED: usize = 20;
-/// The most characters of a trace header that EventBridge takes (API reference, `PutEventsRequestEntry`).
+/// The maximum length of a trace header that EventBridge accepts (API reference,
+/// `PutEventsRequestEntry`).
 const MAX_TRACE_HEADER: usize = 500;
 
 tokio::task_local! {
@@ -19,13 +22,15 @@ tokio::task_local! {
     static TRACE: Option<Arc<str>>;
 }
 
-/// The id of a request as it may be written and logged: 1 to 64 printable ASCII characters without spaces. Anything else is no id.
+/// Returns the text if it is a valid request id, safe to store and log: 1 to 64 printable ASCII
+/// characters without spaces.
 #[must_use]
 pub fn id(text: &str) -> Option<&str> {
     Some(text).filter(|text| (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 
-/// The requests behind the work of one invocation, for its line: each once, the first of them by name, and how many there are.
+/// The ids of the requests that caused the work of one invocation, for its log line. Each id counts
+/// once. The first ones are named, and all are counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ids {
     named: Vec<String>,
@@ -33,13 +38,13 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// The first, at most [`MAX_NAMED`].
+    /// Returns the first ids, at most [`MAX_NAMED`].
     #[must_use]
     pub fn named(&self) -> &[String] {
         &self.named
     }
 
-    /// How many there are.
+    /// Returns the number of ids.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
@@ -60,30 +65,31 @@ impl<'a> FromIterator<&'a str> for Ids {
     }
 }
 
-/// Works on behalf of a request. Without an id, or with one that is none, the work has no cause, whatever it is done inside of.
+/// Runs `work` on behalf of a request. Without a valid request id the work has no correlation id,
+/// even when it runs inside another request's task.
 pub async fn caused_by<F: Future>(cause: Option<&str>, work: F) -> F::Output {
     CAUSE.scope(cause.and_then(id).map(Arc::from), work).await
 }
 
-/// The id of the request that the current work is done for.
+/// Returns the id of the request that caused the current work.
 #[must_use]
 pub fn cause() -> Option<Arc<str>> {
     CAUSE.try_with(Clone::clone).ok().flatten()
 }
 
-/// Works inside a trace, whose header is that of the invocation (`Root=1-…;Parent=…;Sampled=1`).
+/// Runs `work` inside a trace. The header is the invocation's (`Root=1-…;Parent=…;Sampled=1`).
 pub async fn traced<F: Future>(header: Option<&str>, work: F) -> F::Output {
     let fit = |header: &&str| (1..=MAX_TRACE_HEADER).contains(&header.len());
     TRACE.scope(header.filter(fit).map(Arc::from), work).await
 }
 
-/// The header of the trace that the current work belongs to.
+/// Returns the header of the current work's trace.
 #[must_use]
 pub fn trace_header() -> Option<Arc<str>> {
     TRACE.try_with(Clone::clone).ok().flatten()
 }
 
-/// The id of a trace: the root of its header.
+/// Returns the id of a trace: the root in its header.
 #[must_use]
 pub fn trace_id(header: &str) -> Option<&str> {
     header.split(';').find_map(|part| part.trim().strip_prefix("Root=")).filter(|root| !root.is_empty())
@@ -125,7 +131,7 @@ mod tests {
         };
         let (one, other, bad) = tokio::join!(look(Some("r1")), look(Some("r2")), look(Some("no id")));
         assert_eq!((one.as_deref(), other.as_deref(), bad.as_deref()), (Some("r1"), Some("r2"), None));
-        // What has no cause of its own does not take that of what it is done inside of.
+        // Work without an id does not take the id of the surrounding work.
         assert_eq!(caused_by(Some("r1"), look(None)).await, None);
     }
 

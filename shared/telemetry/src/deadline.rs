@@ -1,16 +1,18 @@
-//! How long an invocation may take.
+//! The remaining time of an invocation.
 
 use std::time::{Duration, SystemTime};
 
-/// What Lambda never does: hand out an invocation whose time was over so long ago.
+/// Lambda never starts an invocation with a deadline this long ago.
 const LONG_AGO: Duration = Duration::from_secs(3600);
-/// What an invocation has whose deadline is none. The longest timeout of a function in the template.
+/// The remaining time of an invocation without a deadline: the longest timeout of a function in the
+/// template.
 const UNSAID: Duration = Duration::from_secs(60);
 
-/// What is left until the deadline that Lambda names with an invocation; nothing once it is over.
+/// Returns the time until the deadline that Lambda gives with an invocation, or zero after it.
 ///
-/// `cargo lambda watch` names one a few minutes after the beginning of 1970, which stands for none: 60 s are left then, or every function that
-/// watches its time would do nothing there.
+/// `cargo lambda watch` gives a deadline a few minutes after the start of 1970, which means "no
+/// deadline". The result is then 60 s. Otherwise functions that check their remaining time would do
+/// nothing there.
 #[must_use]
 pub fn time_left(deadline: SystemTime) -> Duration {
     left(deadline, SystemTime::now())

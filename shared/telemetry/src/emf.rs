@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::correlation::{self, Ids};
 
-/// The namespace of every metric of the product.
+/// The namespace of all metrics of the product.
 pub const NAMESPACE: &str = "Bodega";
 
-/// What a metric counts in, by CloudWatch's names.
+/// The unit of a metric, with CloudWatch's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub enum Unit {
     /// A number of things.
@@ -24,10 +24,11 @@ pub enum Unit {
     Bytes,
 }
 
-/// One line: dimensions that the metrics are grouped by, the metrics, and properties that are only logged.
+/// One log line: dimensions that group the metrics, the metrics, and properties that are only
+/// logged.
 ///
-/// Each distinct set of dimension values is a metric of its own, and billed as one: use values from a short list,
-/// such as route keys, and make everything else a property.
+/// CloudWatch bills each distinct set of dimension values as a separate metric. Dimension values
+/// must come from a short list, such as route keys. Everything else is a property.
 #[derive(Debug, Clone, Default)]
 pub struct Line {
     dimensions: Vec<&'static str>,
@@ -36,14 +37,15 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line with the dimensions `Function`, taken from [`crate::init`], and `Stage`, the deployment's name in the environment variable `STAGE`.
+    /// Creates a line with the dimensions `Function`, from [`crate::init`], and `Stage`, the
+    /// deployment's name in the environment variable `STAGE`.
     #[must_use]
     pub fn new() -> Self {
         Self::default().dimension("Function", crate::function()).dimension("Stage", crate::stage())
     }
 
-    /// Groups the metrics of this line by a value. CloudWatch refuses empty values and more than 30 dimensions:
-    /// an empty value is left out.
+    /// Adds a dimension. An empty value is left out, because CloudWatch refuses it. CloudWatch also
+    /// refuses more than 30 dimensions.
     #[must_use]
     pub fn dimension(mut self, name: &'static str, value: &str) -> Self {
         if !value.is_empty() {
@@ -53,7 +55,7 @@ impl Line {
         self
     }
 
-    /// Adds a metric. What JSON cannot express (not a number, infinite) is left out.
+    /// Adds a metric. Values that JSON cannot express (NaN, infinite) are left out.
     #[must_use]
     pub fn metric(mut self, name: &'static str, unit: Unit, value: f64) -> Self {
         if value.is_finite() {
@@ -63,7 +65,8 @@ impl Line {
         self
     }
 
-    /// Adds what is logged beside the metrics. Never bodies, tokens, query values or anything about a person.
+    /// Adds a value that is only logged. It must not contain bodies, tokens, query values or
+    /// anything about a person.
     #[must_use]
     pub fn property(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         let value = value.into();
@@ -74,7 +77,7 @@ impl Line {
         self
     }
 
-    /// Names the trace that the invocation belongs to, if there is one: the way from the line to X-Ray.
+    /// Adds the id of the invocation's trace, if there is one. It leads from the log line to X-Ray.
     #[must_use]
     pub fn trace(self, header: Option<&str>) -> Self {
         match header.and_then(correlation::trace_id) {
@@ -83,32 +86,32 @@ impl Line {
         }
     }
 
-    /// Names the requests behind the work.
+    /// Adds the ids of the requests that caused the work.
     #[must_use]
     pub fn causes(self, ids: &Ids) -> Self {
         self.property("correlation_ids", ids.named()).property("correlation_id_count", ids.count())
     }
 
-    /// The line as JSON, without a line break, for metrics measured at `at`.
+    /// Returns the line as JSON without a line break, for metrics measured at `at`.
     #[must_use]
     pub fn to_json(&self, at: SystemTime) -> String {
         let millis = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let measured = Measured { line: self, millis: u64::try_from(millis).unwrap_or(u64::MAX) };
-        // What it holds is text and finite numbers, which JSON has words for.
+        // Text and finite numbers always serialize.
         serde_json::to_string(&measured).unwrap_or_default()
     }
 
-    /// Writes the line to standard output, measured now.
+    /// Writes the line to standard output with the current time.
     pub fn print(&self) {
         let mut line = self.to_json(SystemTime::now());
         line.push('\n');
-        // In one piece, so that lines of concurrent writers do not mix. When nobody reads standard output any
-        // more there is nobody to tell either, and a request must not fail for it.
+        // One write call, so that lines of concurrent writers do not mix. A closed standard output
+        // is ignored, because a request must not fail for it.
         let _ = std::io::stdout().lock().write_all(line.as_bytes());
     }
 }
 
-/// A line at its time, written member by member: there is one for every request.
+/// A line with its time. It is serialized member by member, because there is one for every request.
 struct Measured<'l> {
     line: &'l Line,
     millis: u64,

@@ -1,10 +1,10 @@
-//! Logs and metrics, as CloudWatch reads them from a function's standard output: one JSON object a line.
+//! Logs and metrics for CloudWatch, on a function's standard output: one JSON object on each line.
 //!
-//! Two kinds of line leave a function. What happened goes through `tracing` and the formatter that [`init`]
-//! installs. What is measured, one line for each request, is an [`emf::Line`]: CloudWatch turns it into metrics
+//! There are two kinds of lines. Events go through `tracing` and the formatter that [`init`]
+//! installs. Measurements are one [`emf::Line`] for each request: CloudWatch turns it into metrics
 //! without a call from the function, and it stays searchable as a log entry.
 //!
-//! Neither may hold bodies, tokens, query values, or anything about a person.
+//! Neither may contain bodies, tokens, query values, or anything about a person.
 
 pub mod correlation;
 pub mod crash;
@@ -23,19 +23,21 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 pub use crash::{CRASH_POINTS, crash_point};
 pub use deadline::time_left;
 
-/// Crates of ours that log on behalf of every function.
+/// Shared crates of this repository that log on behalf of every function.
 const SHARED: [&str; 3] = ["http_api", "table", "search_index"];
 
 static FUNCTION: OnceLock<&'static str> = OnceLock::new();
 
-/// Sends what is logged to standard output, one JSON object a line, and names the function for the metrics.
+/// Sends log events to standard output, one JSON object on each line, and sets the function's name
+/// for the metrics.
 ///
-/// `function` is the name of the function's crate. The level comes from `RUST_LOG`, else from
-/// `AWS_LAMBDA_LOG_LEVEL` (which the function's logging configuration sets), else it is `info`. It governs our own
-/// crates; all others are held at `info` at most, because the runtime and the SDK write whole events and requests
-/// at their finer levels, tokens and bodies included.
+/// `function` is the name of the function's crate. The level comes from `RUST_LOG`, otherwise from
+/// `AWS_LAMBDA_LOG_LEVEL` (which the function's logging configuration sets), and is `info` by
+/// default. The level applies to the crates of this repository. All others log at `info` at most,
+/// because at finer levels the runtime and the SDK log whole events and requests, with tokens and
+/// bodies.
 ///
-/// A second call changes nothing, so that tests may call it as often as they like.
+/// A second call changes nothing, so that tests may call it repeatedly.
 pub fn init(function: &'static str) {
     let _ = FUNCTION.set(function);
     let level = level(|name| std::env::var(name).ok());
@@ -45,23 +47,23 @@ pub fn init(function: &'static str) {
         .with_current_span(true)
         .with_span_list(false)
         .with_writer(std::io::stdout);
-    // An error means that a subscriber is installed already, which is what a second call finds.
+    // The only error is that a subscriber is already installed, by an earlier call.
     let _ = tracing_subscriber::registry().with(targets(function, level)).with(format).try_init();
 }
 
-/// Whether [`init`] was called: the process is a function.
+/// Returns whether [`init`] was called. If so, the process is a function.
 #[must_use]
 pub fn is_initialized() -> bool {
     FUNCTION.get().is_some()
 }
 
-/// The name given to [`init`], or `unknown` before.
+/// Returns the name given to [`init`], or `unknown` before that.
 #[must_use]
 pub fn function() -> &'static str {
     FUNCTION.get().copied().unwrap_or("unknown")
 }
 
-/// The name of the deployment, from the environment variable `STAGE`; empty without one.
+/// Returns the name of the deployment from the environment variable `STAGE`, or an empty text.
 #[must_use]
 pub fn stage() -> &'static str {
     static STAGE: OnceLock<String> = OnceLock::new();
@@ -73,7 +75,7 @@ fn level(variable: impl Fn(&str) -> Option<String>) -> LevelFilter {
         .into_iter()
         .filter_map(variable)
         .find_map(|value| match value.trim() {
-            // Lambda's name for what comes above ERROR.
+            // Lambda's name for a level above ERROR.
             "FATAL" => Some(LevelFilter::ERROR),
             "" => None,
             name => LevelFilter::from_str(name).ok(),

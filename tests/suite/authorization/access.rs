@@ -1,25 +1,29 @@
-//! What a route answers whom. Nothing here is a list of routes: `template.yaml` says which have an authorizer, `openapi.yaml` by `x-who` who may call one, and by the
-//! statuses that it documents how others are refused.
+//! The expected response of every route for every caller.
+//!
+//! This module lists no routes. `template.yaml` says which routes have an authorizer. In
+//! `openapi.yaml`, `x-who` says who may call a route, and the documented statuses say how a route
+//! refuses others.
 
 use std::collections::BTreeSet;
 
 use crate::support::openapi::{Operation, api};
 use crate::support::template;
 
-/// What somebody is to the thing that a request is about. From a reader on, each may what the one before may.
+/// The caller's relation to the record of a request. From [`Person::Reader`] on, each may do
+/// everything that the one before may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Person {
-    /// Comes without a token.
+    /// A caller without a token.
     Nobody,
-    /// Has a token, and has not signed up here.
+    /// A caller with a valid token and without a customer record.
     Unregistered,
-    /// A customer without a share in it.
+    /// A customer without rights to the record.
     Stranger,
-    /// A member of the organization that it is, or belongs to.
+    /// A member of the organization, or of the document's organization.
     Reader,
     /// An admin of that organization.
     Editor,
-    /// Whose it is; of an organization another admin.
+    /// The record's owner. For an organization, another admin.
     Owner,
     /// A member of staff.
     Staff,
@@ -29,7 +33,7 @@ impl Person {
     pub const ALL: [Self; 7] =
         [Self::Nobody, Self::Unregistered, Self::Stranger, Self::Reader, Self::Editor, Self::Owner, Self::Staff];
 
-    /// As the page of the matrix calls it.
+    /// Returns the name on the matrix page.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nobody => "nobody",
@@ -43,34 +47,34 @@ impl Person {
     }
 }
 
-/// Whom a route with an authorizer takes the bearer of a token for.
+/// The caller that a route with an authorizer derives from a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bearer {
-    /// The gateway does not let it pass.
+    /// The gateway refuses the token.
     Refused,
-    /// The gateway lets it pass, and the function finds nobody in it.
+    /// The gateway accepts the token, and the function finds no user id in it.
     Nameless,
-    /// The gateway lets it pass, and its `sub` cannot be an id.
+    /// The gateway accepts the token, and its `sub` is not a valid id.
     NoId,
-    /// It is this person's.
+    /// The token belongs to this person.
     Person(Person),
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Done,
-    /// 401 of API Gateway's own.
+    /// API Gateway itself responds with 401.
     Gateway,
     /// A problem with this status and code.
     Refused(u16, &'static str),
 }
 
-/// What the two files say of all routes.
+/// The access rules of all routes, from the two files.
 pub struct Access {
-    /// Keys of the routes without an authorizer.
+    /// Route keys of the routes without an authorizer.
     public: BTreeSet<String>,
-    /// First segments of the paths to things that are shown to some who may not change them.
+    /// First path segments of the records that callers may see without the right to change them.
     shared: BTreeSet<&'static str>,
 }
 
@@ -82,12 +86,12 @@ impl Access {
         Self { public, shared }
     }
 
-    /// Whether the gateway asks for no token.
+    /// Returns whether the gateway accepts requests without a token.
     pub fn is_public(&self, operation: Operation<'_>) -> bool {
         self.public.contains(&operation.key())
     }
 
-    /// What comes of a good request of this person's.
+    /// Returns the outcome of this person's valid request.
     pub fn of(&self, operation: Operation<'static>, person: Person) -> Outcome {
         if self.is_public(operation) {
             return Outcome::Done;
@@ -114,7 +118,7 @@ impl Access {
         }
     }
 
-    /// What comes of a good request with such a token.
+    /// Returns the outcome of a valid request with a token of this kind.
     pub fn of_bearer(&self, operation: Operation<'static>, bearer: Bearer) -> Outcome {
         match bearer {
             _ if self.is_public(operation) => Outcome::Done,
@@ -126,7 +130,7 @@ impl Access {
     }
 }
 
-/// The first segment behind `/v1`.
+/// Returns the first path segment after `/v1`.
 fn thing(operation: Operation<'static>) -> &'static str {
     operation.path.split('/').nth(2).unwrap()
 }

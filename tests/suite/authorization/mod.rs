@@ -1,5 +1,5 @@
-//! Who may call which route: every route with every identity that a request can come with, against what `template.yaml` and `openapi.yaml` say of it, both ways.
-//! Whoever is let through has the thing done; whatever is refused writes nothing.
+//! Tests every route with every kind of caller against the rules in `template.yaml` and
+//! `openapi.yaml`. An allowed request must succeed, and a refused request must write nothing.
 
 mod access;
 mod page;
@@ -17,21 +17,22 @@ use crate::support::openapi::{Operation, api};
 use crate::support::trial::{self, Trial, run_all};
 use crate::support::{drain, table, with_own_system};
 
-/// How many requests the tests below make.
+/// The number of requests in the tests below.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Cases {
-    /// Without a token or with one's own, that are refused.
+    /// Refused requests without a token or with the caller's own token.
     refused: usize,
-    /// The same, that are taken.
+    /// Accepted requests without a token or with the caller's own token.
     taken: usize,
-    /// With a forged or odd token, that are refused.
+    /// Refused requests with a forged or odd token.
     tokens_refused: usize,
-    /// The same, that are taken: on public routes, and as staff's where nothing is written.
+    /// Accepted requests with a forged or odd token: on public routes, and on staff routes that
+    /// only read.
     tokens_taken: usize,
 }
 
 impl Cases {
-    /// What the descriptions come to.
+    /// Counts the requests that the two descriptions imply.
     fn count(access: &Access, tokens: &[Token]) -> Self {
         let mut cases = Self::default();
         for operation in api().operations() {
@@ -53,12 +54,13 @@ impl Cases {
     }
 }
 
-/// Whether a request that this token lets through is made. What writes is done once for each person, with a token of their own.
+/// Returns whether the tests send a request that this token allows. They send the writes of staff
+/// only once, with an ordinary staff token.
 fn is_tried(operation: Operation<'_>, token: &Token) -> bool {
     operation.method == "GET" || !matches!(token.bearer, Bearer::Person(Person::Staff))
 }
 
-/// The request as one that must be refused so.
+/// Returns the trial of a request with this outcome, or `None` if it must succeed.
 fn refusal(call: Call, what: String, outcome: Outcome) -> Option<Trial> {
     match outcome {
         Outcome::Done => None,
@@ -84,7 +86,8 @@ fn every_route_refuses_whom_it_must_and_then_nothing_is_written() {
             }
             let mut good = scene.of_customer(system, operation).await;
             if access.is_public(operation) {
-                // Each of them is nobody, and many come at once.
+                // All tokens count as the same anonymous caller here, so concurrent requests would
+                // share a key.
                 good.headers.retain(|(name, _)| name != "idempotency-key");
             }
             for token in &tokens {
@@ -102,7 +105,7 @@ fn every_route_refuses_whom_it_must_and_then_nothing_is_written() {
                 }
             }
         }
-        // A matrix that tries nothing must not pass.
+        // The matrix must not pass without any trials.
         assert!(cases.refused > 400 && cases.tokens_refused > 5000 && cases.tokens_taken > 600, "{cases:?}");
         assert_eq!(cases, Cases { taken: 0, ..Cases::count(&access, &tokens) });
         run_all(system, trials).await;
@@ -121,7 +124,7 @@ fn every_route_refuses_whom_it_must_and_then_nothing_is_written() {
         let complaints: Vec<String> = complaints.filter_map(std::future::ready).collect().await;
         assert_eq!(complaints, Vec::<String>::new());
 
-        // What these may do takes nothing from each other.
+        // Their allowed requests do not remove data that another one needs.
         for person in [Person::Nobody, Person::Unregistered, Person::Stranger, Person::Reader] {
             does_all_that_is_allowed(system, &scene, person).await;
         }
@@ -144,7 +147,8 @@ fn staff_does_everything() {
     in_a_world_of_their_own(Person::Staff);
 }
 
-/// Whoever changes and removes the things of a world leaves nothing of it for others.
+/// Runs a person's allowed requests in their own system, because they change and remove shared
+/// data.
 fn in_a_world_of_their_own(person: Person) {
     with_own_system(async |system| {
         let scene = Scene::set(system).await;

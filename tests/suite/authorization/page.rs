@@ -1,4 +1,4 @@
-//! `docs/authorization.md` and the section of `docs/reliability.md`: the matrix, as the tests have tried it.
+//! Generates `docs/authorization.md` and a section of `docs/reliability.md` from the tested matrix.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Who is who in the world of the tests, and what each asks for.
+//! The people of the authorization tests, and their requests.
 
 use local::System;
 use serde_json::json;
@@ -9,17 +9,17 @@ use crate::support::openapi::Operation;
 use crate::support::shop::{customer, path};
 use crate::support::world::{Good, World};
 
-/// The customer who has most of the world.
+/// The customer who owns most of the test data.
 pub const ANN: &str = "bad-ann";
-/// A customer who has no part in it.
+/// A customer without any of the test data.
 pub const STRANGER: &str = "auth-stranger";
 const UNREGISTERED: &str = "auth-unregistered";
-/// An admin of the organization that Bob founded, and no owner of its documents.
+/// An admin of Bob's organization who does not own its documents.
 const ADMIN: &str = "auth-admin";
 const MEMBER: &str = "bad-cat";
 const BOB: &str = "bad-bob";
 
-/// A world with everybody in it.
+/// A world that contains every person.
 pub struct Scene(World);
 
 impl Scene {
@@ -33,7 +33,7 @@ impl Scene {
         Self(world)
     }
 
-    /// A good request for an operation as this person would make it, with their token.
+    /// Returns a valid request for an operation by this person, with their token.
     pub async fn request(&self, system: &System, operation: Operation<'_>, person: Person) -> Call {
         if person == Person::Staff {
             return self.0.good(system, operation).await.call();
@@ -45,7 +45,7 @@ impl Scene {
         }
     }
 
-    /// A good request for an operation without what only staff may say.
+    /// Returns a valid request for an operation, without the fields that only staff may set.
     pub async fn of_customer(&self, system: &System, operation: Operation<'_>) -> Good {
         let mut good = self.0.good(system, operation).await;
         match operation.own["operationId"].as_str().unwrap() {
@@ -56,7 +56,7 @@ impl Scene {
             }
             "foundOrganization" => leave_out(&mut good, "", &["id"]),
             "createDocument" => leave_out(&mut good, "", &["id", "organization_id"]),
-            // A step that is the owner's.
+            // Owners may cancel a pending order.
             "moveOrder" => {
                 let (id, tag) = pending_order(system).await;
                 good.parameters[0].1 = id;
@@ -69,7 +69,7 @@ impl Scene {
     }
 }
 
-/// Whose token a person who is no member of staff has.
+/// Returns the user id in the person's token. Staff and anonymous callers have none here.
 fn subject(operation: Operation<'_>, person: Person) -> Option<&'static str> {
     let is_of_bob =
         ["/v1/organizations/{id}", "/v1/documents/{id}"].iter().any(|path| operation.path.starts_with(path));
@@ -80,7 +80,7 @@ fn subject(operation: Operation<'_>, person: Person) -> Option<&'static str> {
         Person::Reader => Some(MEMBER),
         Person::Editor => Some(ADMIN),
         Person::Owner if is_of_bob => Some(BOB),
-        // Who signs up is not there before.
+        // The customer must not exist before they sign up.
         Person::Owner if operation.own["operationId"] == "createCustomer" => Some("bad-new"),
         Person::Owner => Some(ANN),
     }
@@ -93,7 +93,7 @@ fn leave_out(good: &mut Good, place: &str, names: &[&str]) {
     }
 }
 
-/// The id and the tag of an order of Ann's that nobody has paid yet.
+/// Returns the id and the tag of an unpaid order of Ann's.
 async fn pending_order(system: &System) -> (String, String) {
     let orders = Call::new("GET", &path(&["customers", ANN, "orders"])).staff().send(system).await.expect(200).body;
     let pending = orders["items"].as_array().unwrap().iter().find(|order| order["status"] == "pending").unwrap();

@@ -1,4 +1,5 @@
-//! Tokens of every kind, made without the issuer's help: by somebody who has none of its keys, and by somebody who has them and says odd things.
+//! Forged and odd tokens, made without the issuer: some without its key, some with its key and
+//! unusual claims.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -12,20 +13,20 @@ use super::access::{Bearer, Person};
 use super::people::{ANN, STRANGER};
 
 const HOUR: u64 = 60 * 60;
-/// One that a token holds for.
+/// The lifetime of a token.
 const DAY: u64 = 24 * HOUR;
 
-/// A header that a request may carry.
+/// An `Authorization` header for a request.
 pub struct Token {
-    /// What is odd about it.
+    /// The token's peculiarity.
     pub what: &'static str,
-    /// Whose it is.
+    /// The caller that the token identifies.
     pub bearer: Bearer,
     /// The value of `Authorization`.
     pub header: String,
 }
 
-/// Signs whatever it is told to.
+/// Signs any claims.
 pub struct Forger {
     key: EcdsaKeyPair,
     id: String,
@@ -35,12 +36,12 @@ pub struct Forger {
 }
 
 impl Forger {
-    /// With the key of the system, which has been started.
+    /// Makes a forger with the key of the running system.
     pub fn with_the_key() -> Self {
         Self::of(&std::fs::read(SigningKey::file()).unwrap())
     }
 
-    /// With a key that nobody knows.
+    /// Makes a forger with a new key that no system has.
     pub fn without_the_key() -> Self {
         Self::of(&fresh_key())
     }
@@ -51,12 +52,12 @@ impl Forger {
         Self { key, id, other: pair(&fresh_key()), now: std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() }
     }
 
-    /// Every token, each under another name.
+    /// Returns every token. Each has its own name.
     pub fn all(&self) -> Vec<Token> {
         [self.refused(), self.nameless(), self.misnamed(), self.grouped()].into_iter().flatten().collect()
     }
 
-    /// Tokens that the authorizer refuses. If one were believed, it would be a member of staff's.
+    /// Returns tokens that the authorizer refuses. Their claims are those of a member of staff.
     fn refused(&self) -> Vec<Token> {
         let (staff, header) = (self.staff(), self.header());
         let bearer = |what: &'static str, token: &str| Token::new(what, Bearer::Refused, format!("Bearer {token}"));
@@ -118,7 +119,7 @@ impl Forger {
         ]
     }
 
-    /// Tokens that the authorizer lets pass, and that name no customer.
+    /// Returns tokens that the authorizer accepts and that name no customer.
     fn nameless(&self) -> Vec<Token> {
         let mut no_subject = self.staff();
         no_subject.as_object_mut().unwrap().remove("sub");
@@ -135,7 +136,7 @@ impl Forger {
         ]
     }
 
-    /// Tokens whose `sub` is nearly that of a customer.
+    /// Returns tokens with a `sub` that resembles a customer's id.
     fn misnamed(&self) -> Vec<Token> {
         let token = |what, subject: Json| {
             let claims = json!({ "sub": subject, "cognito:groups": ["customers"] });
@@ -154,7 +155,8 @@ impl Forger {
         ]
     }
 
-    /// Tokens of a customer with a claim that looks like that of staff, and those of staff in every spelling.
+    /// Returns a customer's tokens with a claim that resembles the staff claim, and staff tokens in
+    /// every accepted spelling.
     fn grouped(&self) -> Vec<Token> {
         let token = |person, what, mut claims: Json| {
             claims["sub"] = STRANGER.into();
@@ -189,7 +191,7 @@ impl Forger {
         ]
     }
 
-    /// A token with these claims, well made.
+    /// Returns a validly signed token with these claims.
     pub fn bearer(&self, claims: &Json) -> String {
         format!("Bearer {}", self.sign(&self.header(), claims))
     }
@@ -198,17 +200,17 @@ impl Forger {
         json!({ "alg": "ES256", "kid": self.id, "typ": "JWT" })
     }
 
-    /// Whatever a token needs, and nobody's name.
+    /// Returns the claims that every token needs, without a user.
     fn plain(&self) -> Json {
         json!({ "iss": ISSUER, "aud": AUDIENCE, "iat": self.now - 60, "exp": self.now + DAY })
     }
 
-    /// The claims of a member of staff.
+    /// Returns the claims of a member of staff.
     fn staff(&self) -> Json {
         merged(self.plain(), &json!({ "sub": "staff", "cognito:groups": ["staff"] }))
     }
 
-    /// The same, but for these.
+    /// Returns the claims of a member of staff with these changes.
     fn claims(&self, changes: &Json) -> Json {
         merged(self.staff(), changes)
     }
@@ -245,7 +247,7 @@ fn signed_by(key: &EcdsaKeyPair, header: &Json, claims: &Json) -> String {
 }
 
 fn jwk(key: &EcdsaKeyPair, id: &str) -> Json {
-    // An uncompressed point: one byte that says so, and two coordinates.
+    // An uncompressed point: a type byte and two coordinates.
     let (x, y) = key.public_key().as_ref().split_at(1).1.split_at(32);
     let part = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
     json!({ "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": id, "x": part(x), "y": part(y) })

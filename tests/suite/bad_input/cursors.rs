@@ -1,4 +1,4 @@
-//! Cursors that were altered, or are of another list, other parameters or another caller.
+//! Altered cursors, and cursors of another list, other parameters or another caller.
 
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -28,7 +28,7 @@ impl List {
         Self { operation, good, cursor: cursor.to_owned() }
     }
 
-    /// The list from a cursor on, with other parameters.
+    /// Returns the request for the list from a cursor on, with changed parameters.
     fn with(&self, cursor: &str, change: impl FnOnce(&mut Good)) -> Good {
         let mut good = self.good.clone();
         change(&mut good);
@@ -44,7 +44,7 @@ impl List {
 async fn lists(system: &System) -> Vec<List> {
     let world = World::create(system).await;
     drain(system).await;
-    // As if the stations were taken. Nothing is admitted unless a message comes.
+    // The stations appear full. The function admits no jobs until a message arrives.
     for order in ["waiting-1", "waiting-2"] {
         let born = order.parse().unwrap();
         let job = Stored::new(WaitingJob { order_id: order.parse().unwrap() }, born, Instant::now());
@@ -52,7 +52,7 @@ async fn lists(system: &System) -> Vec<List> {
     }
     let mut lists = Vec::new();
     for operation in api().operations() {
-        // The parts of a document, whose pages have no limit, fit into the first page here.
+        // Document sections have pages without a `limit`. All sections fit on the first page here.
         if operation.parameters().any(|parameter| parameter["name"] == "limit") {
             let good = world.good(system, operation).await;
             lists.push(List::read(system, operation, good).await);
@@ -75,7 +75,7 @@ fn a_cursor_is_good_for_its_list_its_parameters_and_its_caller_only() {
             }
             let mut others: Vec<Good> = Vec::new();
             for (position, (name, value)) in list.good.parameters.iter().enumerate() {
-                // Things that exist, where there is another.
+                // Another existing record, where the world has one.
                 let other = match (name.as_str(), value.as_str()) {
                     (_, "bad-ann") => "bad-bob",
                     (_, "bad-1") => "bad-2",
@@ -102,7 +102,7 @@ fn a_cursor_is_good_for_its_list_its_parameters_and_its_caller_only() {
                     name @ "path" => others.push(set(name, "unknown")),
                     name @ "tier" => others.push(set(name, "gold")),
                     name @ "kind" => others.push(set(name, "likes")),
-                    // Questions have one list only.
+                    // Questions have only one list.
                     "status" if list.operation.path == "/v1/questions" => {}
                     name @ "status" => others.push(set(name, "shipped")),
                     name @ "sort" => {
@@ -127,7 +127,7 @@ fn a_cursor_is_good_for_its_list_its_parameters_and_its_caller_only() {
         }
         run_all(system, trials).await;
         for list in &lists {
-            // It is as good as ever, also for pages of another size.
+            // The cursor remains valid, also with another page size.
             for limit in ["1", "100"] {
                 let mut good = list.with(&list.cursor, |_| {});
                 good.query.retain(|(name, _)| name != "limit");

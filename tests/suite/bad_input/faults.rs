@@ -8,15 +8,15 @@ use crate::support::openapi::{Operation, api};
 use crate::support::schema::{EACH_BY_ITSELF, breaches};
 use crate::support::world::Good;
 
-/// Bodies of a route that takes JSON, in bytes.
+/// Largest JSON body, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
-/// The import's body, in bytes, and its lines.
+/// Largest import: bytes of its body, and lines.
 const IMPORT_LIMIT: usize = 2 * 1024 * 1024;
 const IMPORT_LINES: usize = 1000;
 /// A field that no body has.
 const UNKNOWN: &str = "no_such_field";
-/// Percent-encoded ids that hold a control character or `?`, `%`, `\` once the gateway has decoded them twice, and that
-/// have 129 bytes.
+/// Percent-encoded ids that are invalid after the gateway has decoded them twice. They contain a
+/// control character or `?`, `%`, `\`, or have 129 bytes.
 const BAD_IDS: [&str; 11] = [
     "%00",
     "a%00",
@@ -47,7 +47,7 @@ const BAD_CATEGORIES: [&str; 14] = [
     "\ta long name",
 ];
 
-/// All the faults of an operation, on its good request.
+/// Returns all faulty versions of an operation's valid request.
 pub fn of(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
     let mut trials = Vec::new();
     trials.extend(paths(good));
@@ -204,7 +204,8 @@ fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
     trials
 }
 
-/// Bodies that are no JSON object, or not said to be one, or too large.
+/// Returns requests with a body that is not a JSON object, has another content type, or is too
+/// large.
 fn contents(good: &Good, body: &Json) -> Vec<Trial> {
     let mut trials = Vec::new();
     let call =
@@ -252,14 +253,14 @@ fn contents(good: &Good, body: &Json) -> Vec<Trial> {
     }
     let padded = |size: usize| format!("{whole}{}", " ".repeat(size - whole.len()));
     trials.push(Trial::new(json(&padded(BODY_LIMIT + 1)), "a byte too large", 413, "body_too_large"));
-    // As large as it may be, so something else is found wrong.
+    // The body has the maximum size, so the function finds another error.
     let unknown = format!(r#"{{"{UNKNOWN}":"{}"}}"#, "x".repeat(BODY_LIMIT - UNKNOWN.len() - 7));
     assert_eq!(unknown.len(), BODY_LIMIT);
     trials.push(Trial::new(json(&unknown), "just small enough", 422, "invalid_body").at(""));
     trials
 }
 
-/// Bodies in which one value is of another type, missing or unknown, with the place of the error.
+/// Returns bodies with one value of another type, missing or unknown, and the error's position.
 fn values(schema: &Json, body: &Json) -> Vec<(Json, String)> {
     let others = [
         json!(null),
@@ -293,19 +294,19 @@ fn values(schema: &Json, body: &Json) -> Vec<(Json, String)> {
             found.push((spoilt, format!("{pointer}/{UNKNOWN}")));
         }
     }
-    // Some of them keep the schema: null and what may be left out.
+    // Drop variants that still match the schema: some fields accept null, and some are optional.
     found.retain(|(spoilt, _)| !breaches(api(), schema, spoilt, false).is_empty());
     found
 }
 
-/// Whether a place of a body lies in an element that is taken or refused by itself.
+/// Returns whether the position is inside an element that the server accepts or refuses separately.
 fn is_of_an_element(schema: &Json, pointer: &str) -> bool {
     let fields = api().follow(schema)["properties"].as_object();
     let mut lists = fields.into_iter().flatten().filter(|(_, field)| field[EACH_BY_ITSELF] == true);
     lists.any(|(name, _)| pointer.starts_with(&format!("/{name}/")))
 }
 
-/// The places of a value and of all in it.
+/// Collects the pointers of a value and of all values in it.
 fn collect(value: &Json, pointer: String, all: &mut Vec<String>) {
     match value {
         Json::Object(members) => {
@@ -317,7 +318,7 @@ fn collect(value: &Json, pointer: String, all: &mut Vec<String>) {
     all.push(pointer);
 }
 
-/// An import of nothing but bad lines.
+/// Returns an import of invalid lines only, and their number.
 pub fn bad_lines(good: &Good) -> (Call, usize) {
     let schema = api().schema("NewProduct");
     let line = good.body.as_ref().unwrap();
@@ -329,7 +330,7 @@ pub fn bad_lines(good: &Good) -> (Call, usize) {
     (call.body(lines.join("\n")), lines.len())
 }
 
-/// The import's body as a whole. What is wrong with one line is that line's affair.
+/// Returns faults of the import's body as a whole. [`bad_lines`] has the faults of single lines.
 fn import(good: &Good, line: &Json) -> Vec<Trial> {
     let call = |media_type: &str, content: String| good.bare().staff().header("content-type", media_type).body(content);
     let lines = |count: usize| format!("{line}\n").repeat(count);

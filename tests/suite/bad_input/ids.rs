@@ -1,4 +1,4 @@
-//! Ids in any script and with every mark that a path can carry, from creation to removal.
+//! Ids in any script and with every special character of a path, from creation to removal.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -7,7 +7,7 @@ use crate::support::client::Call;
 use crate::support::shop::{listed, order_body, order_call, path, product_body, stock};
 use crate::support::{drain, with_system};
 
-/// Valid ids, as strange as they may be.
+/// Returns unusual but valid ids.
 fn ids() -> Vec<String> {
     let mut ids: Vec<String> = [
         "a#b",
@@ -50,7 +50,8 @@ fn ids() -> Vec<String> {
     ]
     .map(|id| format!("ids-{id}"))
     .into();
-    // As long as an id may be, of what takes most room in a key, in UTF-8, and in a URL.
+    // The longest allowed ids, of characters that need the most space in a key, in UTF-8 and in a
+    // URL.
     ids.extend([
         format!("ids-{}", "#".repeat(124)),
         format!("ids-{}", "ä".repeat(62)),
@@ -67,7 +68,7 @@ async fn read(system: &System, path: &str) -> Json {
     staff(path).send(system).await.expect(200).body
 }
 
-/// Whether a list names this id, in a field of this name.
+/// Returns whether a list has an entry with this id in this field.
 async fn is_listed(system: &System, path: &str, field: &str, id: &str) -> bool {
     listed(system, path, 100, staff).await.iter().any(|entry| entry[field] == id)
 }
@@ -82,16 +83,17 @@ async fn delete(system: &System, path: &str) {
     assert!([404, 403].contains(&gone.status), "{path} is still there: {}", gone.status);
 }
 
-/// One id as customer, address, product, reviewer, reference and store, each through its whole life.
+/// Uses one id as customer, address, product, reviewer, reference and store, each from creation to
+/// removal.
 async fn live(system: &System, id: &str, n: usize) {
-    // Ids are never folded, while addresses and names are: those differ by number.
+    // The server folds addresses and user names, so they differ by number. It never folds ids.
     let body =
         json!({ "id": id, "email": format!("ids-{n}@example.com"), "username": format!("ids {n}"), "name": "N" });
     let created = Call::new("POST", "/v1/customers").staff().json(&body).send(system).await.expect(201);
     let own = path(&["customers", id]);
     assert_eq!((&created.body["id"], &created.headers["location"]), (&json!(id), &own));
     assert_eq!(read(system, &own).await, created.body);
-    // The customer's own token names the same id.
+    // The customer's own token has the same id.
     Call::new("GET", &own).customer(id).send(system).await.expect(200);
 
     let product = product_body(id, &["ids", id], 10);

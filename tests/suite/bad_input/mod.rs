@@ -1,5 +1,8 @@
-//! Bad input on every route that `openapi.yaml` describes: each request is a good one but for a single fault, is answered with a problem of the right status and code,
-//! and writes nothing. At the end every good request is taken, so it was the fault that was refused. Who may not make it at all is the affair of `authorization`.
+//! Bad input on every route in `openapi.yaml`.
+//!
+//! Each request is valid except for one fault. The response must be a problem with the right status
+//! and code, and the request must write nothing. At the end every valid request succeeds, which
+//! proves that the fault caused the refusal. The module `authorization` tests who may call a route.
 
 mod cursors;
 mod faults;
@@ -29,7 +32,7 @@ fn every_route_refuses_every_fault_and_writes_nothing() {
                 trials.push((operation, trial));
             }
         }
-        // A matrix that tries nothing must not pass.
+        // The matrix must not pass without any trials.
         assert!(trials.len() > 1500, "{}", trials.len());
         assert!(api().operations().all(|operation| faults.contains_key(&operation.key())), "{faults:?}");
         run_all(system, trials).await;
@@ -42,7 +45,8 @@ fn every_route_refuses_every_fault_and_writes_nothing() {
         assert!(results.iter().all(|result| result["status"] == "refused"), "{}", report.body);
         drain(system).await;
         let mut after = table::scan(system).await;
-        // An upload is copied before the content is replaced, and a stale If-Match is found by that: what was copied for nothing is the janitor's.
+        // `putContentUpload` copies the upload first and detects a stale If-Match afterwards. The
+        // janitor removes the unused copy.
         after.retain(|_, item| item["entity"]["S"] != "UnsettledObject");
         let changed: Vec<_> =
             after.iter().filter(|(key, item)| before.get(key) != Some(item)).map(|(key, _)| key).collect();
@@ -57,7 +61,7 @@ fn every_route_refuses_every_fault_and_writes_nothing() {
     });
 }
 
-/// A value inside another, at a JSON pointer.
+/// Returns the value at a JSON pointer.
 fn place<'v>(value: &'v mut Json, pointer: &str) -> &'v mut Json {
     value.pointer_mut(pointer).unwrap_or_else(|| panic!("there is no {pointer}"))
 }

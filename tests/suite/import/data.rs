@@ -1,4 +1,4 @@
-//! A retail data set small enough to be read, with everything that is wrong with the real one, and what must become of it.
+//! A small, readable retail data set with every fault of the real one, and the expected import.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -8,14 +8,14 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
 
-/// The stock that every product begins with.
+/// Initial stock of every product.
 pub const STOCK: u64 = 20_000;
 /// The first of the products that fill the large baskets.
 const SHELF: u64 = 2001;
-/// Lines that just fit one transaction; one more takes several.
+/// The most lines that fit into one transaction.
 const FITTING: u64 = 47;
 
-/// A product as it must be in the shop.
+/// A product as the shop must show it.
 #[derive(Debug)]
 pub struct Product {
     pub id: u64,
@@ -26,7 +26,7 @@ pub struct Product {
     pub cents: i64,
 }
 
-/// An order as it must be in the shop.
+/// An order as the shop must show it.
 #[derive(Debug)]
 pub struct Order {
     pub basket: u64,
@@ -42,14 +42,14 @@ impl Order {
     }
 }
 
-/// What must be in the shop after the import.
+/// The expected content of the shop after the import.
 #[derive(Debug)]
 pub struct Expected {
     pub products: Vec<Product>,
     pub orders: Vec<Order>,
     /// Households with a row in the file.
     pub placed: BTreeSet<u64>,
-    /// Households that only a basket names.
+    /// Households that only a basket names. They have no row in the file.
     pub bare: BTreeSet<u64>,
 }
 
@@ -64,7 +64,7 @@ impl Expected {
     }
 }
 
-/// A folder of files, removed in the end.
+/// A folder of files. Dropping this removes it.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
@@ -75,7 +75,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Writes a file; one whose name ends in `.gz` is compressed.
+    /// Writes a file and returns its path. Compresses it if its name ends in `.gz`.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         let bytes = if name.ends_with(".gz") {
@@ -96,12 +96,13 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What the system does not let go of it clears away itself.
+        // If this fails, the operating system clears its temporary folder later.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// The product file: name, category and size missing in every way, one that the shop refuses.
+/// Returns the product file. Names, categories and sizes are missing in every way, and the shop
+/// refuses one row.
 pub fn products() -> String {
     let too_long = "9".repeat(65);
     let mut rows = vec![
@@ -119,36 +120,36 @@ pub fn products() -> String {
     rows.join("\n") + "\n"
 }
 
-/// The household file: one that buys nothing, none for household 77.
+/// Returns the household file. Household 9 buys nothing, and household 77 has no row.
 pub fn households() -> String {
     let header = "household_id,age,income,home_ownership,marital_status,household_size,household_comp,kids_count";
     let rows = [1, 2, 9].map(|id| format!("{id},65+,35-49K,Homeowner,Married,2,2 Adults No Kids,0\n"));
     format!("{header}\n{}", rows.concat())
 }
 
-/// The basket file.
+/// Returns the basket file.
 pub fn baskets() -> String {
     let shelf = |count: u64| -> Vec<(u64, i64, &str)> { (0..count).map(|n| (SHELF + n, 1, "0.5")).collect() };
     let mut lines = vec![
         basket(5001, 1, 1, &[(1001, 2, "2.58"), (1002, 1, "0.99")]),
-        // What is given away is a line like another.
+        // A free product is an ordinary line.
         basket(5002, 1, 2, &[(1001, 0, "0.0"), (1003, 1, "0.0")]),
         basket(5003, 2, 3, &[(4444, 1, "1.0"), (1001, 1, "1.5"), (1008, 2, "2.0")]),
         basket(5004, 2, 4, &[(1001, 0, "1.0"), (1002, 0, "0.0")]),
         basket(5005, 2, 5, &[(4444, 1, "1.0")]),
         basket(5006, 2, 6, &shelf(FITTING + 1)),
         basket(5007, 2, 7, &shelf(FITTING)),
-        // Neither divides by its quantity.
+        // Neither amount is divisible by its quantity.
         basket(5008, 77, 8, &[(1006, 14_237, "21.41"), (1004, 3, "1.0")]),
         r#"{"basket_id": 5009, "household_id": 1, "lines": ["#.to_owned(),
         String::new(),
         r#"{"basket_id": 5010, "household_id": 1, "store_id": 1, "placed_at": "2017-01-02T00:00:00Z", "lines": 3}"#
             .to_owned(),
-        // The same number as an earlier one, and another content.
+        // The number of an earlier basket with other content.
         basket(5001, 2, 9, &[(1005, 1, "7.77")]),
         basket(5011, 2, 9, &[(1005, 1, "3.5"), (1006, 30_000, "300.0")]),
     ];
-    // More than a customer's overview holds, two at the same instant.
+    // More orders than a customer's overview holds. Each pair of orders has the same time.
     lines.extend((0..26).map(|n| basket(6000 + n, 1, 10 + n / 2, &[(1005, 1, "3.5"), (1001, 1, "1.29")])));
     lines.join("\n")
 }
@@ -168,7 +169,7 @@ fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> S
     )
 }
 
-/// What the rules of the import make of the three files.
+/// Returns the import's result according to its rules.
 pub fn expected() -> Expected {
     let product = |id, name: &str, brand, size, category_path: &[&'static str], cents| Product {
         id,
@@ -180,7 +181,8 @@ pub fn expected() -> Expected {
     };
     let ice = ["GROCERY", "FRZN ICE", "ICE - CRUSHED/CUBED"];
     let mut products = vec![
-        // A price is that of the last line with the product, to the nearest cent; without a line it is 1.00.
+        // A price comes from the last line with the product, to the nearest cent. Without a line it
+        // is 1.00.
         product(1001, "ICE - CRUSHED/CUBED 22 LB", "National", Some("22 LB"), &ice, 129),
         product(1002, "ICE - CRUSHED/CUBED", "Private", None, &ice, 99),
         product(
@@ -226,7 +228,7 @@ pub fn expected() -> Expected {
     Expected { products, orders, placed: [1, 2, 9].into(), bare: [77].into() }
 }
 
-/// An amount of the shop.
+/// Returns an amount as the API shows it.
 pub fn money(cents: i64) -> Json {
     json!({ "amount": cents, "currency": "USD" })
 }

@@ -1,4 +1,5 @@
-//! The import as a user runs it: the program, its files, its exit code and what it says, and the shop afterwards.
+//! Runs the import like a user: the program with its files, exit code and output. Then checks the
+//! shop.
 
 mod data;
 mod shop;
@@ -18,7 +19,7 @@ use crate::support::client::{Call, http};
 use crate::support::{drain, table, with_own_system, with_system};
 use data::Folder;
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub struct Run {
     code: Option<i32>,
@@ -26,21 +27,21 @@ pub struct Run {
     err: String,
 }
 
-/// `bodega` with these arguments.
+/// Returns a command that runs `bodega` with these arguments.
 fn command<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bodega"));
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }
 
-/// Runs `bodega` with these arguments to its end.
+/// Runs `bodega` with these arguments until it exits.
 pub async fn bodega<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
     let run = command(args).output().await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Run { code: run.status.code(), out: text(run.stdout), err: text(run.stderr) }
 }
 
-/// The arguments that import files, given by their option, into a system.
+/// Returns the arguments that import files into a system. Each file comes with its option.
 fn import_args(system: &System, files: &[(&str, &Path)], more: &[&str]) -> Vec<OsString> {
     let url = system.url();
     let port = url.rsplit(':').next().unwrap();
@@ -54,7 +55,8 @@ async fn import(system: &System, files: &[(&str, &Path)], more: &[&str]) -> Run 
     bodega(import_args(system, files, more)).await
 }
 
-/// The closing summary: for each phase how many things it took, and its lines by their reason, the names sorted.
+/// Parses the final summary. For each phase, returns the number of processed records and the lines
+/// by reason, with sorted names.
 fn summary(run: &Run) -> BTreeMap<&str, (u64, BTreeMap<&str, String>)> {
     let mut phases = BTreeMap::new();
     let mut phase = "";
@@ -131,7 +133,7 @@ fn the_retail_data_is_loaded_by_its_rules_and_a_second_time_changes_nothing() {
         drain(system).await;
         assert_eq!(table::scan(system).await, before, "not a version, not a revision changed");
 
-        // Without the baskets no price is known.
+        // Prices come from the baskets.
         let run = import(system, &files[..1], &stock).await;
         assert_eq!(summary(&run)["products"].1["already there"], counts[0], "{}", run.out);
         drain(system).await;
@@ -159,7 +161,7 @@ fn a_run_that_was_killed_is_finished_by_the_next() {
             let list = Call::new("GET", "/v1/orders?status=pending&limit=1").staff().send(system).await.expect(200);
             !list.body["items"].as_array().unwrap().is_empty()
         };
-        // It ends by itself, should it be faster.
+        // The import may also finish before an order is seen.
         while !any_order().await && killed.try_wait().unwrap().is_none() {}
         killed.kill().await.unwrap();
 
@@ -210,7 +212,8 @@ fn an_import_that_cannot_begin_says_why_and_changes_nothing() {
         assert_eq!(run.code, Some(3), "{run:?}");
         assert!(run.err.contains(&port), "{run:?}");
 
-        // The shop refuses a token of another system's key, and the import ends with the first refusal.
+        // The shop refuses a token of another system's key, and the import ends with the first
+        // refusal.
         SigningKey::open(Some(folder.path())).unwrap();
         let baskets = folder.write("baskets.ndjson", &data::baskets());
         for file in [("--products", good.as_path()), ("--baskets", &baskets)] {

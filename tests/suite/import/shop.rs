@@ -1,4 +1,4 @@
-//! The shop after an import, compared with the data.
+//! Compares the shop with the data after an import.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::data::{Expected, Order, STOCK, money};
 use crate::support::client::Call;
 use crate::support::shop::listed;
 
-/// Compares everything that clients can see with what is expected.
+/// Compares everything that clients can see with the expected data.
 pub async fn is_as_expected(system: &System, expected: &Expected) {
     products(system, expected).await;
     let orders = orders(system, expected).await;
@@ -27,7 +27,7 @@ async fn read(system: &System, path: &str) -> Json {
     staff(path).send(system).await.expect(200).body
 }
 
-/// Each product as its row says, and its stock what was not sold of it.
+/// Compares each product with its row, and its stock with the unsold pieces.
 async fn products(system: &System, expected: &Expected) {
     let sold = expected.sold();
     for product in &expected.products {
@@ -49,7 +49,7 @@ async fn products(system: &System, expected: &Expected) {
     }
 }
 
-/// The orders by their basket, each whole and as the data has it.
+/// Compares each order with the data, and returns the orders by basket.
 async fn orders(system: &System, expected: &Expected) -> BTreeMap<u64, Json> {
     let pending = listed(system, "/v1/orders?status=pending", 7, staff).await;
     let basket = |order: &Json| order["reference"].as_str().unwrap().parse::<u64>().unwrap();
@@ -83,7 +83,8 @@ async fn orders(system: &System, expected: &Expected) -> BTreeMap<u64, Json> {
     found
 }
 
-/// Newest first; what was placed at the same instant in any order.
+/// Sorts orders newest first. Orders with the same time are sorted by basket, because the API may
+/// return them in any order.
 fn newest(orders: &[&Order]) -> Vec<(String, u64)> {
     let mut sorted: Vec<(String, u64)> = orders.iter().map(|order| (order.placed_at.clone(), order.basket)).collect();
     sorted.sort_by(|one, other| other.cmp(one));
@@ -99,7 +100,7 @@ fn shown(orders: &[Json]) -> Vec<(String, u64)> {
     shown
 }
 
-/// Each customer's overview and list of orders.
+/// Checks each customer's overview and list of orders.
 async fn customers(system: &System, expected: &Expected, orders: &BTreeMap<u64, Json>) {
     let everybody = listed(system, "/v1/customers?tier=bronze", 3, staff).await;
     let ids: BTreeSet<u64> =
@@ -125,7 +126,7 @@ async fn customers(system: &System, expected: &Expected, orders: &BTreeMap<u64, 
     }
 }
 
-/// The sales of each product by date, two a page, and within a range.
+/// Checks each product's sales by date, with two a page, and within a range.
 async fn sales(system: &System, expected: &Expected, orders: &BTreeMap<u64, Json>) {
     let basket_of: BTreeMap<&str, u64> =
         orders.iter().map(|(basket, order)| (order["id"].as_str().unwrap(), *basket)).collect();
@@ -162,7 +163,7 @@ async fn sales(system: &System, expected: &Expected, orders: &BTreeMap<u64, Json
     }
 }
 
-/// The index holds the live products and orders, in their versions, and nothing else.
+/// Checks that the index has exactly the live products and orders, with their versions.
 async fn index(system: &System, expected: &Expected, orders: &BTreeMap<u64, Json>) {
     let indexed = async |collection: &str| {
         let (mut found, mut cursor) = (BTreeMap::new(), String::new());
@@ -188,7 +189,8 @@ async fn index(system: &System, expected: &Expected, orders: &BTreeMap<u64, Json
     assert_eq!((&drained.body["quarantined"], &drained.body["lag"]), (&json!(0), &json!(0)));
 }
 
-/// Products are found by words, with typos and by category; orders by their basket and their household.
+/// Searches products by words, with typos and by category. Searches orders by basket and by
+/// household.
 async fn search(system: &System) {
     for (query, wanted) in [
         ("q=potatoes", &["1003"][..]),

@@ -1,4 +1,4 @@
-//! Everything that the system keeps anywhere, as text.
+//! Everything that the system stores anywhere, as text.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,11 @@ use crate::control::all;
 use crate::support::client::http;
 use crate::support::table::scan;
 
-/// Lists of what is kept beside table and index.
+/// Lists of stored data other than the table and the index.
 const LISTS: [&str; 4] = ["archive", "events", "failures", "quarantine"];
 
-/// Things, each with what kind of place it is kept in: an item by its entity, a document by its index, another by its list.
+/// Stored texts with their kind of place: an item's entity, a document's index or another list's
+/// name.
 pub struct Kept(Vec<(String, String)>);
 
 impl Kept {
@@ -33,12 +34,12 @@ impl Kept {
         Self(kept)
     }
 
-    /// Where something says this.
+    /// Returns the kinds of places that contain this mark.
     pub fn places_of(&self, mark: &str) -> BTreeSet<&str> {
         self.0.iter().filter(|(_, text)| text.contains(mark)).map(|(place, _)| place.as_str()).collect()
     }
 
-    /// How many things there are in a kind of place.
+    /// Returns the number of texts in a kind of place.
     pub fn count(&self, place: &str) -> usize {
         self.0.iter().filter(|(kind, _)| kind == place).count()
     }

@@ -1,4 +1,5 @@
-//! Logs: whatever is asked and whatever goes wrong, no line of any function tells whose it was or what it said.
+//! Logs: no function's log line reveals a caller or the caller's texts, for any request and any
+//! fault.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -10,19 +11,20 @@ use crate::support::openapi::{Operation, api};
 use crate::support::shop::{self, order_body, path, segment};
 use crate::support::{drain, put_item, with_own_system};
 
-/// How a token begins that says it is not signed.
+/// The header of an unsigned token: `{"alg":"none"}`.
 const UNSIGNED: &str = "eyJhbGciOiJub25lIn0";
 
-/// Ways in which the table fails every request.
+/// Faults in which the table fails every request.
 const FAULTS: [&str; 3] = ["error", "throttle", "conflict"];
 
-/// No function has written a line that tells of the subject, with a token or a secret; at least so many lines were looked at.
+/// Checks that no log line contains the subject's data, a token or a secret. At least `least` lines
+/// must exist.
 pub async fn tell_nothing(system: &System, least: usize) {
     let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
     let keys = environment["CURSOR_KEYS"].as_str().unwrap().to_owned();
-    // Each key with its number, and by itself.
+    // The keys are long. Their names are short and not secret.
     let secrets = keys.split([',', ':']).map(str::to_owned).filter(|part| part.len() > 8);
-    // All tokens begin alike: with what they say of their signature.
+    // All tokens start with the same header, which names the signature's algorithm.
     let token = system.token(SUBJECT, &[]);
     let token = token.split('.').next().unwrap();
     let words = [GOES, STAYS, SUBJECT, token, UNSIGNED, "bearer ", "x-amz-signature"];
@@ -39,7 +41,7 @@ pub async fn tell_nothing(system: &System, least: usize) {
     }
 }
 
-/// A line without what it says of a write by staff: whom it was about.
+/// Removes the target from the log line of a staff write. The audit trail must name it.
 fn beside_the_trail(line: &str) -> String {
     match serde_json::from_str(line) {
         Ok(Json::Object(mut members)) if members.contains_key("actor") => {
@@ -51,13 +53,13 @@ fn beside_the_trail(line: &str) -> String {
     }
 }
 
-/// The path of an operation whose every parameter is this text.
+/// Returns the operation's path with this text as every parameter.
 fn addressed(operation: Operation<'_>, to: &str) -> String {
     let parts = operation.path.split('/').map(|part| if part.starts_with('{') { segment(to) } else { part.to_owned() });
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Bad requests for an operation with marks wherever a client can put them.
+/// Returns bad requests for an operation, with marks in every place that a client controls.
 fn bad(operation: Operation<'_>) -> Vec<Call> {
     let mark = |name: &str| person::goes(name);
     let with = |to: &str| Call::new(operation.method, &addressed(operation, to)).customer(SUBJECT);
@@ -73,7 +75,7 @@ fn bad(operation: Operation<'_>) -> Vec<Call> {
         tagged(with(SUBJECT)).json(&json!({ "email": { "is": mark("value") }, "name": [mark("value")], "text": 7 })),
         with(SUBJECT).header("content-type", "application/json").body(format!("{{\"email\": \"{}", mark("cut"))),
         with(SUBJECT).header("content-type", "text/plain").body(mark("plain")),
-        // Over what an id may have, and over what a key may have.
+        // An id that is too long, and an id with a control character.
         with(&mark("long").repeat(12)).json(&json!({})),
         with(&format!("{}\u{1}", mark("control"))).json(&json!({})),
         asking(format!("{}={}", mark("parameter"), mark("value"))),
@@ -82,12 +84,12 @@ fn bad(operation: Operation<'_>) -> Vec<Call> {
     ]
 }
 
-/// So many requests go wrong.
+/// Returns the number of requests that the test sends.
 pub fn requests() -> usize {
     api().operations().map(|operation| bad(operation).len() + FAULTS.len()).sum()
 }
 
-/// Whether it can be: another search engine has its own faults.
+/// Sets a fault. Returns `false` for an external search engine, which has no faults to set.
 async fn fault(system: &System, target: &str, kind: &str) -> bool {
     let fault = json!({ "target": target, "kind": kind, "rate": 1.0 });
     let answer = Call::new("POST", "/_local/faults").json(&fault).send(system).await;
@@ -102,8 +104,8 @@ async fn faultless(system: &System) {
     Call::new("DELETE", "/_local/faults").send(system).await;
 }
 
-/// Separates neighbours, which mostly call the same function. A function retries for seconds and has
-/// few environments, so calls of different functions should wait at the same time.
+/// Separates neighbours, which mostly call the same function. A function retries for seconds and
+/// has few environments, so calls of different functions should wait at the same time.
 fn apart(calls: Vec<Call>) -> Vec<Call> {
     let distance = calls.len().div_ceil(16);
     let mut rows: Vec<Vec<Call>> = (0..distance).map(|_| Vec::new()).collect();
@@ -130,7 +132,7 @@ fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
         count(shop::all(system, calls).await.iter().map(|answer| answer.status).collect());
         for kind in FAULTS {
             fault(system, "table", kind).await;
-            // A good customer's requests: who reads, changes and is erased.
+            // Requests of an ordinary customer: reads, changes and the erasure.
             let body = json!({ "email": person::goes("email"), "device": person::goes("device"), "text": person::goes("text") });
             let calls = api().operations().map(|operation| {
                 let call = Call::new(operation.method, &addressed(operation, SUBJECT))
@@ -154,9 +156,9 @@ fn no_line_of_any_function_tells_whose_it_was_whatever_goes_wrong() {
     });
 }
 
-/// What the consumer and its subscribers stumble over.
+/// Causes errors in the consumer and its subscribers.
 async fn behind_the_api(system: &System) {
-    // A profile that nobody can read is set aside.
+    // The consumer quarantines an unreadable profile.
     let at = "2026-01-01T00:00:00.000Z";
     let odd = json!({
         "PK": { "S": format!("CUSTOMER#{}", person::goes("odd")) }, "SK": { "S": "PROFILE" }, "entity": { "S": "Customer" }, "version": { "N": "1" },
@@ -164,13 +166,13 @@ async fn behind_the_api(system: &System) {
         "id": { "S": person::goes("odd") }, "email": { "S": person::goes("email") },
     });
     put_item(system, &odd).await;
-    // The profile is read strongly, by whoever acts for this customer.
+    // The customer's own request reads the profile consistently and fails.
     let read = Call::new("GET", &path(&["customers", &person::goes("odd")])).customer(&person::goes("odd"));
     assert!(read.send(system).await.status >= 500);
     drain(system).await;
     let aside = crate::control::all(system, "/_local/quarantine").await;
     assert!(aside.iter().any(|record| record.to_string().contains(GOES)), "{aside:?}");
-    // Mail that is refused or comes to nothing, an archive and a bus that are away, a function that dies.
+    // Failing mail, bus and archive, and functions that crash.
     let order = |key: &str| {
         let body: Json = order_body(SUBJECT, &[("privacy-tea", 1)]);
         shop::order_call(&body, key).customer(SUBJECT)

@@ -1,4 +1,5 @@
-//! Personal data: what is left of a customer who was erased, what the logs tell of anybody, and what staff leaves behind.
+//! Personal data: the remains of an erased customer, the content of logs, and the audit trail of
+//! staff.
 
 mod kept;
 mod logs;
@@ -18,7 +19,7 @@ use crate::control::all;
 use crate::support::client::{Answer, Call};
 use crate::support::{drain, read, root, with_own_system};
 
-/// Where an erasure may break off, in the order in which it passes them: the function, the point.
+/// The points at which an erasure may break off, in order: function and crash point.
 const POINTS: [(&str, &str); 3] = [
     ("Customers", "customers.belongings.erased"),
     ("Customers", "customers.profile.erased"),
@@ -34,14 +35,15 @@ async fn arm(system: &System, (function, point): (&str, &str)) {
     Call::new("POST", "/_local/faults").json(&crash).send(system).await.expect(204);
 }
 
-/// Expired items go, and the consumer takes it.
+/// Removes expired items and waits for the consumer.
 async fn swept(system: &System) {
     sweep(system).await;
     drain(system).await;
     drain(system).await;
 }
 
-/// The rows of the table "What is left of an erased customer": where it is kept, and whether what the customer wrote is left there as well as the id.
+/// Reads the table "What is left of an erased customer". Returns the places that keep the
+/// customer's id, and the places that keep a text by or about the customer.
 fn documented() -> (BTreeSet<String>, BTreeSet<String>) {
     let page = read(&root().join("docs/operations.md"));
     let (_, table) = page.split_once("| where | id | text |").unwrap_or_else(|| panic!("the table is not there"));
@@ -76,14 +78,15 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
         let before = Kept::everything(system).await;
         for field in FIELDS {
             let places = before.places_of(&person::goes(field));
-            // What a customer was called before goes with the change.
+            // A change of the profile removes the earlier values.
             assert_eq!(places.is_empty(), field.starts_with("first-"), "{field}: {places:?}");
         }
         assert_eq!(before.count("archive"), 1);
         let mails = all(system, "/_local/mail").await.len();
         assert!(mails >= 3, "{mails} messages");
 
-        // Some has expired and is still there, some expires while the erasure is under way, which breaks off wherever it can.
+        // Some items have expired but still exist, and some expire during the erasure. The erasure
+        // breaks off at each point.
         let tag = person::tag(system).await;
         person::lapse(system, "privacy-waiting", false).await;
         arm(system, POINTS[0]).await;
@@ -96,12 +99,12 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
         let halfway = Kept::everything(system).await;
         let archived = halfway.count("archive");
         assert!(halfway.count("Erasure") == 1 && archived >= 3, "{archived} objects");
-        // What expires afterwards is archived no more.
+        // Items that expire after the erasure are not archived.
         person::lapse(system, "privacy-late", true).await;
         swept(system).await;
         assert_eq!(Kept::everything(system).await.count("archive"), archived);
         arm(system, POINTS[2]).await;
-        // It may be the schedule's round that breaks off.
+        // The scheduled round may be the one that breaks off.
         janitor(system).await;
         let faults = Call::new("GET", "/_local/faults").send(system).await.expect(200).body;
         assert_eq!(faults["function:Janitor"][0]["fired"], 1, "{faults}");
@@ -110,7 +113,7 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
         person::lapse(system, "privacy-last", true).await;
         swept(system).await;
 
-        // For a day the answers to requests with a key can be had again.
+        // Idempotency records keep responses for a day.
         let after = Kept::everything(system).await;
         let answers = BTreeSet::from(["IdempotencyRecord"]);
         assert!(after.places_of(GOES).is_subset(&answers), "{:?}", after.places_of(GOES));

@@ -1,4 +1,4 @@
-//! A customer who uses all that a customer can use, and leaves a mark wherever there is room for a text.
+//! A customer who uses every feature and leaves a mark in every text.
 
 use key_schema::cart::Cart;
 use key_schema::id::CustomerId;
@@ -12,16 +12,17 @@ use crate::support::client::{Answer, Call};
 use crate::support::shop::{customer, order_body, path, products};
 use crate::support::{put_item, table};
 
-/// Who is erased.
+/// The customer to erase.
 pub const SUBJECT: &str = "privacy-subject";
-/// Who has to do with them, and stays.
+/// A customer who shares data with the subject and is not erased.
 pub const FRIEND: &str = "privacy-friend";
-/// Begins every mark in what an erasure takes.
+/// The prefix of marks in texts that an erasure removes.
 pub const GOES: &str = "xq7goes";
-/// Begins every mark in what the subject has written for others, or staff about the subject, and that stays.
+/// The prefix of marks in texts that remain: by the subject for others, or by staff about the
+/// subject.
 pub const STAYS: &str = "xq7stays";
 
-/// What the subject is asked for, or may say, of what goes; each has a mark of its own.
+/// Fields with texts that an erasure removes. Each field has its own mark.
 pub const FIELDS: [&str; 21] = [
     "address",
     "answer",
@@ -46,7 +47,7 @@ pub const FIELDS: [&str; 21] = [
     "username",
 ];
 
-/// The mark in a field of what goes.
+/// Returns the mark of a field that an erasure removes.
 pub fn goes(field: &str) -> String {
     format!("{GOES}-{field}")
 }
@@ -55,7 +56,7 @@ fn stays(field: &str) -> String {
     format!("{STAYS}-{field}")
 }
 
-/// A request of the subject.
+/// Returns a request by the subject.
 fn asks(method: &str, path: &str, body: &Json) -> Call {
     Call::new(method, path).customer(SUBJECT).json(body)
 }
@@ -70,7 +71,7 @@ async fn done(system: &System, call: Call) -> Answer {
     answer
 }
 
-/// Does it at the version at which a thing is now.
+/// Sends the call with the record's current version.
 async fn changed(system: &System, thing: &str, call: Call) -> Answer {
     let tag = Call::new("GET", thing).staff().send(system).await.expect(200).headers["etag"].clone();
     done(system, call.header("if-match", &tag)).await
@@ -80,7 +81,7 @@ fn id(answer: &Answer) -> String {
     answer.body["id"].as_str().unwrap().to_owned()
 }
 
-/// The subject's life in the shop.
+/// Creates the subject's data in the shop.
 pub async fn live(system: &System) {
     customer(system, FRIEND).await;
     products(system, &["privacy-tea", "privacy-jam"], 100).await;
@@ -113,7 +114,7 @@ async fn profile(system: &System) {
     }
 }
 
-/// The cart, orders in several states, the wallet, reviews.
+/// Creates the cart, orders in several states, the wallet and reviews.
 async fn shopping(system: &System) {
     let money = |amount: u64| json!({ "amount": amount, "currency": "USD" });
     let deposit = json!({ "amount": money(10_000), "note": stays("deposit") });
@@ -144,7 +145,7 @@ async fn shopping(system: &System) {
     done(system, review.header("if-none-match", "*")).await;
 }
 
-/// Likes, follows, organizations, questions.
+/// Creates likes, follows, organizations and questions.
 async fn friends(system: &System) {
     done(system, Call::new("PUT", &own(&["likes", "privacy-tea"])).customer(SUBJECT)).await;
     done(system, Call::new("PUT", &own(&["following", FRIEND])).customer(SUBJECT)).await;
@@ -165,7 +166,8 @@ async fn friends(system: &System) {
     }
 }
 
-/// A document of one's own with a history, and a part in somebody else's.
+/// Creates the subject's document with a history, and the subject's section in the friend's
+/// document.
 async fn papers(system: &System) {
     let title = json!({ "title": goes("document"), "sections": { "a": goes("text") } });
     let document = path(&["documents", &id(&done(system, asks("POST", "/v1/documents", &title)).await)]);
@@ -184,11 +186,12 @@ async fn papers(system: &System) {
     changed(system, &document, draft.clone().customer(SUBJECT)).await;
     let publish = asks("POST", &format!("{document}/publish"), &json!({ "note": stays("version") }));
     changed(system, &document, publish).await;
-    // One that stays open.
+    // This draft stays open.
     changed(system, &document, draft.customer(SUBJECT)).await;
 }
 
-/// Puts a session, and a cart where there is none, that have expired and wait for DynamoDB to remove them.
+/// Puts an expired session, and on request an expired cart, as if DynamoDB had not yet removed
+/// them.
 pub async fn lapse(system: &System, session: &str, with_cart: bool) {
     let (now, customer_id) = (Instant::now(), CustomerId::new(SUBJECT).unwrap());
     let expires_at = now.plus_seconds(-60);
@@ -205,7 +208,7 @@ async fn put<T: Entity>(system: &System, data: T, at: Instant) {
     put_item(system, &serde_json::to_value(item).unwrap()).await;
 }
 
-/// Lets a day pass for the answers that are kept for repetitions.
+/// Expires all idempotency records, as if a day had passed.
 pub async fn a_day_passes(system: &System) {
     let over = Instant::now().plus_seconds(-60).as_seconds().to_string();
     for mut item in table::scan(system).await.into_values().filter(|item| item["entity"]["S"] == "IdempotencyRecord") {
@@ -214,12 +217,12 @@ pub async fn a_day_passes(system: &System) {
     }
 }
 
-/// Asks for the subject's erasure, as the subject, at this version.
+/// Requests the subject's erasure at this version, as the subject. Returns the status.
 pub async fn erase(system: &System, tag: &str) -> u16 {
     Call::new("DELETE", &own(&[])).customer(SUBJECT).header("if-match", tag).send(system).await.status
 }
 
-/// The tag of the subject's profile.
+/// Returns the tag of the subject's profile.
 pub async fn tag(system: &System) -> String {
     Call::new("GET", &own(&[])).customer(SUBJECT).send(system).await.expect(200).headers["etag"].clone()
 }

@@ -1,4 +1,5 @@
-//! What staff writes leaves who, what and when; what customers do leaves nothing of them.
+//! The audit trail. The log line of a staff write has the actor, the action and the time. The log
+//! line of a customer's request has no personal data.
 
 use std::time::Duration;
 
@@ -11,17 +12,18 @@ use crate::support::openapi::{Operation, api};
 use crate::support::with_own_system;
 use crate::support::world::World;
 
-/// A line is read from a function's pipe soon after it was written, but not before the function has answered.
+/// Longest wait for a log line. The line may arrive after the function's response, because the
+/// local system reads it from a pipe.
 const SOON: Duration = Duration::from_secs(20);
-/// A customer who has no part in anything.
+/// A customer without rights to any record.
 const STRANGER: &str = "trail-stranger";
 
-/// Every operation by which staff may write: those with a token that are no reads.
+/// Returns every operation by which staff may write: those with a token, except reads.
 pub fn written_by_staff() -> impl Iterator<Item = Operation<'static>> {
     api().operations().filter(|operation| operation.method != "GET" && operation.is_secured())
 }
 
-/// The line of a request.
+/// Returns the log line of a request.
 async fn line(system: &System, answer: &Answer) -> Json {
     let id = &answer.headers["x-request-id"];
     let until = Instant::now() + SOON;
@@ -47,7 +49,7 @@ fn every_write_by_staff_leaves_who_what_and_when_and_a_customers_leaves_nothing_
                 continue;
             }
             let good = world.good(system, operation).await;
-            // Refused, and of no interest to anybody.
+            // The function refuses this request. Its log line must not name the customer.
             let refused = good.anonymous().customer(STRANGER).send(system).await;
             let own = line(system, &refused).await;
             assert!(own.get("actor").is_none() && own.get("target").is_none(), "{own}");
@@ -61,7 +63,7 @@ fn every_write_by_staff_leaves_who_what_and_when_and_a_customers_leaves_nothing_
             assert_eq!(line["status"], answer.status);
             assert!(line["_aws"]["Timestamp"].is_u64(), "{line}");
             for (name, value) in &good.parameters {
-                // A name in somebody's thing is not shown, but for a thing that has nothing else.
+                // A name within another record is hidden, unless it is the route's only parameter.
                 let is_shown = name != "name" || good.parameters.len() == 1;
                 let shown = if is_shown { json!(value) } else { Json::Null };
                 assert_eq!(line["target"][name], shown, "{}: {line}", operation.key());
@@ -85,7 +87,7 @@ fn every_write_by_staff_leaves_who_what_and_when_and_a_customers_leaves_nothing_
         let all = written_by_staff().count();
         assert_eq!(others, all);
         assert!(acts + 3 >= all && created > 5, "{acts} of {all} done, {created} created");
-        // What staff reads is nobody's business.
+        // Reads by staff leave no trail.
         let read = Call::new("GET", "/v1/customers?tier=bronze").staff().send(system).await.expect(200);
         assert!(line(system, &read).await.get("actor").is_none());
     });

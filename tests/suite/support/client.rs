@@ -8,12 +8,12 @@ use serde_json::Value as Json;
 
 static HTTP: LazyLock<reqwest::Client> = LazyLock::new(reqwest::Client::new);
 
-/// The client that all tests share.
+/// Returns the HTTP client that all tests share.
 pub fn http() -> &'static reqwest::Client {
     &HTTP
 }
 
-/// A request in the making.
+/// A request under construction.
 #[derive(Debug, Clone)]
 pub struct Call {
     method: String,
@@ -23,7 +23,7 @@ pub struct Call {
     body: Option<Vec<u8>>,
 }
 
-/// Whose token a request carries.
+/// The caller in the request's token.
 #[derive(Debug, Clone)]
 enum Caller {
     Anonymous,
@@ -31,55 +31,55 @@ enum Caller {
     Staff,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// By name in lower case; of a header that comes more than once the last.
+    /// The headers by name, in lower case. A repeated header has its last value.
     pub headers: BTreeMap<String, String>,
-    /// The body; null if there is none, or none that is JSON.
+    /// The body as JSON. Null if there is no body or if it is not JSON.
     pub body: Json,
-    /// The body as it came.
+    /// The body's bytes.
     pub raw: Vec<u8>,
 }
 
 impl Call {
-    /// A request without a token; the path as it stands in the URL, with its query.
+    /// Makes a request without a token. The path is already encoded and includes the query.
     pub fn new(method: &str, path: &str) -> Self {
         Self { method: method.into(), path: path.into(), caller: Caller::Anonymous, headers: Vec::new(), body: None }
     }
 
-    /// With a customer's token.
+    /// Adds a customer's token.
     pub fn customer(mut self, id: &str) -> Self {
         self.caller = Caller::Customer(id.to_owned());
         self
     }
 
-    /// With a token of a member of staff, whose id is `staff`.
+    /// Adds a staff token. Its user id is `staff`.
     pub fn staff(mut self) -> Self {
         self.caller = Caller::Staff;
         self
     }
 
-    /// With a header.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With a JSON body.
+    /// Adds a JSON body.
     pub fn json(self, body: &Json) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }
 
-    /// With a body as it stands.
+    /// Adds these bytes as the body.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
     }
 
-    /// Sends it.
+    /// Sends the request.
     pub async fn send(self, system: &System) -> Answer {
         let url = format!("{}{}", system.url(), self.path);
         let mut request = http().request(self.method.parse().unwrap(), url);
@@ -105,24 +105,24 @@ impl Call {
 }
 
 impl Answer {
-    /// The answer itself, if it has this status.
+    /// Returns the response if it has this status, and panics otherwise.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.raw));
         self
     }
 
-    /// Whether it was done.
+    /// Returns whether the status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The stable code of a problem; empty for anything else.
+    /// Returns a problem's stable code. It is empty for any other response.
     pub fn code(&self) -> &str {
         self.body["code"].as_str().unwrap_or_default()
     }
 
-    /// The pointers of a problem's errors.
+    /// Returns the pointers of a problem's errors.
     pub fn pointers(&self) -> Vec<&str> {
         let errors = self.body.get("errors").and_then(Json::as_array);
         errors.into_iter().flatten().filter_map(|error| error["pointer"].as_str()).collect()

@@ -1,4 +1,5 @@
-//! The Lambda Runtime Interface Emulator: Amazon's own stand-in for Lambda, with a function's own program behind it.
+//! The Lambda Runtime Interface Emulator, Amazon's local substitute for Lambda. It runs a
+//! function's own program.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,18 +17,20 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, interval, timeout, timeout_at};
 
-/// Longest that an emulator takes until it listens.
+/// Longest wait until an emulator listens.
 const START: Duration = Duration::from_secs(20);
-/// How often one is started: somebody else may take its port before it does.
+/// Attempts to start an emulator. Another process may take its port first.
 const ATTEMPTS: usize = 3;
-/// Where it is invoked. The name in the path is always this one, whatever the function is called.
+/// The path for invocations. It ends with the literal name `function` for every function.
 const INVOCATIONS: &str = "2015-03-31/functions/function/invocations";
 
-/// One emulator for each function that is invoked, with the variables that the local system gives the function.
-/// They are killed when this is dropped, and their functions end with them.
+/// The running emulators, one for each invoked function. Each passes on the variables that the
+/// local system gives the function.
+///
+/// Dropping this kills the emulators, and their functions end with them.
 pub struct Emulators {
     program: PathBuf,
-    /// An emulator takes one invocation at a time.
+    /// The lock serializes invocations, because an emulator takes one at a time.
     running: Mutex<HashMap<String, Arc<Mutex<Option<Emulator>>>>>,
 }
 
@@ -37,15 +40,18 @@ struct Emulator {
 }
 
 impl Emulators {
-    /// `None` where `BODEGA_RIE` names no emulator. It runs the functions' own programs: the local one ends with its standard input, which the
-    /// emulator does not give it.
+    /// Reads the emulator's path from `BODEGA_RIE`. Returns `None` if the variable is empty or not
+    /// set.
+    ///
+    /// Emulators need the functions' own programs. The local program ends when its standard input
+    /// does, and the emulator gives it none.
     pub fn from_environment() -> Option<Self> {
         let program = std::env::var_os("BODEGA_RIE").filter(|program| !program.is_empty())?;
         assert!(std::env::var_os("BODEGA_BOOTSTRAPS").is_some(), "BODEGA_RIE goes with BODEGA_BOOTSTRAPS");
         Some(Self { program: program.into(), running: Mutex::default() })
     }
 
-    /// Invokes the function `name`, as [`Functions::invoke`] does.
+    /// Invokes the function `name`, like [`Functions::invoke`].
     pub async fn invoke(
         &self,
         functions: &Functions,
@@ -61,7 +67,8 @@ impl Emulators {
             None => Emulator::start(&self.program, spec).await,
         };
         let answer = timeout_at(deadline, running.post(payload)).await.map_err(|_| InvokeError::Deadline)?;
-        // Not after a deadline: it is still at work then, and a second invocation would end it.
+        // After a deadline the emulator is dropped. It is still busy then, and a second invocation
+        // would end the first one.
         *emulator = Some(running);
         answer.map_err(InvokeError::Function)
     }
@@ -79,7 +86,8 @@ impl Emulator {
         panic!("no emulator starts for {}: see {}", spec.name, log(&spec.name).display());
     }
 
-    /// It answers 200 also where the function fails; the answer itself says so then.
+    /// Sends an invocation. The emulator responds with 200 even if the function fails. The body
+    /// then has `errorType` and `errorMessage`.
     async fn post(&self, payload: String) -> Result<Bytes, FunctionError> {
         let answer = reqwest::Client::new().post(&self.url).body(payload).send().await.unwrap();
         let status = answer.status();
@@ -88,7 +96,7 @@ impl Emulator {
         if let (Some(kind), Some(message)) = (json["errorType"].as_str(), json["errorMessage"].as_str()) {
             return Err(FunctionError { error_type: kind.to_owned(), message: message.to_owned() });
         }
-        // Such as a function that has run out of time.
+        // The function ran out of time, for example.
         if json.is_null() && &body[..] != b"null" || !status.is_success() {
             let message = format!("{status}: {}", String::from_utf8_lossy(&body));
             return Err(FunctionError { error_type: "Emulator".to_owned(), message });
@@ -120,17 +128,18 @@ fn spawn(program: &Path, spec: &FunctionSpec, address: SocketAddr, runtime_api: 
     command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
 }
 
-/// What the emulator and the function have written.
+/// Returns the path of the log file of the emulator and its function.
 fn log(function: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emulator-{function}.log"))
 }
 
-/// An address that nobody listens on.
+/// Returns an address with a free port.
 fn free_address() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
-/// Waits until somebody listens at the address; not, if the process ends before or takes too long.
+/// Waits until the address accepts connections. Returns `false` if the process ends first or if the
+/// wait exceeds [`START`].
 async fn listens(process: &mut Child, address: SocketAddr) -> bool {
     let mut tries = interval(Duration::from_millis(20));
     let connected = async {

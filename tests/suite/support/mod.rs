@@ -1,4 +1,4 @@
-//! What the tests share: one running system, the repository's files, the API's description.
+//! Shared parts of the tests: one running system, the repository's files and the API's description.
 
 pub mod client;
 pub mod emulator;
@@ -25,9 +25,10 @@ pub use table::put_item;
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 static SYSTEM: OnceCell<System> = OnceCell::const_new();
 
-/// Runs a test against the system that all tests of this program share; the first one starts it. Tests keep apart by their ids.
+/// Runs a test against the system that all tests of this program share. The first test starts it.
+/// Tests use different ids to stay apart.
 ///
-/// The functions end by themselves when this program does, because their Runtime API is gone then.
+/// The functions end when this program ends, because their Runtime API is gone then.
 pub fn with_system<T>(test: impl AsyncFnOnce(&'static System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = SYSTEM.get_or_init(start).await;
@@ -37,7 +38,7 @@ pub fn with_system<T>(test: impl AsyncFnOnce(&'static System) -> T) -> T {
     })
 }
 
-/// Runs a test against a system of its own, for what nobody else may disturb.
+/// Runs a test against its own system, so that no other test can interfere.
 pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = start().await;
@@ -48,7 +49,7 @@ pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
     })
 }
 
-/// Runs a test against a system of its own, in whose table a transaction is under way for so long.
+/// Runs a test against its own system, in which every transaction of the table takes this long.
 pub fn with_slow_transactions<T>(time: Duration, test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = started(Options { transaction_time: Some(time), ..options() }).await;
@@ -58,7 +59,8 @@ pub fn with_slow_transactions<T>(time: Duration, test: impl AsyncFnOnce(&System)
     })
 }
 
-/// Runs a test against a system of its own that is built by this template, and whose functions may be refused what they do.
+/// Runs a test against its own system, which this template defines. The system may deny its
+/// functions access.
 pub fn with_template<T>(template: &Path, test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = started(Options { template: Some(template.to_owned()), ..options() }).await;
@@ -68,7 +70,7 @@ pub fn with_template<T>(template: &Path, test: impl AsyncFnOnce(&System) -> T) -
     })
 }
 
-/// Runs a test against a system of its own, in which a parameter of the template has another value than its default.
+/// Runs a test against its own system, in which one parameter of the template has this value.
 pub fn with_parameter<T>(name: &str, value: &str, test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let parameters = vec![(name.to_owned(), value.to_owned())];
@@ -89,13 +91,13 @@ fn options() -> Options {
     Options {
         template: Some(template_path()),
         log: Log::Problems,
-        // Enough of each function for clients to meet in it.
+        // Concurrent clients need several processes of each function.
         environments: 4,
         ..Options::from_environment(program)
     }
 }
 
-/// No function has tried what the template does not allow it.
+/// Fails if a function tried an action that the template does not allow.
 async fn all_was_granted(system: &System) {
     let report = client::Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
     for function in report["functions"].as_array().unwrap() {
@@ -107,36 +109,36 @@ async fn started(options: Options) -> System {
     System::start(options).await.unwrap_or_else(|error| panic!("the system does not start: {error}"))
 }
 
-/// The repository's top folder.
+/// Returns the repository's top folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The template, with the defaults of its parameters.
+/// Returns the template, with the defaults of its parameters.
 pub fn template() -> Template {
-    // Once: it is long, and some tests look at it for each of hundreds of cases.
+    // The template is long, and some tests read it in each of hundreds of cases.
     static READ: LazyLock<Template> = LazyLock::new(|| Template::read(&template_path()).unwrap());
     READ.clone()
 }
 
-/// Where the template is.
+/// Returns the template's path.
 pub fn template_path() -> PathBuf {
     root().join("template.yaml")
 }
 
-/// A file of the repository.
+/// Reads a file of the repository.
 pub fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A JSON file of the repository.
+/// Reads a JSON file of the repository.
 pub fn read_json(path: &Path) -> Json {
     serde_json::from_str(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Waits until everything that was written so far has passed the stream's consumers and can be found.
+/// Waits until the stream's consumers have processed all earlier writes and the search finds them.
 pub async fn drain(system: &System) {
-    // The other tests' records come first, and some of those write thousands.
+    // The stream also holds the other tests' records, sometimes thousands.
     let drained = client::Call::new("POST", "/_local/drain?timeout_s=300").send(system).await;
     assert_eq!(drained.status, 200, "{}", drained.body);
 }

@@ -1,4 +1,4 @@
-//! `openapi.yaml`, read.
+//! Reads `openapi.yaml`.
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;
@@ -14,29 +14,29 @@ static API: LazyLock<Api> = LazyLock::new(|| {
 
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 
-/// The description of the API.
+/// The API's description.
 pub struct Api(pub Json);
 
-/// One operation of it.
+/// One operation of the API.
 #[derive(Clone, Copy)]
 pub struct Operation<'a> {
     api: &'a Api,
-    /// `GET`.
+    /// The method: `GET`.
     pub method: &'static str,
-    /// `/v1/orders/{id}`.
+    /// The path's template: `/v1/orders/{id}`.
     pub path: &'a str,
     item: &'a Json,
-    /// What is said of it.
+    /// The operation's own description, without the path's shared parameters.
     pub own: &'a Json,
 }
 
-/// The description, read once.
+/// Returns the description. It is read once.
 pub fn api() -> &'static Api {
     &API
 }
 
 impl Api {
-    /// Every operation, in the order of the paths' names.
+    /// Returns every operation, ordered by path.
     pub fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
         self.0["paths"].as_object().unwrap().iter().flat_map(move |(path, item)| {
             METHODS.iter().filter_map(move |method| {
@@ -54,7 +54,8 @@ impl Api {
         })
     }
 
-    /// All of them so that each finds what it needs: what reads comes first; the customer, whose things the others are, goes last.
+    /// Returns all operations in an order in which each finds its data: reads first, deletions
+    /// last. In each method the customer comes last, because the customer owns the other data.
     pub fn in_working_order(&self) -> Vec<Operation<'_>> {
         let mut operations: Vec<Operation<'_>> = self.operations().collect();
         let rank = |method: &str| ["GET", "POST", "PUT", "PATCH", "DELETE"].iter().position(|known| *known == method);
@@ -65,12 +66,12 @@ impl Api {
         operations
     }
 
-    /// The operation with a route's key.
+    /// Returns the operation with this route key.
     pub fn operation(&self, key: &str) -> Option<Operation<'_>> {
         self.operations().find(|operation| operation.key() == key)
     }
 
-    /// What stands here, or what the reference that stands here leads to.
+    /// Returns this node, or the node that its `$ref` names.
     pub fn follow<'a>(&'a self, node: &'a Json) -> &'a Json {
         match node.get("$ref").and_then(Json::as_str) {
             Some(reference) => self.find(reference).unwrap_or_else(|| panic!("{reference} leads nowhere")),
@@ -78,34 +79,35 @@ impl Api {
         }
     }
 
-    /// What a reference leads to.
+    /// Returns the node that a reference names.
     pub fn find(&self, reference: &str) -> Option<&Json> {
         self.0.pointer(reference.strip_prefix('#')?)
     }
 
-    /// A schema by its name.
+    /// Returns the schema with this name.
     pub fn schema(&self, name: &str) -> &Json {
         self.find(&format!("#/components/schemas/{name}")).unwrap_or_else(|| panic!("there is no schema {name}"))
     }
 }
 
 impl<'a> Operation<'a> {
-    /// The route's key: `GET /v1/orders/{id}`.
+    /// Returns the route key: `GET /v1/orders/{id}`.
     pub fn key(self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
-    /// Who may call it.
+    /// Returns `x-who`, the kind of caller that may call the operation.
     pub fn who(self) -> &'a str {
         self.own["x-who"].as_str().unwrap()
     }
 
-    /// Whether it needs a token: its own security, or else the API's.
+    /// Returns whether the operation requires a token. Its own security overrides the API's.
     pub fn is_secured(self) -> bool {
         !self.security().is_empty() && !self.takes_a_token()
     }
 
-    /// Whether it makes use of a token and needs none: of its ways in, one is empty.
+    /// Returns whether the operation uses a token but does not require one. One of its security
+    /// requirements is empty then.
     pub fn takes_a_token(self) -> bool {
         self.security().iter().any(|way| way.as_object().unwrap().is_empty())
     }
@@ -114,36 +116,38 @@ impl<'a> Operation<'a> {
         self.own.get("security").unwrap_or(&self.api.0["security"]).as_array().unwrap()
     }
 
-    /// Its parameters, those of the path first.
+    /// Returns the parameters, those of the path first.
     pub fn parameters(self) -> impl Iterator<Item = &'a Json> {
         let of = |node: &'a Json| node.get("parameters").and_then(Json::as_array).into_iter().flatten();
         of(self.item).chain(of(self.own)).map(move |parameter| self.api.follow(parameter))
     }
 
-    /// The schema of its body, whatever the body's type.
+    /// Returns the schema of the request body, for any media type.
     pub fn body(self) -> Option<&'a Json> {
         let content = self.own.get("requestBody")?["content"].as_object()?;
         content.values().next().map(|media| &media["schema"])
     }
 
-    /// Its answers by status, `default` included.
+    /// Returns the responses by status, `default` included.
     pub fn responses(self) -> impl Iterator<Item = (&'a str, &'a Json)> {
         self.own["responses"].as_object().unwrap().iter().map(|(status, response)| (status.as_str(), response))
     }
 
-    /// The answer of a status; the default one for what is not listed.
+    /// Returns the response of a status, or the default response if the status is not listed.
     pub fn response(self, status: u16) -> &'a Json {
         let responses = &self.own["responses"];
         responses.get(status.to_string()).unwrap_or(&responses["default"])
     }
 
-    /// The schema of an answer's body of this type; `None` when the answer has none of it.
+    /// Returns the schema of a response body with this media type, or `None` if the response has no
+    /// such body.
     pub fn response_schema(self, status: u16, media_type: &str) -> Option<&'a Json> {
         self.api.follow(self.response(status)).get("content")?.get(media_type)?.get("schema")
     }
 
-    /// The codes of problems that the description of an answer names, its own before that of what it refers to:
-    /// whatever stands there between backticks, but for the member `errors`.
+    /// Returns the problem codes in a response's description: every text in backticks except the
+    /// member `errors`. The response's own description takes precedence over the one that it refers
+    /// to.
     pub fn codes(self, response: &'a Json) -> Vec<&'a str> {
         let described = response.get("description").or_else(|| self.api.follow(response).get("description"));
         let text = described.and_then(Json::as_str).unwrap_or_default();

@@ -1,21 +1,22 @@
-//! Checks values against the schemas of `openapi.yaml`: as much of JSON Schema 2020-12 as that file uses, and nothing
-//! in silence.
+//! Checks values against the schemas of `openapi.yaml`. It supports the part of JSON Schema 2020-12
+//! that this file uses, and panics on any other keyword.
 
 use regex::Regex;
 use serde_json::Value as Json;
 
 use super::openapi::Api;
 
-/// Keywords that say something to people only.
+/// Keywords that only inform readers.
 const ANNOTATIONS: [&str; 4] = ["description", "examples", "default", EACH_BY_ITSELF];
 
-/// An array of which each element is taken or refused by itself, so that one which breaks the schema does not make the body a bad one.
+/// Marks an array that the server accepts or refuses element by element. An invalid element does
+/// not make the body invalid.
 pub const EACH_BY_ITSELF: &str = "x-each-by-itself";
 
-/// How a value breaks a schema, with the place of each breach.
+/// Returns the schema violations of a value, each with its position.
 ///
-/// `closed` refuses members that the schema of an object does not name, also where it says nothing of others: so an
-/// answer shows nothing that clients were not told of.
+/// `closed` also refuses object members that the schema does not name, even if the schema allows
+/// them. A response then contains only documented members.
 pub fn breaches(api: &Api, schema: &Json, value: &Json, closed: bool) -> Vec<String> {
     let mut checker = Checker { api, closed, breaches: Vec::new() };
     checker.check(schema, value, "");

@@ -1,4 +1,4 @@
-//! A shop in use: what tests create before they begin, and how they read lists.
+//! A shop in use: test data, and clients that read lists.
 
 use futures::StreamExt as _;
 use local::System;
@@ -7,26 +7,26 @@ use serde_json::{Value as Json, json};
 
 use super::client::{Answer, Call};
 
-/// Requests that are under way at once while a test sets up its world.
+/// Concurrent requests while a test sets up its data.
 const CONCURRENCY: usize = 16;
-/// Lines of one products/import.
+/// Lines of one import request.
 const IMPORT_LINES: usize = 1000;
-/// No list of a test has more pages.
+/// Most pages of any list in the tests.
 const MAX_PAGES: usize = 10_000;
 /// The unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A text as one segment of a path, or one value of a query.
+/// Encodes a text as one path segment or one query value.
 pub fn segment(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// A path made of these segments: `/v1/customers/a%2Fb`.
+/// Joins segments to a path: `/v1/customers/a%2Fb`.
 pub fn path(segments: &[&str]) -> String {
     segments.iter().fold("/v1".to_owned(), |path, part| path + "/" + &segment(part))
 }
 
-/// Answers of many calls, in their order, some of them under way at once.
+/// Sends many calls, some of them concurrently, and returns the responses in the calls' order.
 pub async fn all(system: &System, calls: impl IntoIterator<Item = Call>) -> Vec<Answer> {
     futures::stream::iter(calls.into_iter().map(|call| call.send(system))).buffered(CONCURRENCY).collect().await
 }
@@ -36,14 +36,15 @@ pub async fn customer(system: &System, id: &str) -> Answer {
     customer_call(id).send(system).await.expect(201)
 }
 
-/// The call that creates a customer, whose address and name follow from the id.
+/// Returns the call that creates a customer. The email address and the user name derive from the
+/// id.
 pub fn customer_call(id: &str) -> Call {
     let email = format!("{}@example.com", segment(id).replace('%', "_"));
     let body = json!({ "id": id, "email": email, "username": id, "name": "Somebody" });
     Call::new("POST", "/v1/customers").staff().json(&body)
 }
 
-/// A product that costs 1.29, as POST products takes it.
+/// Returns the body of a product that costs 1.29, as POST products expects it.
 pub fn product_body(id: &str, category: &[&str], stock: u64) -> Json {
     json!({
         "id": id,
@@ -55,13 +56,13 @@ pub fn product_body(id: &str, category: &[&str], stock: u64) -> Json {
     })
 }
 
-/// Creates products of the category `[id of the first]`, each with this stock.
+/// Creates products with this stock. Their category is the first product's id.
 pub async fn products(system: &System, ids: &[&str], stock: u64) {
     let bodies: Vec<Json> = ids.iter().map(|id| product_body(id, &ids[..1], stock)).collect();
     import(system, &bodies).await;
 }
 
-/// Creates products by the thousand.
+/// Imports products in batches of a thousand.
 pub async fn import(system: &System, products: &[Json]) {
     for lines in products.chunks(IMPORT_LINES) {
         let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -73,35 +74,35 @@ pub async fn import(system: &System, products: &[Json]) {
     }
 }
 
-/// An order's body: products with quantities.
+/// Returns an order's body with these products and quantities.
 pub fn order_body(customer: &str, lines: &[(&str, u64)]) -> Json {
     let lines: Vec<Json> =
         lines.iter().map(|(product, quantity)| json!({ "product_id": product, "quantity": quantity })).collect();
     json!({ "customer_id": customer, "lines": lines })
 }
 
-/// The call that places an order with an Idempotency-Key.
+/// Returns the call that places an order with this idempotency key.
 pub fn order_call(body: &Json, key: &str) -> Call {
     Call::new("POST", "/v1/orders").json(body).header("idempotency-key", key)
 }
 
-/// An order placed by its customer, under a key of the test's own.
+/// Places an order as its customer, with this idempotency key.
 pub async fn order(system: &System, customer: &str, lines: &[(&str, u64)], key: &str) -> Json {
     order_call(&order_body(customer, lines), key).customer(customer).send(system).await.expect(201).body
 }
 
-/// The call that moves an order which is at this version.
+/// Returns the call that moves an order from its current version to this status.
 pub fn step(order: &Json, to: &str) -> Call {
     step_with(order, &json!({ "to": to }))
 }
 
-/// The same with all that the body may say.
+/// Returns the call that moves an order from its current version, with this body.
 pub fn step_with(order: &Json, body: &Json) -> Call {
     let call = Call::new("POST", &path(&["orders", order["id"].as_str().unwrap(), "status"]));
     call.json(body).header("if-match", &format!("\"{}\"", order["version"]))
 }
 
-/// Moves an order through these statuses, by staff.
+/// Moves an order through these statuses as staff.
 pub async fn moved(system: &System, mut order: Json, through: &[&str]) -> Json {
     for to in through {
         order = step(&order, to).staff().send(system).await.expect(200).body;
@@ -109,13 +110,14 @@ pub async fn moved(system: &System, mut order: Json, through: &[&str]) -> Json {
     order
 }
 
-/// How many pieces of a product are in stock.
+/// Returns a product's stock in pieces.
 pub async fn stock(system: &System, product: &str) -> u64 {
     let found = Call::new("GET", &path(&["products", product])).send(system).await.expect(200);
     found.body["stock"].as_u64().unwrap()
 }
 
-/// Every entry of a list, read page by page with this many entries. `call` makes a request for a path with its query.
+/// Reads a list page by page, with this many entries a page, and returns every entry. `call` makes
+/// the request for a path with its query.
 pub async fn listed(system: &System, path: &str, limit: usize, call: impl Fn(&str) -> Call) -> Vec<Json> {
     let mut pages = Pages::new(path, limit);
     let mut all = Vec::new();
@@ -125,7 +127,7 @@ pub async fn listed(system: &System, path: &str, limit: usize, call: impl Fn(&st
     all
 }
 
-/// A list that is read page by page, each found by the Link of the one before.
+/// A list that is read page by page, by the Link header of the page before.
 pub struct Pages {
     next: Option<String>,
     limit: usize,
@@ -133,13 +135,13 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// A list from its beginning.
+    /// Starts at the list's beginning.
     pub fn new(path: &str, limit: usize) -> Self {
         let joint = if path.contains('?') { '&' } else { '?' };
         Self { next: Some(format!("{path}{joint}limit={limit}")), limit, left: MAX_PAGES }
     }
 
-    /// The next page; none after the last one.
+    /// Returns the next page, or `None` after the last one.
     pub async fn next(&mut self, system: &System, call: impl Fn(&str) -> Call) -> Option<Vec<Json>> {
         let path = self.next.take()?;
         self.left = self.left.checked_sub(1).unwrap_or_else(|| panic!("{path}: there is no end of pages"));

@@ -1,12 +1,14 @@
-//! Comparing an answer with what is expected of it, which may be less than all.
+//! Compares a response with its expected members. The expectation may name only some of them.
 
 use serde_json::Value as Json;
 
-/// Stands for any value that is there.
+/// Matches any value that is present.
 const ANY: &str = "<any>";
 
-/// How `found` differs from `wanted`, with the place of each difference: the members of `wanted` must be there and
-/// equal, other members of an object do not matter, a list has the same length.
+/// Returns the differences between `found` and `wanted`, each with its position.
+///
+/// `found` must have every member of `wanted`, with an equal value. Further members of an object do
+/// not matter. Lists must have the same length.
 pub fn differences(wanted: &Json, found: &Json) -> Vec<String> {
     let mut differences = Vec::new();
     compare(wanted, found, "", &mut differences);

@@ -1,4 +1,4 @@
-//! The table itself, without the functions: for what a test puts there or must find there.
+//! Direct access to the table, past the functions, for test data and for checks.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde_json::{Value as Json, json};
 
 use super::client::http;
 
-/// Puts an item, in DynamoDB's JSON, into the table as it is.
+/// Puts an item in DynamoDB JSON into the table, unchanged.
 pub async fn put_item(system: &System, item: &Json) {
     call(system, "PutItem", json!({ "Item": item })).await;
 }
 
-/// Everything that is stored, by partition and sort key, in DynamoDB's JSON.
+/// Returns all items by partition key and sort key, in DynamoDB JSON.
 pub async fn scan(system: &System) -> BTreeMap<(String, String), Json> {
     let mut found = BTreeMap::new();
     let mut start = None;
@@ -34,7 +34,7 @@ pub async fn scan(system: &System) -> BTreeMap<(String, String), Json> {
     }
 }
 
-/// Of everything that is stored, what names this text anywhere: how often by entity.
+/// Counts the items that contain this text anywhere, by entity.
 pub async fn entities_naming(system: &System, text: &str) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for item in scan(system).await.into_values().filter(|item| item.to_string().contains(text)) {
@@ -50,7 +50,8 @@ async fn call(system: &System, operation: &str, mut parameters: Json) -> Json {
         .post(system.table_url())
         .header("content-type", "application/x-amz-json-1.0")
         .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
-        // Nothing checks the signature; DynamoDB Local finds its database by key and region.
+        // No server checks the signature. DynamoDB Local finds its database by access key and
+        // region.
         .header("x-amz-date", "20260101T000000Z")
         .header("authorization", format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"))
         .body(parameters.to_string())

@@ -1,4 +1,4 @@
-//! Requests that must be refused, many at once, and what a refusal looks like.
+//! Invalid requests, sent concurrently, and the checks of their refusals.
 
 use futures::StreamExt as _;
 use local::System;
@@ -7,17 +7,17 @@ use super::client::{Answer, Call};
 use super::openapi::{Operation, api};
 use super::schema;
 
-/// Requests that are under way at once.
+/// Concurrent requests.
 pub const CONCURRENCY: usize = 8;
 
-/// A request with one fault, and how it must be refused.
+/// A request with one fault, and its expected refusal.
 #[derive(Debug)]
 pub struct Trial {
     call: Call,
     status: u16,
-    /// The problem's code; none where API Gateway answers itself.
+    /// The problem's code. `None` if API Gateway itself responds.
     code: Option<&'static str>,
-    /// Where the errors of a refused body lie.
+    /// The position of the errors in a refused body.
     pointer: Option<String>,
     fault: String,
 }
@@ -27,7 +27,7 @@ impl Trial {
         Self { call, status, code: Some(code), pointer: None, fault: fault.into() }
     }
 
-    /// One that does not come through to the function.
+    /// Makes a trial that API Gateway refuses before it reaches the function.
     pub fn gateway(call: Call, fault: impl Into<String>, status: u16) -> Self {
         Self { call, status, code: None, pointer: None, fault: fault.into() }
     }
@@ -37,7 +37,7 @@ impl Trial {
         self
     }
 
-    /// What is wrong with the answer.
+    /// Sends the request and returns the error in the response, if any.
     async fn run(self, system: &System, operation: Operation<'_>) -> Option<String> {
         let answer = self.call.clone().send(system).await;
         let complaint = self.complaint(operation, &answer)?;
@@ -83,7 +83,7 @@ impl Trial {
     }
 }
 
-/// Runs trials and fails with all their complaints.
+/// Runs trials and fails with a list of all errors.
 pub async fn run_all(system: &System, trials: Vec<(Operation<'_>, Trial)>) {
     let runs = trials.into_iter().map(|(operation, trial)| trial.run(system, operation));
     let complaints = futures::stream::iter(runs).buffer_unordered(CONCURRENCY).filter_map(std::future::ready);
@@ -96,7 +96,7 @@ pub async fn run_all(system: &System, trials: Vec<(Operation<'_>, Trial)>) {
     );
 }
 
-/// What is wrong with the answer to a request that must be taken.
+/// Returns the error in the response to a valid request, if any.
 pub fn unless_done(operation: Operation<'_>, answer: &Answer) -> Option<String> {
     if !(200..300).contains(&answer.status) {
         return Some(format!("not done: {} {}", answer.status, answer.body));

@@ -1,4 +1,4 @@
-//! A shop in which every route has something to act on, and a good request for each.
+//! A shop with data for every route, and a valid request for each route.
 
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::Born;
@@ -14,25 +14,25 @@ use super::openapi::Operation;
 use super::shop::{customer, import, moved, order, path, product_body};
 use super::table::put_item;
 
-/// The sum of no bytes.
+/// The base64 SHA-256 of an empty text.
 const SHA256: &str = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
 
-/// The shop's ids.
+/// The ids of the shop's records.
 pub struct World {
-    /// In `picking`.
+    /// An order in status `picking`.
     order: String,
     invoice: String,
     session: String,
     question: String,
-    /// A text that was uploaded.
+    /// The id of an uploaded text.
     upload: String,
 }
 
-/// A good request of staff, in parts that can be spoilt one by one.
+/// A valid staff request, in parts that a test can invalidate one by one.
 #[derive(Debug, Clone)]
 pub struct Good {
     pub method: &'static str,
-    /// Name and value of each parameter in the path.
+    /// Name and value of each path parameter.
     pub parameters: Vec<(String, String)>,
     pub template: String,
     pub query: Vec<(String, String)>,
@@ -42,7 +42,7 @@ pub struct Good {
 }
 
 impl Good {
-    /// The path with its parameters, percent-encoded as they are given here.
+    /// Returns the path with its parameters and query. The values here are already percent-encoded.
     pub fn url(&self) -> String {
         let path = self
             .parameters
@@ -52,12 +52,12 @@ impl Good {
         if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
     }
 
-    /// The request without a token and without its body.
+    /// Returns the request without a token and without a body.
     pub fn bare(&self) -> Call {
         self.headers.iter().fold(Call::new(self.method, &self.url()), |call, (name, value)| call.header(name, value))
     }
 
-    /// The request without a token.
+    /// Returns the request without a token.
     pub fn anonymous(&self) -> Call {
         match &self.body {
             Some(body) => self.bare().header("content-type", self.content_type).body(body.to_string()),
@@ -65,15 +65,17 @@ impl Good {
         }
     }
 
-    /// The request.
+    /// Returns the request with a staff token.
     pub fn call(&self) -> Call {
         self.anonymous().staff()
     }
 }
 
 impl World {
-    /// Creates it. Every list has at least two entries. The customer `bad-ann` has most of it; the organization `bad-org` has `bad-bob` for an admin, who owns
-    /// its documents, and the others for members.
+    /// Creates the shop. Every list has at least two entries.
+    ///
+    /// The customer `bad-ann` owns most of the data. In the organization `bad-org`, `bad-bob` is an
+    /// admin and owns the documents. The other customers are its members.
     pub async fn create(system: &System) -> Self {
         let customers = ["bad-ann", "bad-bob", "bad-cat"];
         for id in customers {
@@ -200,7 +202,7 @@ impl World {
         Self { upload, order, invoice, session: session.body["id"].as_str().unwrap().to_owned(), question }
     }
 
-    /// A good request for an operation, in what its thing is now.
+    /// Returns a valid request for an operation on its record's current version.
     pub async fn good(&self, system: &System, operation: Operation<'_>) -> Good {
         let owner = operation.path.split('/').nth(2).unwrap();
         let id = operation.own["operationId"].as_str().unwrap();
@@ -223,7 +225,8 @@ impl World {
                 ("counters", "name") => "bad-views",
                 ("organizations", "id") => "bad-org",
                 ("organizations", "team") => "bad-team",
-                // What there is no draft for goes on one without; each that ends a draft has its own.
+                // `publishDraft` and `discardDraft` each end a draft, so each has its own document
+                // with a draft. Every other operation uses a document without a draft.
                 ("documents", "id") => match id {
                     "publishDraft" => "bad-doc-draft",
                     "discardDraft" => "bad-doc-discard",
@@ -232,7 +235,7 @@ impl World {
                 ("documents", "n") => "1",
                 ("documents", "name") => "a",
                 (_, "name") => "home",
-                // What moves is nobody else's.
+                // No other request uses the moved category.
                 (_, "path") if id == "moveCategory" => "bad-mover",
                 (_, "path") => "bad",
                 other => panic!("{}: what is {other:?}?", operation.key()),
@@ -267,7 +270,7 @@ impl World {
                         _ => good.url().trim_end_matches("/status").to_owned(),
                     };
                     let found = Call::new("GET", &thing).staff().send(system).await.expect(200);
-                    // A team is shown by its organization alone.
+                    // Only the organization's response shows a team.
                     let tag = if operation.path.contains("{team}") {
                         format!("\"{}\"", found.body["teams"][0]["version"])
                     } else {
@@ -276,7 +279,7 @@ impl World {
                     good.headers.push(("if-match".to_owned(), tag));
                 }
                 "Idempotency-Key" => good.headers.push(("idempotency-key".to_owned(), format!("bad {id}"))),
-                // The thing is there already.
+                // The record already exists.
                 "If-None-Match" => {}
                 other => panic!("{}: what is {other}?", operation.key()),
             }
@@ -310,7 +313,7 @@ fn document(id: &str) -> Json {
     json!({ "id": id, "title": "T", "organization_id": "bad-org", "sections": { "a": "A" } })
 }
 
-/// A body with every field that the route knows.
+/// Returns a body with every field that the route accepts.
 fn body(operation: &str) -> Json {
     let product = json!({
         "name": "Ice", "brand": "Private", "package_size": "22 LB", "category_path": ["bad", "x"],

@@ -1,4 +1,4 @@
-//! A function that does nothing on `lambda_http`: what the HTTP adapter costs.
+//! A function that does nothing, on `lambda_http`. It shows the cost of the HTTP adapter.
 
 use lambda_http::{Error, Request, Response, run, service_fn};
 

@@ -1,4 +1,4 @@
-//! A function that does nothing: the floor of what runs on `lambda_runtime`.
+//! A function that does nothing, on `lambda_runtime`. It shows the lowest possible cost.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use serde_json::{Value, json};

@@ -1,7 +1,10 @@
-//! The same request on what Bodega's functions stand on: `lambda_runtime`, the SDK without its default features, one thread, the table reached before the first
-//! event. It checks nothing, says nothing and measures nothing; what a function takes beyond it is the function's own.
+//! Handles the same request with only the foundation of Bodega's functions.
 //!
-//! With `bare` as its argument retries and timeouts are off.
+//! The foundation is `lambda_runtime`, the SDK without its default features, one thread, and a
+//! table connection before the first event. There are no checks, logs or metrics. A function's
+//! additional cost is the cost of its code.
+//!
+//! With the argument `bare`, retries and timeouts are off.
 
 #[path = "../../usual/src/plain.rs"]
 mod plain;
@@ -37,7 +40,7 @@ async fn main() -> Result<(), Error> {
             .build();
     }
     let (client, table) = (&Client::new(&config), &std::env::var("TABLE_NAME")?);
-    // Whatever comes of it, there is a connection.
+    // The request opens the connection. Its result does not matter.
     let _ = get(client, table, "nobody").await;
     run(service_fn(move |event: LambdaEvent<Event>| async move {
         let found = get(client, table, &event.payload.parameters.id).await?;

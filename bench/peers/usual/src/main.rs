@@ -1,4 +1,5 @@
-//! `GET /v1/customers/{id}` as one would first write it: `lambda_http`, and the SDK with its default features.
+//! `GET /v1/customers/{id}` as a first version would have it: `lambda_http`, and the SDK with its
+//! default features.
 
 mod plain;
 

@@ -1,4 +1,4 @@
-//! An item as JSON.
+//! Converts an item to JSON.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The table, as it is read at the end, and what is found when it is compared.
+//! Reads the table at the end of a run, and compares it with the acknowledged requests.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -19,19 +19,19 @@ use ops::progress::Progress;
 use super::world::{Fate, Request, World};
 use crate::support::Answer;
 
-/// The table.
+/// The content of the table.
 #[derive(Clone, Default)]
 pub struct Books {
     pub orders: BTreeMap<String, Stored<Order>>,
-    /// By order, in their order.
+    /// Lines by order, sorted by their numbers.
     pub lines: BTreeMap<String, Vec<OrderLine>>,
-    /// By order, in their order.
+    /// Status events by order, sorted by time.
     pub history: BTreeMap<String, Vec<OrderStatusEvent>>,
-    /// By order.
+    /// The customers' copies, by order.
     pub copies: BTreeMap<String, CustomerOrder>,
     pub references: Vec<ReferenceClaim>,
     pub records: Vec<IdempotencyRecord>,
-    /// By customer.
+    /// Carts by customer.
     pub carts: BTreeMap<String, Cart>,
     pub stocks: BTreeMap<String, u64>,
     pub wallets: BTreeMap<String, Wallet>,
@@ -39,13 +39,13 @@ pub struct Books {
     pub invoices: Vec<Invoice>,
 }
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Report {
     pub orders: usize,
-    /// More lines than a transaction takes.
+    /// Orders with more lines than one transaction takes.
     pub large: usize,
-    /// More lines than two transactions give back.
+    /// Orders with more lines than two transactions can return to stock.
     pub giant: usize,
     pub undone: usize,
     pub giant_undone: usize,
@@ -53,7 +53,7 @@ pub struct Report {
     pub refused: usize,
     pub payments: usize,
     pub refunds: usize,
-    /// What went back with the goods.
+    /// Refunds of the rest, when an order was cancelled or returned.
     pub remainders: usize,
     pub transfers: usize,
     pub invoices: usize,
@@ -61,7 +61,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Notes what is not as it must be.
+    /// Records a difference between the actual and the expected value.
     pub fn same<T: PartialEq + Debug>(&mut self, what: impl FnOnce() -> String, there: T, wanted: T) {
         if there != wanted {
             self.wrong.push(format!("{}: there is {there:?}, and not {wanted:?}", what()));

@@ -1,4 +1,4 @@
-//! Orders, their claims and the stock they hold.
+//! Checks orders, their claims and the stock that they hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,19 @@ use super::books::{Books, Report};
 use super::world::{ALL_PRODUCTS, PRICE, Request, World, initial_stock, product};
 use crate::support::Answer;
 
-/// An order as it was wanted.
+/// An order as its request wanted it.
 struct Wanted<'a> {
     customer: &'a str,
     by: &'a str,
     reference: Option<&'a str>,
-    /// Products and quantities. Those of a cart, in which they have no order of their own, are sorted.
+    /// Products and quantities. The lines of a cart are sorted, because a cart keeps no sequence.
     lines: Vec<(&'a str, u64)>,
     sorted: bool,
 }
 
 impl Books {
-    /// Every acknowledged order is there once and whole, no other is, and the stock is what they have left.
+    /// Checks that exactly the acknowledged orders exist, each of them complete. The stock must be
+    /// the initial one without their pieces.
     pub fn goods(&self, world: &World, done: &[(&Request, &Answer)], report: &mut Report) {
         let carts = world.carts.lock().unwrap();
         let mut wanted: BTreeMap<String, Wanted<'_>> = BTreeMap::new();
@@ -35,14 +36,14 @@ impl Books {
                 report.wrong.push(format!("two keys have the order {}", answer.body["id"]));
             }
         }
-        // A cart has become one order, or is there as it was filled.
+        // A cart has become one order, or it still has its lines.
         for (customer, cart) in carts.iter() {
             let keyed = done.iter().filter(|(request, _)| request.is_checkout() && request.caller() == customer);
             let acknowledged: BTreeSet<&str> =
                 keyed.map(|(_, answer)| &answer.body).chain(&cart.orders).map(|body| text(&body["id"])).collect();
             let there = self.orders.values().filter(|order| order.customer_id.as_str() == customer);
             let there: BTreeSet<&str> = there.map(|order| order.id.as_str()).collect();
-            // Whoever gave no key, and got no answer, finds the order in the list.
+            // A client without a key and without a response finds the order in the list.
             let found = cart.unknown && acknowledged.is_empty() && there.len() == 1;
             if there.len() > 1 || cart.orders.len() > 1 || (there != acknowledged && !found) {
                 report.wrong.push(format!("the cart of {customer} became {there:?}, acknowledged: {acknowledged:?}"));
@@ -117,7 +118,8 @@ impl Books {
         }
     }
 
-    /// The history is a life that an order may have, head and copy are where it ends, and what was acknowledged is in it.
+    /// Checks that the history is legal, that the order and its copy match the last step, and that
+    /// every acknowledged step is in the history.
     pub fn steps(&self, world: &World, done: &[(&Request, &Answer)], report: &mut Report) {
         let mut refunded: BTreeMap<&str, usize> = BTreeMap::new();
         for (request, _) in done {
@@ -131,7 +133,7 @@ impl Books {
             if !begins || !allowed || statuses.last() != Some(&order.status) {
                 report.wrong.push(format!("{id} is {}, by way of {statuses:?}", order.status));
             }
-            // Each change that people see made one version.
+            // Each visible change made one version.
             let refunds = refunded.get(&*format!("/v1/orders/{id}/refunds")).copied().unwrap_or_default();
             let changes = steps.len() + refunds + usize::from(order.invoice_number.is_some());
             report.same(|| format!("{id} has the version"), usize::try_from(order.meta.version).unwrap(), changes);
@@ -162,7 +164,7 @@ impl Books {
         }
     }
 
-    /// References and keys are held by what was done under them, and by nothing else.
+    /// Checks that references and keys belong to exactly the completed requests.
     pub fn claims(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let claimed: BTreeSet<(&str, &str)> =
             self.references.iter().map(|claim| (claim.reference.as_str(), claim.order_id.as_str())).collect();

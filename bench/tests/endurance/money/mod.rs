@@ -1,13 +1,19 @@
-//! Orders and money under random concurrent clients: orders of 1 to 400 lines, carts that are checked out, cancellations, returns, payments, refunds,
-//! invoices, deposits, transfers, by staff and by owners, requests sent twice, clients that go away; functions that die at every named point, the
-//! janitor at any moment, and a table that throttles, conflicts and loses answers.
+//! Random concurrent clients work with orders and money while functions crash and the table fails.
 //!
-//! The model is small: every request that creates something has a key of its own, and in the end each key must have been done once or not at all. What
-//! a client does not know it asks again with the same key, after the trouble, and is then told. A cart is checked out without a key as well: it is
-//! filled once, so that it becomes one order or stays. At the end every effect is known, and the table is compared with them, item by item.
+//! Clients place orders of 1 to 400 lines, check out carts, cancel, return, pay, refund, invoice,
+//! deposit and transfer, as staff and as owners. Some send requests twice or disconnect. Functions
+//! crash at every named point, and the janitor runs at any moment. The table throttles, conflicts
+//! and loses responses.
 //!
-//! Beside the pinned seeds a shorter schedule of a fresh seed runs each time. Before a schedule begins, what it takes to run it again is printed:
-//! `BODEGA_SEED` and `BODEGA_STEPS`, for `cargo test -p bench --test endurance money`.
+//! The model is small. Every request that creates a record has its own idempotency key. In the end
+//! each key must have taken effect once or not at all. After the trouble, a client sends requests
+//! with an unknown outcome again with the same key. A checkout may also come without a key. Its
+//! cart is filled only once, so it becomes one order or stays. Then every effect is known, and the
+//! table must match them, item by item.
+//!
+//! Each run also has a shorter schedule with a fresh seed. Before a schedule starts, the test
+//! prints the values that repeat it: `BODEGA_SEED` and `BODEGA_STEPS`, for
+//! `cargo test -p bench --test endurance money`.
 
 mod books;
 mod goods;
@@ -25,14 +31,15 @@ use self::books::{Books, Report};
 use self::world::World;
 use crate::support::{start_embedded, stop};
 
-/// A seed that once found something stays here.
+/// A seed that once found a defect stays here.
 const SEEDS: [u64; 1] = [4];
-/// A step is a call or some: with those of the fresh seed a run makes well over 10,000 calls, which it counts.
+/// The steps of a schedule, each with one or more calls. With the fresh seed, a run makes well over
+/// 10,000 calls, and it counts them.
 const STEPS: usize = 6_000;
 const CALLS: u64 = 10_000;
-/// The schedule of the fresh seed is shorter by this.
+/// The schedule with the fresh seed is shorter by this factor.
 const FRESH: usize = 10;
-/// Calls under way at once.
+/// Concurrent calls.
 const CLIENTS: usize = 16;
 
 #[test]
@@ -72,7 +79,7 @@ async fn run(seed: u64, steps: usize) -> u64 {
     assert!(report.wrong.is_empty(), "BODEGA_SEED={seed} BODEGA_STEPS={steps}\n{report}");
     let seen = books.tampered(&world);
     println!("{seen} changes of the table, and all of them are found");
-    // With a schedule of some length everything that can happen has happened.
+    // A schedule of this length must have covered every case.
     if steps >= STEPS {
         assert_eq!(seen, Books::TAMPERINGS, "{report}");
         let goods = [report.large, report.giant, report.undone, report.giant_undone, report.checked_out];

@@ -1,4 +1,4 @@
-//! Wallets, refunds and invoices.
+//! Checks wallets, refunds and invoices.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,12 @@ use super::goods::text;
 use super::world::{Request, World};
 use crate::support::Answer;
 
-/// A movement, as its entry shows it: its id, whose wallet, how much, in what, the other side and what was said.
+/// A movement as its entry shows it: id, customer, amount, currency, counterparty and note.
 type Movement<'a> = (&'a str, &'a str, i64, &'a str, Option<&'a str>, Option<&'a str>);
 
 impl Books {
-    /// Every wallet is the sum of its entries, and these are what was asked for and acknowledged, side by side.
+    /// Checks that every wallet is the sum of its entries, and that the entries are exactly those
+    /// of the acknowledged requests.
     pub fn money(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
         for entry in &self.entries {
@@ -60,7 +61,8 @@ impl Books {
         report.wrong.extend(paid.keys().map(|id| format!("paid for {id}, which is not there")));
     }
 
-    /// Of each order went back what was acknowledged, each refund once, and with the goods, at once, what was left of what the wallet had paid.
+    /// Checks the refunds of each order. Each acknowledged refund has one entry. A cancelled or
+    /// returned order that the wallet paid has one more entry for the rest, if any.
     pub fn refunds(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let mut asked: BTreeMap<&str, Vec<(&str, &str, i64)>> = BTreeMap::new();
         for (request, answer) in done.iter().filter(|(request, _)| request.path.ends_with("/refunds")) {
@@ -106,7 +108,8 @@ impl Books {
         report.wrong.extend(asked.keys().chain(back.keys()).map(|id| format!("a refund of {id}, which is not there")));
     }
 
-    /// Numbers from 1 without a gap, an invoice an order, of what it comes to; and an order keeps the one that was acknowledged.
+    /// Checks that invoice numbers run from 1 without a gap, and that acknowledged invoices are
+    /// unchanged. An order has at most one invoice, with its total.
     pub fn invoiced(&self, world: &World, report: &mut Report) {
         report.invoices = self.invoices.len();
         let mut numbers: Vec<u64> = self.invoices.iter().map(|invoice| invoice.number).collect();
@@ -146,7 +149,7 @@ fn movement(entry: &WalletEntry) -> Movement<'_> {
     (entry.id.as_str(), entry.customer_id.as_str(), entry.amount, entry.currency.as_str(), other, note)
 }
 
-/// Two lists that must have the same, each of them once.
+/// Compares two lists that must have the same entries, each of them once.
 fn differ(what: &str, mut there: Vec<Movement<'_>>, mut wanted: Vec<Movement<'_>>, report: &mut Report) {
     there.sort_unstable();
     wanted.sort_unstable();

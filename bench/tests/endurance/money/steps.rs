@@ -1,4 +1,4 @@
-//! What clients do, and what befalls them.
+//! The random steps of clients, and the faults between them.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::world::{ALL_PRODUCTS, CUSTOMERS, Cart, Moved, PRICE, PRODUCTS, World,
 use crate::support::Answer;
 
 const MOST_LINES: usize = 161;
-/// How often a cart's line is put, and the cart read, until it is known what is in it.
+/// Attempts to put a cart's line, and attempts to read the cart.
 const PUTS: usize = 10;
 
 const FAULTS: &[(&str, u32)] =
     &[("throttle", 25), ("error", 15), ("reset", 15), ("timeout", 1), ("slow", 10), ("conflict", 30)];
-/// Where functions die: every named point of those that take part.
+/// The crash points: every named point of the functions that take part.
 const CRASHES: &[(&str, &str)] = &[
     ("Orders", "orders.placed"),
     ("Orders", "orders.moved"),
@@ -34,7 +34,7 @@ impl World {
         match dice {
             0..=31 => {
                 let mut body = json!({"customer_id": customer(c), "lines": lines(rng)});
-                // Hot: a few orders fight for a reference.
+                // A few orders compete for the same reference.
                 if rng.u8(0..50) == 0 {
                     body["reference"] = format!("r{}", rng.u8(0..20)).into();
                 }
@@ -87,7 +87,8 @@ impl World {
         }
     }
 
-    /// Moves an order one step on its way. The version makes it once; an answer that is lost is nobody's loss, the table says what was done.
+    /// Moves an order by one step. The version allows a change only once. A lost response does not
+    /// matter, because the table has the result.
     async fn walk(&self, rng: &mut Rng) {
         let Some((order, owner)) = self.an_order(rng) else { return };
         let found = self.clients.staff("GET", &format!("/v1/orders/{order}"), &[], None).await;
@@ -131,7 +132,8 @@ impl World {
         self.moved.lock().unwrap().push(moved);
     }
 
-    /// A customer fills a cart, once, and orders what is in it, with a key or without, maybe twice at once.
+    /// Fills a customer's cart once and checks it out, with or without a key, sometimes several
+    /// times at once.
     async fn check_out(&self, rng: &mut Rng) {
         let Some(customer) = self.an_empty_cart() else { return };
         let count = if rng.u8(0..6) == 0 { rng.usize(47..=60) } else { rng.usize(1..6) };
@@ -200,10 +202,12 @@ fn usd(amount: i64) -> Value {
     json!({"amount": amount, "currency": "USD"})
 }
 
-/// The lines of an order: a few, more than a transaction takes, or so many that they are given back in several.
+/// Returns the lines of an order: a few, more than one transaction takes, or so many that several
+/// transactions return them to stock.
 fn lines(rng: &mut Rng) -> Vec<Value> {
     let (first, products, lines) = match rng.u8(0..128) {
-        // Those that most orders are of are among them: some is short, and all must be undone.
+        // These lines include the products of most orders. Some lack stock, so the whole order must
+        // be undone.
         0 => (0, ALL_PRODUCTS, rng.usize(200..=400)),
         1 | 2 => (PRODUCTS, ALL_PRODUCTS - PRODUCTS, rng.usize(200..=400)),
         3..=10 => (0, PRODUCTS, rng.usize(40..=MOST_LINES)),
@@ -212,12 +216,12 @@ fn lines(rng: &mut Rng) -> Vec<Value> {
     lines_of(first, rng.usize(0..products), products, lines)
 }
 
-/// So many lines of products of which some are short.
+/// Returns this many lines of products. Some of the products lack stock.
 pub fn scarce(rng: &mut Rng, lines: usize) -> Vec<Value> {
     lines_of(0, rng.usize(0..PRODUCTS), PRODUCTS, lines)
 }
 
-/// So many lines of products of which there is always enough.
+/// Returns this many lines of products that always have enough stock.
 pub fn plenty(rng: &mut Rng, lines: usize) -> Vec<Value> {
     let products = ALL_PRODUCTS - PRODUCTS;
     lines_of(PRODUCTS, rng.usize(0..products), products, lines)

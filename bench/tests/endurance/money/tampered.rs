@@ -1,4 +1,5 @@
-//! Whether the comparison sees what it is for: the table of a run is changed as a fault of the product would have left it, and must be found wrong.
+//! Tests the comparison itself. Each change leaves the table of a run as a defect would have left
+//! it, and the comparison must detect the change.
 
 use key_schema::item::Stored;
 use key_schema::order::{Order, OrderStatus};
@@ -7,7 +8,7 @@ use key_schema::wallet::{EntryKind, WalletEntry};
 use super::books::Books;
 use super::world::World;
 
-/// A change, unless the run had nothing to change.
+/// A change of the table. Returns `None` if the run has nothing to change.
 type Tampering = fn(&mut Books, &World) -> Option<()>;
 
 const TAMPERINGS: &[(&str, Tampering)] = &[
@@ -125,7 +126,8 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
 ];
 
 impl Books {
-    /// How many of the changes could be made. Each that could is found.
+    /// Makes every possible change and returns their number. The comparison must detect each of
+    /// them.
     pub fn tampered(&self, world: &World) -> usize {
         let found = |(what, tampering): &&(&str, Tampering)| {
             let mut books = self.clone();
@@ -142,7 +144,7 @@ impl Books {
         self.entries.iter().find(|entry| entry.kind == kind && entry.amount != 0)
     }
 
-    /// The entry once more, as another, and in its wallet.
+    /// Adds the entry again with another id, and adds its amount to the wallet.
     fn again(&mut self, entry: WalletEntry) -> Option<()> {
         self.wallets.get_mut(entry.customer_id.as_str())?.amount += entry.amount;
         let id = format!("{}x", entry.id).parse().ok().unwrap_or_else(|| entry.id.clone());

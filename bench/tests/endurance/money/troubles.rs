@@ -1,7 +1,10 @@
-//! One trouble after the other, each alone: every fault of every backend, the death of every function at every named point, clocks that are wrong.
+//! Runs each trouble alone: every fault of every backend, the crash of every function at every
+//! named point, and wrong clocks.
 //!
-//! While it lasts, clients are at work who do not give up. When it is over nothing is done by hand: what broke off is finished by what runs anyway, then goods and
-//! money must be exact, what the stream feeds must equal the table, and nothing may have been set aside. A trouble that did not strike was none.
+//! During a trouble, clients work and do not give up. After it, no manual step follows: the system
+//! itself must finish interrupted work. Then goods and money must be exact, all data that the
+//! stream feeds must equal the table, and the quarantine must be empty. A trouble must have struck
+//! at least once.
 
 use bench::replay::{Shop, compare, record};
 use fastrand::Rng;
@@ -17,38 +20,43 @@ use super::world::{CUSTOMERS, Fate, Request, World, customer};
 use super::{CLIENTS, Report};
 use crate::support::{Answer, ended_session, start_embedded, stop, template};
 
-/// Random steps of the clients while a trouble lasts that orders may meet, and another, beside what makes sure that it meets something.
+/// Random client steps during a trouble that orders may meet, and during any other. Additional work
+/// makes sure that the trouble strikes.
 const STEPS: usize = 16;
 const FEW_STEPS: usize = 8;
-/// What of the dice is a call, and no trouble of its own.
+/// Dice values below this are client calls. The others run the janitor or set faults.
 const CALLS: u8 = 92;
-/// So often the work is done over, until the trouble has struck.
+/// The most repetitions of the work until the trouble has struck.
 const ROUNDS: u64 = 10;
-/// Lines of an order that several transactions place, and several undo.
+/// Lines of an order that several transactions place and several undo.
 const LARGE: usize = 100;
-/// Of which something is left to undo when whoever undid it has died on the way.
+/// Lines of an order that is still partly undone after the undoing function has died.
 const GIANT: usize = 300;
-/// Systems that meet troubles at the same time. Most of the time they wait: for retries, leases and the
-/// stream. Each comparison of the books reads one system's whole table, so small tables save time too.
+/// Systems that meet troubles at the same time. Most of the time they wait: for retries, leases and
+/// the stream. Each comparison of the books reads one system's whole table, so small tables save
+/// time too.
 const LANES: usize = 3;
 /// An hour in seconds.
 const HOUR: i64 = 60 * 60;
-/// It is passed by a record that cannot be understood, which no client can write; `stream` tries it.
+/// Only an unreadable record passes this point, and no client can write one. The tests of `stream`
+/// cover it.
 const ELSEWHERE: &str = "stream.quarantine.kept";
 
-/// Where the janitor dies when it finishes a large order that was being placed, and one that was being cancelled.
+/// The janitor's crash points while it finishes a large order: one that was being placed, and one
+/// that was being cancelled.
 const UNDONE: &str = "orders.staged.undone";
 const GIVEN_BACK: &str = "orders.staged.given_back";
 
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
-    /// A backend, its fault, the share of the requests that it strikes, how often at most.
+    /// A backend, its fault, the share of requests that it strikes, and its highest number of
+    /// strikes.
     Backend(&'static str, &'static str, f64, u32),
-    /// A function's process before it begins, and what befalls it.
+    /// A function, and a fault of its process before the process begins its work.
     Process(&'static str, &'static str),
-    /// Where a function dies.
+    /// A function and its crash point.
     Point(&'static str, &'static str),
-    /// By how many seconds the clock of a function is wrong.
+    /// A function, and the error of its clock in seconds.
     Clock(&'static str, i64),
 }
 
@@ -133,7 +141,8 @@ const TROUBLES: &[Trouble] = &[
     Point("StreamEvents", "stream.bus.published"),
     Point("StreamEvents", "stream.derived.applied"),
     Point("StreamSearch", "stream.search.written"),
-    // A large order that is under way is younger, or older, than it seems; what expires in a day does not expire.
+    // With these clocks, a large order in progress seems younger or older than it is. The errors
+    // are too small to expire records that live for a day.
     Clock("Orders", HOUR),
     Clock("Orders", -HOUR),
     Clock("Wallet", -HOUR),
@@ -149,7 +158,7 @@ const TROUBLES: &[Trouble] = &[
 ];
 
 impl Trouble {
-    /// Whether an order of many lines may meet it on its way.
+    /// Returns whether an order with many lines may meet the trouble.
     fn is_of_orders(self) -> bool {
         match self {
             Backend(target, ..) => target == "table",
@@ -159,12 +168,12 @@ impl Trouble {
         }
     }
 
-    /// Whether the erasure of a customer does.
+    /// Returns whether a customer's erasure may meet the trouble.
     fn is_of_erasures(self) -> bool {
         matches!(self, Process("Customers", _) | Point("Customers" | "Janitor", _) | Clock("Customers" | "Janitor", _))
     }
 
-    /// Whether the move of a category does.
+    /// Returns whether a category's move may meet the trouble.
     fn is_of_categories(self) -> bool {
         matches!(self, Process("Catalog", _) | Point("Catalog", _) | Clock("Catalog", _))
     }
@@ -198,7 +207,7 @@ fn under_each_trouble_alone_nothing_is_lost_or_doubled_and_it_mends_without_hand
     }
 }
 
-/// Meets some troubles, one after the other, with a system of its own.
+/// Runs troubles one after the other, in a separate system.
 #[tokio::main]
 async fn run(troubles: &[Trouble]) {
     let system = start_embedded().await;
@@ -252,7 +261,7 @@ impl World {
                 let fault =
                     json!({"target": format!("function:{function}"), "kind": "crash", "point": point, "count": 2});
                 if trouble.is_of_categories() {
-                    // Who finishes what they have begun may die there, too.
+                    // The janitor continues these moves, so it may die at the same point.
                     let mut another = fault.clone();
                     another["target"] = json!("function:Janitor");
                     self.clients.local("POST", "/_local/faults", Some(&another)).await;
@@ -266,7 +275,7 @@ impl World {
         self.clients.local("POST", "/_local/faults", Some(&fault)).await;
     }
 
-    /// How often it has struck. A clock is wrong whenever it is asked.
+    /// Returns how often the trouble has struck. A wrong clock counts as one strike.
     async fn strikes(&self, trouble: Trouble) -> u64 {
         let target = match trouble {
             Backend(target, ..) => target.to_owned(),
@@ -280,7 +289,7 @@ impl World {
         entries.flatten().filter_map(|entry| entry["fired"].as_u64()).sum()
     }
 
-    /// Clients at random, and beside them something for whatever the trouble may strike.
+    /// Runs random client steps, and work that the trouble can strike.
     async fn work(&self, system: &System, trouble: Trouble, rng: &mut Rng) {
         if matches!(trouble, Process("Fulfilment", _) | Point("Fulfilment", _) | Clock("Fulfilment", _)) {
             self.free_the_stations().await;
@@ -314,12 +323,12 @@ impl World {
         }
         self.clean(u8::from(!matches!(trouble, Point("Janitor", _)))).await;
         if !is_of_orders {
-            // It strikes those whom the stream comes to.
+            // The trouble strikes functions that the stream feeds.
             self.clients.staff("POST", "/_local/drain?timeout_s=300", &[], None).await;
         }
     }
 
-    /// An order of many lines and its end, and one that is soon refused.
+    /// Places a large order and cancels it, and places another one that is refused.
     async fn large(&self, mut rng: Rng) {
         let (plenty, scarce) = (order(plenty(&mut rng, LARGE)), order(scarce(&mut rng, LARGE)));
         if let Some(order) = self.place(&mut rng, plenty).await {
@@ -328,7 +337,8 @@ impl World {
         self.place(&mut rng, scarce).await;
     }
 
-    /// An order of which a part is reserved, by a function that has died of it. Nobody asks for it again before the janitor has come.
+    /// Leaves an order with a partial reservation, because its function has died. No client repeats
+    /// the request before the janitor runs.
     async fn leave_half_placed(&self, rng: &mut Rng) {
         self.die_once("orders.staged.reserved").await;
         let body = order(plenty(rng, GIANT));
@@ -336,7 +346,7 @@ impl World {
         assert_eq!(self.send(&request).await, Fate::Unknown);
     }
 
-    /// An order of which a part is given back, by a function that has died of it.
+    /// Leaves a cancelled order with a part of its stock returned, because its function has died.
     async fn leave_half_cancelled(&self, rng: &mut Rng) {
         let body = order(plenty(rng, GIANT));
         let Some(order) = self.place(rng, body).await else { return };
@@ -346,13 +356,14 @@ impl World {
         assert!(answer.status >= 500, "{}: nobody has died", answer.status);
     }
 
-    /// Nobody else is at work who could meet it.
+    /// Makes the function of orders die once at this point. No other client is active then.
     async fn die_once(&self, point: &str) {
         let death = json!({"target": "function:Orders", "kind": "crash", "point": point, "count": 1});
         self.clients.local("POST", "/_local/faults", Some(&death)).await;
     }
 
-    /// One that is paid and picked, of which its customer and the stations are told.
+    /// Places an order, pays it, picks it and ships it. The customer and the stations receive its
+    /// events.
     async fn paid(&self, mut rng: Rng) {
         let body = json!({"customer_id": customer(rng.usize(0..CUSTOMERS)), "lines": plenty(&mut rng, 2)});
         let Some(order) = self.place(&mut rng, body).await else { return };
@@ -361,7 +372,7 @@ impl World {
         }
     }
 
-    /// What is picked leaves, so that what waits can be admitted.
+    /// Ships the orders at the stations, so that waiting orders can be admitted.
     async fn free_the_stations(&self) {
         let picking = self.clients.staff("GET", "/v1/picking", &[], None).await;
         for job in picking.body["jobs"].as_array().into_iter().flatten() {
@@ -372,7 +383,7 @@ impl World {
         }
     }
 
-    /// Somebody comes, and goes for ever.
+    /// Creates a customer and erases them.
     async fn erase_somebody(&self, id: &str) {
         let body = json!({"id": id, "email": format!("{id}@example.com"), "username": id, "name": "C"});
         let (path, version) = (format!("/v1/customers/{id}"), [("if-match", "\"1\"".to_owned())]);
@@ -391,14 +402,15 @@ impl World {
         panic!("{id} is not erased: {last:?}");
     }
 
-    /// A category with products of its own, and one of elsewhere, to another place.
+    /// Moves a category with its own products and one product of another category.
     async fn move_a_category(&self, name: &str) {
         for (n, category) in [name, name, "ELSEWHERE"].into_iter().enumerate() {
             let body = json!({
                 "id": format!("{name}-{n}"), "name": "Thing", "brand": "Private", "category_path": [category],
                 "price": {"amount": 129, "currency": "USD"}, "stock": 1,
             });
-            // Until it is there: a category that is empty would move without passing much.
+            // Retry until the product exists. An empty category would move without passing many
+            // points.
             for _ in 0..ROUNDS {
                 if matches!(self.clients.staff("POST", "/v1/products", &[], Some(&body)).await.status, 201 | 409) {
                     break;
@@ -418,7 +430,8 @@ impl World {
             last = self.clients.staff("POST", &path, &[], Some(&to)).await;
             match last.status {
                 200 => return,
-                // It waits for requests that may be under way, more than once, until the janitor's clock says that there are none.
+                // The move waits for requests that may still be in progress, more than once. The
+                // janitor's clock advances until the wait is over.
                 202 => {
                     let fault = json!({"target": "function:Janitor", "kind": "clock", "seconds": hour * 3_600});
                     self.clients.local("POST", "/_local/faults", Some(&fault)).await;
@@ -435,12 +448,12 @@ impl World {
         Books::of(&shop).await.compare(self)
     }
 
-    /// Places an order, if that can be had for asking some times.
+    /// Places an order, with some retries. Returns its id.
     async fn place(&self, rng: &mut Rng, body: Value) -> Option<String> {
         self.insist(rng, "/v1/orders".to_owned(), body).await.map(|order| order["id"].as_str().unwrap().to_owned())
     }
 
-    /// Takes a step of an order, if that can be had for asking some times.
+    /// Moves an order by one step, with some retries.
     async fn go(&self, order: &str, body: Value) {
         for _ in 0..ROUNDS {
             let found = self.clients.staff("GET", &format!("/v1/orders/{order}"), &[], None).await;

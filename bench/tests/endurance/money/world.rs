@@ -1,4 +1,4 @@
-//! What the clients asked, and what they were told.
+//! The requests of the clients, and their outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,23 +12,24 @@ use serde_json::{Value, json};
 use super::CLIENTS;
 use crate::support::{Answer, Clients};
 
-/// Products that most orders are of; behind them are those of the giant orders.
+/// The number of products in most orders. The products after them are those of giant orders.
 pub const PRODUCTS: usize = 170;
 pub const ALL_PRODUCTS: usize = 570;
-/// Of every fourth product of the first there is so little that orders are refused.
+/// The initial stock of every fourth of the first [`PRODUCTS`] products. It is so low that orders
+/// are refused.
 const SCARCE: u64 = 60;
 const PLENTY: u64 = 1_000_000;
 pub const PRICE: i64 = 129;
 pub const CUSTOMERS: usize = 6;
-/// One cart for so many steps.
+/// Steps for each cart.
 const STEPS_A_CART: usize = 50;
-/// How often a request is sent again at the end, until its fate is known.
+/// Attempts to send a request again at the end, until its outcome is known.
 const RESENDS: usize = 20;
 
 /// A request that takes effect once.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// A customer, or staff.
+    /// The customer, or `None` for staff.
     pub by: Option<String>,
     pub key: String,
     pub path: String,
@@ -36,7 +37,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The `sub` of whoever sends it.
+    /// Returns the `sub` of the caller.
     pub fn caller(&self) -> &str {
         self.by.as_deref().unwrap_or("staff")
     }
@@ -46,33 +47,33 @@ impl Request {
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fate {
-    /// It was done, and this was created.
+    /// The request succeeded and created this.
     Done(Answer),
-    /// It was refused, and nothing was done.
+    /// The request was refused and had no effect.
     Refused,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
-/// A cart that was filled, and tried to check out.
+/// A filled cart and its attempts to check out.
 #[derive(Debug, Default)]
 pub struct Cart {
     /// Quantities by product.
     pub lines: BTreeMap<String, u64>,
-    /// The orders that were acknowledged to those who gave no key.
+    /// Orders that were acknowledged to checkouts without a key.
     pub orders: Vec<Value>,
-    /// Nobody knows of some attempt without a key.
+    /// Whether an attempt without a key has an unknown outcome.
     pub unknown: bool,
 }
 
-/// An order's step that was acknowledged.
+/// An acknowledged status change of an order.
 #[derive(Debug)]
 pub struct Moved {
     pub order: String,
-    /// The version that it made.
+    /// The order's version after the change.
     pub version: u64,
     pub status: String,
     pub at: String,
@@ -81,18 +82,18 @@ pub struct Moved {
 
 pub struct World {
     pub clients: Clients,
-    /// By key: the request and its fate.
+    /// The requests and their outcomes, by key.
     pub requests: Mutex<BTreeMap<String, (Request, Fate)>>,
-    /// By key: attempts whose outcome nobody has learnt.
+    /// The number of attempts with an unknown outcome, by key.
     doubts: Mutex<BTreeMap<String, usize>>,
     /// Acknowledged orders with their customers and numbers of lines.
     placed: Mutex<Vec<(String, String, usize)>>,
-    /// By customer.
+    /// The carts by customer.
     pub carts: Mutex<BTreeMap<String, Cart>>,
-    /// Customers whose carts nobody has filled yet.
+    /// Customers with an unused cart.
     empty: Mutex<Vec<String>>,
     pub moved: Mutex<Vec<Moved>>,
-    /// Orders and the invoices that were acknowledged.
+    /// Orders with their acknowledged invoices.
     pub invoices: Mutex<Vec<(String, Value)>>,
 }
 
@@ -146,7 +147,8 @@ impl World {
         }
     }
 
-    /// Sends a request and keeps what came of it. What was acknowledged once must be acknowledged again, in the same words.
+    /// Sends a request and stores its outcome. An acknowledged request must receive the same
+    /// response again.
     pub async fn send(&self, request: &Request) -> Fate {
         let key = [("idempotency-key", request.key.clone())];
         let before = {
@@ -162,7 +164,8 @@ impl World {
         fate
     }
 
-    /// Of an attempt that was sent when the request's fate was as `before`.
+    /// Returns the outcome of an attempt. `before` is the request's outcome when the attempt was
+    /// sent.
     fn learn(&self, request: &Request, before: &Fate, answer: Answer) -> Fate {
         let acknowledged = matches!(before, Fate::Done(_));
         assert!(
@@ -172,7 +175,7 @@ impl World {
         );
         let fate = match answer.status {
             201 => Fate::Done(answer),
-            // Somebody else's attempt at the same request is under way, or a lost one is not undone yet.
+            // Another attempt at the same request is in progress, or a lost one is not undone yet.
             409 if answer.body["code"] == "idempotency_in_progress" => Fate::Unknown,
             400..500 => Fate::Refused,
             _ => Fate::Unknown,
@@ -183,9 +186,10 @@ impl World {
             (Fate::Done(first), Fate::Done(again)) => {
                 assert_eq!(first, again, "{}: answered in other words", request.key)
             }
-            // An attempt may be refused before another one, sent at the same time, is done, and be heard of later.
+            // Of two concurrent attempts, one may be refused before the other succeeds, and its
+            // response may arrive later.
             (Fate::Done(_), _) => {}
-            // What was refused may be done by a later attempt.
+            // A later attempt may succeed after a refusal.
             (_, Fate::Done(answer)) => {
                 self.entered(request, answer);
                 *known = fate.clone();
@@ -207,7 +211,8 @@ impl World {
         self.placed.lock().unwrap().push((text("id"), text("customer_id"), lines));
     }
 
-    /// An order of whom. The giant ones are few, and have their share.
+    /// Returns an order and its customer. Giant orders are rare, so some draws choose only among
+    /// them.
     pub fn an_order(&self, rng: &mut Rng) -> Option<(String, String)> {
         let placed = self.placed.lock().unwrap();
         let giant = rng.u8(0..12) == 0;
@@ -216,7 +221,7 @@ impl World {
         Some((order.clone(), customer.clone()))
     }
 
-    /// Once, or twice at once, or by a client that goes away.
+    /// Sends a request once, several times, or from a client that disconnects.
     pub async fn create(&self, rng: &mut Rng, by: Option<String>, path: String, body: Value) {
         let request = Request { by, key: format!("k{:016x}", rng.u64(..)), path, body };
         match rng.u8(0..20) {
@@ -237,7 +242,8 @@ impl World {
         }
     }
 
-    /// Sends a request until it is done or refused, some times; gives what it created.
+    /// Sends a request until it succeeds or is refused, with some retries. Returns the created
+    /// record.
     pub async fn insist(&self, rng: &mut Rng, path: String, body: Value) -> Option<Value> {
         let request = Request { by: None, key: format!("k{:016x}", rng.u64(..)), path, body };
         for _ in 0..RESENDS {
@@ -250,13 +256,14 @@ impl World {
         None
     }
 
-    /// The janitor comes, also upon those who are still at work.
+    /// Runs the janitor, also while clients are active.
     pub async fn clean(&self, grace: u8) -> Answer {
         let body = json!({"grace_seconds": grace});
         self.clients.staff("POST", "/_local/invoke/Janitor", &[], Some(&body)).await
     }
 
-    /// After the trouble: nothing is left unfinished, and every request's fate is known.
+    /// Settles a run after the troubles: the janitor finishes all work, and every request gets a
+    /// known outcome.
     pub async fn settle(&self) {
         let mut left = Value::Null;
         for _ in 0..RESENDS {

@@ -1,4 +1,4 @@
-//! The lines of an import as products.
+//! Reads the lines of an import as products.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::body;
 /// The most lines of one import.
 const MAX_LINES: usize = 1000;
 
-/// What the lines ask for.
+/// The products in the lines of an import.
 #[derive(Debug, Default)]
 pub struct Lines {
     firsts: Vec<First>,
@@ -31,7 +31,7 @@ struct First {
     keeps_price: bool,
 }
 
-/// A further line about a product, which says what the first one says.
+/// A further line about a product that equals the first line.
 #[derive(Debug)]
 struct Repeat {
     line: usize,
@@ -39,10 +39,10 @@ struct Repeat {
     id: ProductId,
 }
 
-/// Reads the lines, and refuses in the report those that are no products.
+/// Reads the lines. The report refuses every line that is not a product.
 ///
 /// # Errors
-/// 422 `too_many_lines`; as [`Request::lines`].
+/// 422 `too_many_lines`, and the errors of [`Request::lines`].
 pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem> {
     let texts: Vec<(usize, &str)> = request.lines(MAX_BODY_BYTES)?.take(MAX_LINES + 1).collect();
     if texts.len() > MAX_LINES {
@@ -61,7 +61,8 @@ pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem
         let (stock, keeps_price) = (draft.stock, draft.keeps_price);
         let product = draft.into_product(id.clone());
         match seen.get(&id).and_then(|position| lines.firsts.get(*position)) {
-            // Stock is not compared: that of a product which exists is never touched.
+            // Stock is not compared, because an import never changes the stock of an existing
+            // product.
             Some(first) if first.product == product && first.keeps_price == keeps_price => {
                 lines.repeats.push(Repeat { line, of: first.line, id });
             }
@@ -80,10 +81,10 @@ fn read_line(text: &str) -> Result<(ProductId, body::Draft), Problem> {
 }
 
 impl Lines {
-    /// The products that the catalogue shall have, each once.
+    /// Returns the wanted products, each once.
     ///
     /// # Errors
-    /// That of `born`, which marks what is created.
+    /// Passes on the error of `born`, which generates the birth marks.
     pub fn wanted(&self, born: impl Fn() -> Result<Born, Problem>, at: Instant) -> Result<Vec<Wanted>, Problem> {
         let wanted = |First { line, product, stock, keeps_price }: &First| {
             let product = Stored::new(product.clone(), born()?, at);
@@ -92,7 +93,7 @@ impl Lines {
         self.firsts.iter().map(wanted).collect()
     }
 
-    /// Reports on the lines that repeat another: where that one was refused, so are they.
+    /// Reports on the lines that repeat another line. They are refused when that line was refused.
     pub fn answer_repeats(self, report: &mut Report) {
         for Repeat { line, of, id } in self.repeats {
             let outcome = match report.outcome(of) {

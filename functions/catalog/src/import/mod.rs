@@ -1,7 +1,9 @@
-//! POST products/import: up to 1,000 products, one JSON document a line, each created, brought up to date, or refused by itself.
+//! POST products/import: creates, updates or refuses up to 1,000 products, one JSON document per
+//! line.
 //!
-//! Lines are independent: one that cannot be read, or that the table does not take, changes nothing for its neighbours, and every line is
-//! answered for. Running an import again changes nothing, so a client may repeat it until no line is refused with `throttled`.
+//! Lines are independent: an unreadable or refused line does not affect the others. The response
+//! reports on every line. An import that runs again changes nothing, so a client may repeat it
+//! until no line is refused with `throttled`.
 
 mod lines;
 mod plan;
@@ -13,7 +15,8 @@ use key_schema::instant::Instant;
 
 use report::Report;
 
-/// Reads the lines, compares them with the catalogue, writes what differs, reports on each.
+/// Reads the lines, compares them with the catalogue, writes the differences, and reports on each
+/// line.
 pub async fn import(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let at = Instant::now();

@@ -1,58 +1,58 @@
-//! What to do about each product of an import, decided from what is stored.
+//! Decides about each product of an import, given the stored product.
 
 use key_schema::item::{Meta, Stored};
 use key_schema::product::{CategoryPath, Product};
 
 use super::report::Outcome;
 
-/// A product as an import wants it.
+/// A product that an import wants to store.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The line that asks for it.
+    /// The number of its line.
     pub line: usize,
-    /// The product, as it will be stored if it is new.
+    /// The product in the form in which it is stored if it is new.
     pub product: Stored<Product>,
-    /// Its stock, if it is new.
+    /// The stock of a new product.
     pub stock: u64,
-    /// Whether a product that exists keeps its price.
+    /// Whether an existing product keeps its price.
     pub keeps_price: bool,
 }
 
-/// One thing to do.
+/// A write that an import needs.
 #[derive(Debug)]
 pub enum Step {
-    /// Create it.
+    /// Creates the product.
     Create(Wanted),
-    /// Bring it back: it was retired, as it was read.
+    /// Revives a product that was retired when the function read it.
     Revive(Wanted, Box<Stored<Product>>),
-    /// Make the product at this version what the line says.
+    /// Updates the product at this version to match its line.
     Update(Wanted, u64),
 }
 
 impl Step {
-    /// The category that must exist before.
+    /// Returns the category that must exist before the write.
     pub const fn category(&self) -> &CategoryPath {
         let (Self::Create(wanted) | Self::Revive(wanted, _) | Self::Update(wanted, _)) = self;
         &wanted.product.data.category_path
     }
 
-    /// The product that it is about.
+    /// Returns the product of the step.
     pub fn into_wanted(self) -> Wanted {
         let (Self::Create(wanted) | Self::Revive(wanted, _) | Self::Update(wanted, _)) = self;
         wanted
     }
 }
 
-/// What a look at the table leads to.
+/// The decision about a line.
 #[derive(Debug)]
 pub enum Decision {
-    /// Something is to be done.
+    /// The product needs a write.
     Do(Step),
-    /// The product is as its line says.
+    /// The stored product equals its line.
     Settled(Wanted, Outcome),
 }
 
-/// What to do about a product, by what is stored under its id.
+/// Decides about a product by the item that is stored under its id.
 pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     if let (true, Some(stored)) = (wanted.keeps_price, &stored) {
         wanted.product.data.price = stored.price;
@@ -68,7 +68,8 @@ pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     }
 }
 
-/// How a product came to be as its line says. An attempt of this import whose answer was lost has left its marks.
+/// Tells whether this import created, updated or left alone a product that equals its line. An
+/// earlier round whose response was lost has left the import's birth mark or its time.
 fn equal(stored: &Meta, ours: &Meta) -> Outcome {
     if stored.born == ours.born {
         Outcome::Created

@@ -1,4 +1,4 @@
-//! What became of each line.
+//! The report on an import: the outcome of each line.
 
 use std::collections::BTreeMap;
 
@@ -6,44 +6,45 @@ use http_api::{Code, FieldError, Problem};
 use key_schema::id::{MAX_ID_BYTES, ProductId};
 use serde::Serialize;
 
-/// As many errors as are told of one line; a thousand lines must fit one answer.
+/// The most errors reported per line. The report on a thousand lines must fit into one response.
 const MAX_ERRORS: usize = 3;
 
-/// What became of a line.
+/// The outcome of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The product is new, or back after it was retired.
+    /// The product is new, or was revived.
     Created,
-    /// The product was as the line says.
+    /// The product already equals the line.
     Unchanged,
-    /// The product is now as the line says.
+    /// The product was updated and now equals the line.
     Updated,
-    /// Nothing was written for this line.
+    /// The line was refused, and nothing was written for it.
     Refused(Refusal),
 }
 
-/// Why nothing was written for a line.
+/// The reason why a line was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     code: &'static str,
     errors: Vec<FieldError>,
 }
 
-/// The code of a line that says something else about a product than a line before it.
+/// The code of a line that contradicts an earlier line about the same product.
 const CONFLICT: &str = "conflict";
 
 impl Outcome {
-    /// Another line of the same import says something else about the same product.
+    /// Returns the refusal of a line that contradicts an earlier line about the same product.
     pub const fn conflict() -> Self {
         Self::Refused(Refusal { code: CONFLICT, errors: Vec::new() })
     }
 
-    /// The table does not take it for the moment; the same line may be sent again.
+    /// Returns the refusal of a line that the table does not accept at the moment. The client may
+    /// send the line again.
     pub const fn throttled() -> Self {
         Self::Refused(Refusal { code: Code::Throttled.name(), errors: Vec::new() })
     }
 
-    /// Something went wrong on our side; the log has it.
+    /// Returns the refusal of a line after an internal error, which is in the log.
     pub const fn internal() -> Self {
         Self::Refused(Refusal { code: Code::Internal.name(), errors: Vec::new() })
     }
@@ -51,13 +52,13 @@ impl Outcome {
 
 impl From<&Problem> for Outcome {
     fn from(problem: &Problem) -> Self {
-        // The name of an unknown field is in its pointer, and may be as long as a line.
+        // The pointer contains the name of an unknown field, which may be as long as the line.
         let brief = problem.field_errors().iter().filter(|error| error.pointer.len() <= MAX_ID_BYTES);
         Self::Refused(Refusal { code: problem.code().name(), errors: brief.take(MAX_ERRORS).cloned().collect() })
     }
 }
 
-/// The outcomes by number of line. Serializes as the answer.
+/// The outcomes by line number. Serializes as the response body.
 #[derive(Debug, Default)]
 pub struct Report(BTreeMap<usize, Line>);
 
@@ -68,12 +69,12 @@ struct Line {
 }
 
 impl Report {
-    /// Reports on a line; `id` is its product's, if it could be read.
+    /// Adds the outcome of a line. `id` is its product, if the line was readable.
     pub fn add(&mut self, line: usize, id: Option<ProductId>, outcome: Outcome) {
         self.0.insert(line, Line { id, outcome });
     }
 
-    /// What became of a line that was reported on.
+    /// Returns the outcome of a line in the report.
     pub fn outcome(&self, line: usize) -> Option<&Outcome> {
         self.0.get(&line).map(|line| &line.outcome)
     }

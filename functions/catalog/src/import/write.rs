@@ -1,8 +1,9 @@
-//! Carrying out an import, and answering for every line of it.
+//! Carries out an import and reports on each of its lines.
 //!
-//! Each round reads strongly what is stored, decides, and writes. A line that somebody else overtook, or whose answer was lost, goes into the
-//! next round, where it is judged by what is stored then; so a retry can neither double nor undo anything. Rounds and time are bounded: what
-//! is left at the end is refused with `throttled`.
+//! Each round reads the stored products strongly, decides, and writes. A line that lost a race, or
+//! whose write had no response, enters the next round, which judges it by the data stored then. So
+//! a retry can neither double nor undo a write. Rounds and time are bounded: the lines that remain
+//! at the end are refused with `throttled`.
 
 use std::time::{Duration, Instant as Clock};
 
@@ -18,20 +19,20 @@ use super::plan::{Decision, Step, Wanted, decide};
 use super::report::{Outcome, Report};
 use crate::{body, tree};
 
-/// Products of one transaction: each takes two of its 100 actions.
+/// Products per transaction: each takes two of its 100 actions.
 const PRODUCTS_A_TRANSACTION: usize = 50;
-/// Requests under way at once: enough to hide the way to the table, too few to crowd out a shop that is open.
+/// Concurrent requests: enough to hide the latency of the table, too few to crowd out an open shop.
 const CONCURRENCY: usize = 4;
-/// How often a line is looked at again.
+/// The most rounds of writes.
 const ROUNDS: usize = 4;
-/// No write begins later than this, for one that meets a throttled table may take 14 seconds (retries of conflicts, then one last call) and
-/// the function has 29.
+/// No write begins later than this. A write to a throttled table may take 14 seconds (retries of
+/// conflicts, then one last call), and the function's limit is 29.
 const BEGIN_WITHIN: Duration = Duration::from_secs(12);
 
-/// Writes what is wanted and reports on each line of it.
+/// Writes the wanted products and reports on each line.
 ///
 /// # Errors
-/// When not even the first look at the table succeeds; nothing was written then.
+/// Fails when the table fails before the first write of a product. No product was written then.
 pub async fn all(store: &Store, wanted: Vec<Wanted>, at: Instant, report: &mut Report) -> Result<(), Problem> {
     let deadline = Clock::now() + BEGIN_WITHIN;
     let stored = look(store, &wanted).await?;
@@ -74,24 +75,24 @@ fn judge(wanted: Vec<Wanted>, stored: Vec<Option<Stored<Product>>>, report: &mut
     steps
 }
 
-/// What a request came to for a product.
+/// A product and the result of its request.
 type Settled = (Wanted, Verdict);
 
 enum Verdict {
-    /// There is nothing left to do.
+    /// The line is finished.
     Done(Outcome),
-    /// Look again: somebody was faster, or the answer was lost.
+    /// The line needs another round: another request was faster, or the response was lost.
     Again,
 }
 
-/// Requests that can be under way side by side.
+/// A request that can run concurrently with others.
 enum Job {
     Create(Vec<Wanted>),
     Revive(Wanted, Box<Stored<Product>>),
     Update(Wanted, u64),
 }
 
-/// Carries out the steps and gives back what must be looked at again.
+/// Carries out the steps and returns the lines that need another round.
 async fn carry_out(store: &Store, steps: Vec<Step>, at: Instant, deadline: Clock, report: &mut Report) -> Vec<Wanted> {
     let running = jobs(steps).into_iter().map(|job| run(store, job, at, deadline));
     let mut settled = stream::iter(running).buffer_unordered(CONCURRENCY);
@@ -140,7 +141,8 @@ async fn run(store: &Store, job: Job, at: Instant, deadline: Clock) -> Vec<Settl
     }
 }
 
-/// Creates products, all in one transaction. One that exists by now is taken out, and its neighbours are tried without it.
+/// Creates products in one transaction. A refused product is taken out, and the others are tried
+/// again without it.
 async fn create(store: &Store, mut wanted: Vec<Wanted>, deadline: Clock) -> Vec<Settled> {
     let mut settled = Vec::with_capacity(wanted.len());
     while !wanted.is_empty() {
@@ -162,7 +164,8 @@ async fn create(store: &Store, mut wanted: Vec<Wanted>, deadline: Clock) -> Vec<
                 let is_refused = |position: usize| refusals.iter().any(|refusal| refusal.label == position);
                 let (refused, rest): (Vec<_>, Vec<_>) =
                     wanted.into_iter().enumerate().partition(|(position, _)| is_refused(*position));
-                // Each turn takes somebody out, and none begins too late, so there is an end.
+                // Each iteration takes out at least one product, and none begins after the
+                // deadline. So the loop ends.
                 let late = refused.is_empty() || Clock::now() >= deadline;
                 settled.extend(refused.into_iter().map(|(_, wanted)| (wanted, Verdict::Again)));
                 wanted = rest.into_iter().map(|(_, wanted)| wanted).collect();
@@ -193,7 +196,7 @@ async fn revive(store: &Store, wanted: Wanted, retired: &Stored<Product>) -> Set
     }
 }
 
-/// Makes a product what its line says; its stock stays as it is.
+/// Updates a product to match its line. Its stock stays unchanged.
 async fn update(store: &Store, wanted: Wanted, version: u64, at: Instant) -> Settled {
     let new = &wanted.product.data;
     let update = body::overwrite(new, at).and_then(|change| Ok(product::update(&new.id, change, version)?));
@@ -208,7 +211,8 @@ async fn update(store: &Store, wanted: Wanted, version: u64, at: Instant) -> Set
     }
 }
 
-/// A write without an answer may have happened: what is stored will tell. Any other failure did nothing.
+/// Judges a failed write. A write without a response may have happened, and the next round's read
+/// shows it. Any other failure wrote nothing.
 fn failed(wanted: Wanted, error: &TableError) -> Settled {
     match error {
         TableError::Unavailable(_) => (wanted, Verdict::Again),

@@ -1,4 +1,4 @@
-//! Who may do what, over all routes.
+//! Tests of the permissions of all routes.
 
 use http_api::sample::Call;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The category tree and its lists.
+//! Tests of the category tree and its lists.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A product's long description.
+//! Tests of a product's long description.
 
 use http_api::sample::Call;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Importing many products.
+//! Tests of importing many products.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,21 @@ pub fn lines(products: &[Value]) -> String {
     products.iter().map(|product| format!("{product}\n")).collect()
 }
 
-/// A thousand different products in some categories.
+/// Returns a thousand different products in some categories.
 pub fn thousand() -> Vec<Value> {
     let of =
         |n: usize| with(product(&format!("p{n:04}"), 1), "category_path", json!(["A", format!("B{}", n % 30), "C"]));
     (0..1000).map(of).collect()
 }
 
-/// Status and code of each line, in order.
+/// Returns the status and code of each line, in order.
 pub fn results(answer: &Answered) -> Vec<(&str, Option<&str>)> {
     assert_eq!(answer.status, 200, "{}", answer.body);
     let results = answer.body["results"].as_array().unwrap();
     results.iter().map(|line| (line["status"].as_str().unwrap(), line["code"].as_str())).collect()
 }
 
-/// How many lines have each status or, refused, each code.
+/// Counts the lines by status, and refused lines by code.
 pub fn tally(answer: &Answered) -> BTreeMap<&str, usize> {
     results(answer).into_iter().fold(BTreeMap::new(), |mut tally, (status, code)| {
         *tally.entry(code.unwrap_or(status)).or_default() += 1;

@@ -1,4 +1,4 @@
-//! Importing while the table misbehaves: every line is answered for, and nothing is lost.
+//! Tests of imports while the table fails: the response reports on every line, and no line is lost.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::import::{import, lines, tally, thousand};
 use crate::shop::{Shop, product};
 
-/// Runs an import again until nothing is left to do, and checks that it then changes nothing.
+/// Runs an import again until no line is left, and checks that a further run changes nothing.
 async fn finish(shop: &Shop, products: &[Value]) {
     let again = shop.staff(import(lines(products))).await;
     assert!(tally(&again).keys().all(|status| ["created", "unchanged"].contains(status)), "{:?}", tally(&again));

@@ -1,5 +1,5 @@
-//! The catalogue through its routes, as API Gateway would call them, over a real table: the embedded one, or the DynamoDB that
-//! `AWS_ENDPOINT_URL_DYNAMODB` names.
+//! Tests of the catalogue through its routes, called with the events that API Gateway sends. The
+//! table is the embedded one, or the DynamoDB that `AWS_ENDPOINT_URL_DYNAMODB` names.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 

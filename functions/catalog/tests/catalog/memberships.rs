@@ -1,4 +1,4 @@
-//! A product in further categories.
+//! Tests of products in further categories.
 
 use futures::future::join_all;
 use http_api::sample::{Answered, Call};
@@ -110,7 +110,7 @@ async fn below_one_category_a_product_is_listed_once() {
     }
     let categories = shop.product("p1").await.body["categories"].as_array().unwrap().len();
     assert_eq!(categories, further.len(), "the one in which it stands is told once");
-    // However the list is cut.
+    // The same holds when the list is read in pages of one item.
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let mut call = Call::new("GET /v1/categories/{path}/products").path("path", "SUMMER").query("limit", "1");
@@ -152,7 +152,7 @@ async fn a_list_without_guests_costs_what_it_did_and_one_with_them_a_request_mor
 async fn a_product_is_in_so_many_further_categories_and_no_more() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
-    // At once, so that each counts what the others do.
+    // The requests run concurrently, so that each counts memberships while the others write.
     let paths: Vec<String> = (0..MAX_MEMBERSHIPS + 4).map(|number| format!("MORE~C{number:02}")).collect();
     let mut statuses: Vec<(u16, Option<String>)> = join_all(paths.iter().map(|path| async {
         let answer = shop.staff(put("p1", path)).await;
@@ -182,7 +182,7 @@ async fn a_membership_that_is_made_while_its_product_changes_shows_what_the_prod
         let key: ProductId = id.parse().unwrap();
         let stored = shop.app.store.table.get(&schema::edit(&key).unwrap()).await.unwrap().unwrap();
         let member = shop.app.store.table.query(&membership::of_product(&key).unwrap()).await.unwrap().items.remove(0);
-        // It shows the newest name, or is older than the record that will bring it.
+        // It shows the newest name, or it is older than the stream record that will bring the name.
         assert!(member.name == "New" || member.source_rev < stored.meta.rev);
     }
 }
@@ -208,7 +208,8 @@ async fn a_product_that_was_retired_and_copied_onto_can_be_brought_back_and_is_i
     shop.staff(put("p1", "SUMMER")).await;
     let retire = Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"");
     assert_eq!(shop.staff(retire).await.status, 204);
-    // The stream copies the retirement onto the product between what a revival reads and what it writes.
+    // The stream copies the retirement onto the product between the read and the write of a
+    // revival.
     let id: ProductId = "p1".parse().unwrap();
     let retired = shop.app.store.table.get(&schema::edit(&id).unwrap()).await.unwrap().unwrap();
     let stock = shop.app.store.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Moving a category.
+//! Tests of moving a category.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ async fn listed(shop: &Shop, names: &[&str]) -> BTreeSet<String> {
     }
 }
 
-/// What the janitor does when nobody can have seen the old categories any more.
+/// Continues the move as the janitor does once no request can have seen the old categories.
 async fn settle(shop: &Shop) {
     let until = Instant::now() + Duration::from_secs(600);
     Mover::new(&shop.app.store.table).settling(0).go_on(until).await.unwrap();

@@ -1,4 +1,4 @@
-//! Pictures of products.
+//! Tests of pictures of products.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,8 @@ async fn adding_and_removing_can_be_repeated() {
         assert_eq!(shop.noted().await, [first.as_str()], "the janitor knows what nobody references");
     }
     assert_eq!(shop.staff(remove("p1", "never")).await.status, 204);
-    // Until the janitor comes, and the upload is forgotten, it may come back.
+    // The picture can be added again until the janitor deletes it and the bucket forgets the
+    // upload.
     assert_eq!(shop.staff(add("p1", &first)).await.status, 201);
     assert_eq!(shop.noted().await, Vec::<String>::new());
     assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [second.as_str(), first.as_str()]);
@@ -140,7 +141,7 @@ async fn of_fifty_who_add_pictures_at_once_as_many_get_in_as_there_is_room_for()
     let put = async |id: &str| {
         loop {
             let answer = shop.staff(add("p1", id)).await;
-            // As a client comes again who never came to its turn.
+            // A client retries when the response is 503 because of contention.
             if answer.status != 503 {
                 return (answer.status, answer.code().map(str::to_owned));
             }
@@ -156,7 +157,7 @@ async fn of_fifty_who_add_pictures_at_once_as_many_get_in_as_there_is_room_for()
     );
     let listed = shop.send(pictures("p1")).await;
     assert_eq!(each(&listed, "id").into_iter().collect::<BTreeSet<_>>(), added);
-    // Whatever was copied is referenced or noted.
+    // Every copied object is referenced or noted.
     let noted: BTreeSet<String> = shop.noted().await.into_iter().collect();
     for name in shop.names("kept/") {
         let id = name.rsplit('~').next().unwrap();
@@ -172,13 +173,15 @@ async fn adding_that_breaks_off_leaves_a_note_and_is_finished_by_a_repetition() 
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let id = shop.uploaded("p1").await;
-    // The bucket fails after the note was written: what is described is not copied.
+    // The bucket fails every request. The first one describes the upload, so no note is written and
+    // no object is copied.
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     let failed = shop.staff(add("p1", &id)).await;
     assert_eq!((failed.status, failed.code()), (503, Some("unavailable")));
     shop.objects.faults().clear();
     assert_eq!((shop.noted().await, shop.send(pictures("p1")).await.body["items"].clone()), (vec![], json!([])));
-    // The table fails as soon as the note is written and the object copied: the sixth request is the transaction.
+    // The table fails at a different request with each seed: before the note, or at the transaction
+    // after the copy.
     for broken in 0..12 {
         shop.break_with(FaultKind::Error, 0.5, None, broken);
         let answer = shop.staff(add("p1", &id)).await;
@@ -218,7 +221,7 @@ async fn a_retired_product_hides_its_pictures_and_has_them_again_when_it_comes_b
     for call in [pictures("p1"), permit("p1"), add("p1", &waiting), add("p1", &kept)] {
         assert_eq!(shop.staff(call).await.status, 404);
     }
-    // What must not be kept can be removed all the same.
+    // A picture that must not be kept can be removed, even from a retired product.
     assert_eq!(shop.staff(remove("p1", &other)).await.status, 204);
     assert_eq!(shop.staff(Call::new("POST /v1/products").json(&product("p1", 1))).await.status, 201);
     assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [kept.as_str()]);

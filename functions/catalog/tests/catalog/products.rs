@@ -1,4 +1,4 @@
-//! Create, read, change, retire, create again.
+//! Tests of products: create, read, change, retire, create again.
 
 use http_api::sample::Call;
 use key_schema::id::ProductId;

@@ -1,4 +1,4 @@
-//! The newest reviews of all products.
+//! Tests of the list of the newest reviews of all products.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn review(product: &str, customer: &str, at: Instant) -> Stored<Review> {
     Stored::new(review, Born::generate(at, [1; 10]), at)
 }
 
-/// Writes a review as it was written then.
+/// Writes a review with the given time of writing.
 async fn written(shop: &Shop, product: &str, customer: &str, at: Instant) {
     note(shop, at).await;
     let review = review(product, customer, at);
@@ -59,7 +59,8 @@ async fn note(shop: &Shop, at: Instant) {
     let _ = shop.app.store.table.write(&recent::add_month(&month).unwrap()).await;
 }
 
-/// The list, read to its end in pages of so many; no page takes more requests than the bound.
+/// Reads the list to its end in pages of `limit`. Checks that no page takes more requests than the
+/// bound.
 async fn pages(shop: &Shop, limit: usize) -> Vec<Vec<Value>> {
     let bound = u32::try_from(MONTHS_OF_A_PAGE).unwrap() * SHARDS.0 * 2 + 1;
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
@@ -79,7 +80,7 @@ async fn pages(shop: &Shop, limit: usize) -> Vec<Vec<Value>> {
     }
 }
 
-/// Who wrote the reviews, in the order of the list.
+/// Returns the authors of the reviews in list order.
 async fn authors(shop: &Shop, limit: usize) -> Vec<String> {
     pages(shop, limit).await.concat().iter().map(|item| item["customer_id"].as_str().unwrap().to_owned()).collect()
 }
@@ -103,7 +104,7 @@ async fn a_review_is_listed_as_it_is_until_it_is_removed() {
     assert_eq!(changed.status, 200);
     let all = pages(&shop, 20).await.concat();
     assert!(all.contains(&changed.body) && all.len() == 2, "{all:?}");
-    // A change that is refused changes nothing here either.
+    // A refused change does not change this list either.
     assert_eq!(shop.send(write("p1", &long, 3).header("if-match", "\"1\"")).await.status, 412);
     assert_eq!(shop.send(write("p1", &long, 3).header("if-none-match", "*")).await.status, 409);
     assert_eq!(pages(&shop, 20).await.concat(), all);
@@ -111,7 +112,7 @@ async fn a_review_is_listed_as_it_is_until_it_is_removed() {
     let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "p1", &long).header("if-match", "\"2\"");
     assert_eq!(shop.send(remove).await.status, 204);
     assert_eq!(pages(&shop, 20).await.concat(), [second.body]);
-    // Written again, it is the newest.
+    // The author can write the review again, and the list shows it.
     assert_eq!(shop.send(write("p1", &long, 4).header("if-none-match", "*")).await.status, 201);
     assert_eq!(authors(&shop, 20).await.len(), 2);
 }
@@ -122,7 +123,7 @@ async fn a_thousand_reviews_of_one_day_are_read_page_by_page() {
     shop.stock_up("p1", 1).await;
     let day = at("2026-03-31T23:00:00.000Z");
     note(&shop, day).await;
-    // Two share each millisecond.
+    // Two reviews share each millisecond.
     let written = (0..1000_i64).map(|n| review("p1", &format!("c{n:04}"), day.plus_millis(n / 2)));
     shop.put_all(written.map(|review| recent::RecentReview::of(&review).to_item().unwrap()).collect()).await;
     let expected: Vec<String> = (0..1000).rev().map(|n| format!("c{n:04}")).collect();
@@ -139,7 +140,8 @@ async fn months_without_a_review_are_skipped_and_those_with_some_follow_each_oth
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let mut expected = Vec::new();
-    // Single reviews, years apart; three at a month's end and begin; and a month of many.
+    // Three single reviews years apart, three at the boundaries of a month, and a month with many
+    // reviews.
     let lone = ["1999-12-31T23:59:59.999Z", "2004-02-29T00:00:00.000Z", "2016-01-01T00:00:00.000Z"];
     let bounds = ["2019-05-31T23:59:59.999Z", "2019-06-01T00:00:00.000Z", "2019-06-30T23:59:59.999Z"];
     let many: Vec<String> = (0..30).map(|n| format!("2025-12-{:02}T12:00:00.000Z", n + 1)).collect();
@@ -163,7 +165,7 @@ async fn a_page_that_would_take_too_many_months_is_short_and_the_next_goes_on() 
     let mut expected = Vec::new();
     for month in 0..40 {
         let text = format!("{}-{:02}-15T12:00:00.000Z", 2000 + month / 12, month % 12 + 1);
-        // Of some months all reviews were removed.
+        // In some months all reviews were removed, so only the note exists.
         if month % 5 == 0 {
             note(&shop, at(&text)).await;
         } else {
@@ -183,7 +185,7 @@ async fn what_is_written_and_removed_between_two_pages_costs_no_other_review_its
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     for n in 0..30_i64 {
-        // Some days apart, over several months.
+        // The reviews are some days apart and span several months.
         written(&shop, "p1", &format!("old{n:02}"), at("2025-01-01T00:00:00Z").plus_seconds(n * 700_000)).await;
     }
     let before = authors(&shop, 100).await;
@@ -195,7 +197,7 @@ async fn what_is_written_and_removed_between_two_pages_costs_no_other_review_its
         found.extend(items.iter().map(|item| item["customer_id"].as_str().unwrap().to_owned()));
         let new = shop.send(write("p1", &format!("new{page}"), 5).header("if-none-match", "*")).await;
         assert_eq!(new.status, 201);
-        // The one that the page ended with goes, too.
+        // The last review of the page is removed, too.
         let last = found.last().unwrap().clone();
         let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "p1", &last).header("if-match", "\"1\"");
         assert_eq!(shop.send(remove).await.status, 204);
@@ -227,7 +229,7 @@ async fn fifty_who_write_and_change_at_once_are_each_listed_once_as_their_review
     let customers: Vec<String> = (0..50).map(|n| format!("c{n:02}")).collect();
     let created = join_all(customers.iter().map(|id| settled(write("p1", id, 3).header("if-none-match", "*")))).await;
     assert!(created.iter().all(|answer| answer.status == 201));
-    // Everybody changes, or removes, in two tabs.
+    // Every customer sends two requests at once: two changes, or a change and a removal.
     let calls = customers.iter().enumerate().flat_map(|(n, id)| {
         let remove = || one("DELETE /v1/products/{id}/reviews/{customer}", "p1", id);
         [write("p1", id, 5), if n % 2 == 0 { write("p1", id, 1) } else { remove() }]
@@ -243,7 +245,7 @@ async fn fifty_who_write_and_change_at_once_are_each_listed_once_as_their_review
     assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), left.into_iter().collect());
 }
 
-/// A release without this list has written the review alone.
+/// An older release without this list wrote only the review.
 #[tokio::test]
 async fn a_review_of_a_former_release_enters_the_list_with_its_first_change_and_can_be_removed_before() {
     let shop = Shop::open().await;

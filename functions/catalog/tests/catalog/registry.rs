@@ -1,4 +1,4 @@
-//! The registry of access patterns says of each pattern which routes use it.
+//! Tests that the registry of access patterns lists the routes that use each pattern.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::shop::{Shop, product, with};
 
-/// Calls that together take every way through the function that reaches the table.
+/// Returns calls that together cover every code path of the function that reaches the table.
 fn calls() -> Vec<(&'static str, Call)> {
     let call = |route: &'static str| {
         let call =
@@ -90,8 +90,8 @@ fn calls() -> Vec<(&'static str, Call)> {
 
 const MOVE: &str = "POST /v1/categories/{path}/move";
 
-/// A category in which a move meets everything that it may meet: a product in a category without a node, a membership, a description, and a place for it
-/// that has another.
+/// Creates a category that exercises every case of a move. It has products in a category without a
+/// node, a membership, descriptions, and a target path that is already described.
 async fn prepare_a_move(shop: &Shop) {
     for id in ["p8", "p9"] {
         let moving = with(product(id, 1), "category_path", json!(["MOVING", "B", "C"]));

@@ -1,4 +1,4 @@
-//! Reviews and what they add up to.
+//! Tests of reviews and their statistics.
 
 use futures::future::join_all;
 use http_api::sample::{Answered, Call};
@@ -25,7 +25,7 @@ async fn write(shop: &Shop, customer: &str, rating: u64) -> Answered {
     answer
 }
 
-/// Average and count, as the list and the product show them.
+/// Returns average and count, and checks that the list and the product show the same.
 async fn statistics(shop: &Shop) -> (Value, Value) {
     let list = shop.send(list("newest")).await.body;
     let product = shop.product("p1").await.body;
@@ -89,7 +89,8 @@ async fn twenty_who_review_at_once_are_all_counted() {
     let ratings = (0..20_u64).map(|n| n % 5 + 1);
     join_all(names.iter().zip(ratings).map(|(name, rating)| write(&shop, name, rating))).await;
     assert_eq!(statistics(&shop).await, (json!(3.0), json!(20)));
-    // Everybody changes and half withdraw, each also in a second tab that must lose.
+    // Half of the customers change their review and half remove it. Each sends the request twice at
+    // once, and one of the two must lose.
     join_all(names.iter().enumerate().map(|(n, name)| {
         let shop = &shop;
         async move {
@@ -135,7 +136,7 @@ async fn reviews_are_listed_newest_or_best_first_and_by_customer() {
         "of another order"
     );
     assert_eq!(shop.send(list("worst")).await.code(), Some("invalid_parameter"));
-    // The better rating moves the review in the list.
+    // The better rating moves the review up in the list.
     shop.send(put("c3", 4).header("if-match", "\"1\"")).await;
     assert_eq!(each(&shop.send(list("best")).await, "customer_id")[2], "c3");
 

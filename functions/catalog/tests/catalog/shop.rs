@@ -1,4 +1,4 @@
-//! A catalogue of its own for each test.
+//! A separate catalogue for each test.
 
 use ::media::Media;
 use aws::s3::Bucket;
@@ -26,7 +26,7 @@ pub struct Shop {
 pub const BUCKET: &str = "bodega-media";
 
 impl Shop {
-    /// An empty catalogue.
+    /// Creates an empty catalogue.
     pub async fn open() -> Self {
         let test = TestTable::create().await;
         let objects = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
@@ -45,19 +45,19 @@ impl Shop {
         self.send(call.staff("s1")).await
     }
 
-    /// Creates a product and expects that to succeed.
+    /// Creates a product and expects success.
     pub async fn stock_up(&self, id: &str, stock: u64) -> Answered {
         let answer = self.staff(Call::new("POST /v1/products").json(&product(id, stock))).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer
     }
 
-    /// What anybody sees of a product.
+    /// Reads a product without a token.
     pub async fn product(&self, id: &str) -> Answered {
         self.send(Call::new("GET /v1/products/{id}").path("id", id)).await
     }
 
-    /// Writes items, past every rule.
+    /// Writes items directly into the table, without any check.
     pub async fn put_all(&self, items: Vec<Item>) {
         for some in items.chunks(25) {
             let put = |item: &Item| PutRequest::builder().set_item(Some(item.clone().into())).build().unwrap();
@@ -68,19 +68,19 @@ impl Shop {
         }
     }
 
-    /// Removes an item, past every rule.
+    /// Removes an item directly from the table, without any check.
     pub async fn take_away(&self, entity: &impl Entity) {
         let (key, text) = (entity.key().unwrap(), AttributeValue::S);
         let delete = self.test.client().delete_item().table_name(self.test.name());
         delete.key("PK", text(key.pk.into_string())).key("SK", text(key.sk.into_string())).send().await.unwrap();
     }
 
-    /// Lets things go wrong from now on.
+    /// Makes the table fail from now on.
     pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
         self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
     }
 
-    /// How often things went wrong; from now on they do not.
+    /// Ends the table's faults. Returns how many faults occurred.
     pub fn mend(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();
@@ -88,7 +88,7 @@ impl Shop {
     }
 }
 
-/// A product's body.
+/// Builds the body of a product.
 pub fn product(id: &str, stock: u64) -> Value {
     json!({
         "id": id, "name": format!("Product {id}"), "brand": "National", "package_size": "22 LB",
@@ -97,44 +97,44 @@ pub fn product(id: &str, stock: u64) -> Value {
     })
 }
 
-/// The same with one member changed.
+/// Returns the body with one member changed.
 pub fn with(mut body: Value, name: &str, value: Value) -> Value {
     body[name] = value;
     body
 }
 
-/// The values of one member of a list's items.
+/// Returns the values of one member of a list's items.
 pub fn each<'a>(answer: &'a Answered, member: &str) -> Vec<&'a str> {
     answer.body["items"].as_array().unwrap().iter().map(|item| item[member].as_str().unwrap()).collect()
 }
 
-/// A picture, as long as [`permit`] says.
+/// The content of a picture. [`permit`] declares its length.
 pub const ICE: &[u8] = b"a picture of ice";
 
-/// Asks for a permission to upload [`ICE`] as a picture of a product.
+/// Builds the request for a permission to upload [`ICE`] as a picture of a product.
 pub fn permit(product: &str) -> Call {
     let body = json!({"content_type": "image/webp", "bytes": ICE.len()});
     Call::new("POST /v1/products/{id}/pictures").path("id", product).json(&body)
 }
 
-/// Adds an upload to the pictures of a product.
+/// Builds the request that adds an upload to a product's pictures.
 pub fn add(product: &str, picture: &str) -> Call {
     let call = Call::new("PUT /v1/products/{id}/pictures/{picture}").path("id", product).path("picture", picture);
     call.json(&json!({}))
 }
 
-/// What anybody sees of a product's pictures.
+/// Builds the request that lists a product's pictures without a token.
 pub fn pictures(product: &str) -> Call {
     Call::new("GET /v1/products/{id}/pictures").path("id", product)
 }
 
-/// Uploads as the client of a permission does; the status.
+/// Uploads a body by a permission and returns the response's status.
 pub async fn upload(permit: &Answered, body: &'static [u8]) -> u16 {
     let upload = &permit.body["upload"];
     assert_eq!(upload["method"], "PUT");
     let mut request = reqwest::Client::new().put(upload["url"].as_str().unwrap()).body(body);
     for (name, value) in upload["headers"].as_object().unwrap() {
-        // The client's own business is the length.
+        // The HTTP client sets the length itself.
         if name != "content-length" {
             request = request.header(name, value.as_str().unwrap());
         }
@@ -143,7 +143,7 @@ pub async fn upload(permit: &Answered, body: &'static [u8]) -> u16 {
 }
 
 impl Shop {
-    /// An upload of [`ICE`] for a product; its id.
+    /// Uploads [`ICE`] for a product and returns the upload's id.
     pub async fn uploaded(&self, product: &str) -> String {
         let permit = self.staff(permit(product)).await;
         assert_eq!(permit.status, 201, "{}", permit.body);
@@ -151,7 +151,7 @@ impl Shop {
         permit.body["id"].as_str().unwrap().to_owned()
     }
 
-    /// A picture that a product has; its id.
+    /// Uploads and adds a picture of a product and returns its id.
     pub async fn pictured(&self, product: &str) -> String {
         let id = self.uploaded(product).await;
         let added = self.staff(add(product, &id)).await;
@@ -159,13 +159,13 @@ impl Shop {
         id
     }
 
-    /// The objects of the bucket whose names begin so.
+    /// Returns the names of the bucket's objects that begin with a prefix.
     pub fn names(&self, prefix: &str) -> Vec<String> {
         let all = self.objects.list(BUCKET, None, 1000).unwrap().items.into_iter().map(|object| object.name);
         all.filter(|name| name.starts_with(prefix)).collect()
     }
 
-    /// The objects that are noted as unsettled.
+    /// Returns the ids of the objects that are noted as unsettled.
     pub async fn noted(&self) -> Vec<String> {
         let later = Instant::now().plus_seconds(60);
         let found = self.app.store.table.query(&media::unsettled_since(later).unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Stock: set, adjusted, adjusted once however often.
+//! Tests of stock: setting it, adjusting it, and repeating an adjustment.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ async fn stock(shop: &Shop) -> u64 {
     shop.product("p1").await.body["stock"].as_u64().unwrap()
 }
 
-/// The answer as it goes over the wire.
+/// Returns the raw HTTP response.
 async fn raw(shop: &Shop, call: Call) -> ApiGatewayV2httpResponse {
     let event = serde_json::from_value(call.staff("s1").event()).unwrap();
     shop.routes.answer(&shop.app, event).await
@@ -111,7 +111,8 @@ async fn fifty_adjustments_at_once_all_count_and_each_answer_is_exact() {
     let answers = join_all(calls).await;
     let sum: i64 = answers.iter().map(|(by, _)| by).sum();
     assert_eq!(stock(&shop).await, u64::try_from(1000 + sum).unwrap());
-    // Each answer less its own movement is what another answered, or the beginning: together they are one chain.
+    // Each response minus its own adjustment equals another response, or the initial stock. So all
+    // adjustments form one chain.
     let after: BTreeSet<i64> = answers.iter().map(|(_, answer)| answer.body["stock"].as_i64().unwrap()).collect();
     for (by, answer) in &answers {
         assert_eq!(answer.status, 200, "{}", answer.body);

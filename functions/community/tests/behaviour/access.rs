@@ -1,4 +1,4 @@
-//! Who may see and do what.
+//! Tests of the permissions of all routes.
 
 use http_api::sample::Call;
 
@@ -6,7 +6,7 @@ use crate::town::{
     FOLLOW, FOLLOWS, LIKE, LIKES, Town, UNFOLLOW, UNLIKE, count_of, edge, edges, liked, likers, residents, taste,
 };
 
-/// The call of nobody.
+/// Builds a call without a caller.
 fn bare(route: &'static str) -> Call {
     Call::new(route).path("id", "a").path("other", "b").path("product", "p").path("node", "a").path("path", "DE")
 }

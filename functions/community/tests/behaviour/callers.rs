@@ -1,4 +1,4 @@
-//! Whoever sends a token to the route that needs none: the function itself finds out whose it is.
+//! Tests of the route without an authorizer: the function itself verifies the token.
 
 use fixture::Trouble;
 use futures::future::join_all;
@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 
 use crate::town::{Town, count_of};
 
-/// How many like a product, asked as a client asks: with a token and without the gateway's word for it.
+/// Builds the request for a product's likes as a client sends it: with a token, but without claims
+/// from the gateway.
 fn asked_with(token: &str) -> Call {
     count_of("p").header("authorization", &format!("Bearer {token}"))
 }
 
 async fn seen(town: &Town, call: Call) -> Value {
     let answer = town.ok(call).await;
-    // What one of them sees is not for the next one, however alike the requests are.
+    // The response depends on the caller, so no cache may keep it.
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     answer.body
 }
@@ -35,7 +36,7 @@ async fn whoever_likes_it_is_told_so_and_everybody_else_is_not() {
     assert_eq!(seen(&town, asked_with(&token(json!({ "sub": "a", "cognito:groups": ["staff"] })))).await, of(1, true));
     town.like("b", "p").await;
     assert_eq!(seen(&town, asked_with(&stranger)).await, of(2, true));
-    // A token outlives its customer; the like does not.
+    // A token outlives its customer, but a like does not.
     assert_eq!(seen(&town, asked_with(&token(json!({ "sub": "gone" })))).await, of(2, false));
 }
 
@@ -107,7 +108,7 @@ async fn fifty_at_once_are_each_told_of_themselves() {
     assert_eq!(town.issuer.asked(), 1);
 }
 
-/// On the other routes the gateway has looked, and what it hands on is all that counts.
+/// On the other routes the gateway verifies the token, and only its claims count.
 #[tokio::test]
 async fn a_token_that_the_gateway_did_not_vouch_for_opens_nothing() {
     let town = Town::open(&["a"], &["p"]).await;

@@ -1,4 +1,4 @@
-//! Many at once.
+//! Tests of many concurrent requests.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ async fn fifty_customers_like_one_product_at_once_and_all_are_counted() {
     }
     let found: BTreeSet<String> = each(&town.list(&likers("p"), 7).await, "customer_id").into_iter().collect();
     assert_eq!(found, ids.iter().cloned().collect());
-    // Every second takes it back, while the others say it again.
+    // Every second customer removes the like while the others repeat theirs.
     let call = |n: usize, id: &str| if n.is_multiple_of(2) { taste(UNLIKE, id, "p") } else { taste(LIKE, id, "p") };
     let answers = join_all(ids.iter().enumerate().map(|(n, id)| town.send(call(n, id).customer(id)))).await;
     assert_eq!(statuses(&answers), BTreeSet::from([200, 204]));

@@ -1,4 +1,4 @@
-//! Likes while the table misbehaves: a request that is repeated until it is answered counts once.
+//! Tests of likes while the table fails: a request that the client repeats counts once.
 
 use emulators::table::FaultKind;
 use futures::future::join_all;
@@ -6,11 +6,11 @@ use http_api::sample::{Answered, Call};
 
 use crate::town::{FOLLOW, LIKE, Town, UNLIKE, edge, likers, taste};
 
-/// How often a client repeats what was not answered.
+/// The most attempts of a client without a final response.
 const ATTEMPTS: usize = 20;
 const CUSTOMERS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Sends a request until it has an answer that is not "try again".
+/// Sends a request until the response is not 503.
 async fn insist(town: &Town, call: Call) -> Answered {
     for _ in 0..ATTEMPTS {
         let answer = town.send(call.clone()).await;
@@ -39,11 +39,12 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_
     }
 }
 
-/// The table does what it was asked for and the answer never comes: the SDK sends the transaction again, which its token makes the same one.
+/// The table runs the transaction, but its response is lost. The SDK sends the transaction again,
+/// and the client request token makes it the same one.
 #[tokio::test]
 async fn a_lost_answer_of_the_table_counts_nothing_twice() {
     let town = Town::open(&["a"], &["p"]).await;
-    // The look at the product comes first; its answer may be lost as well.
+    // The read of the product comes first, and its response is lost as well.
     town.break_with(FaultKind::Timeout, 1.0, Some(2), 0);
     let answer = insist(&town, taste(LIKE, "a", "p").customer("a")).await;
     assert_eq!(town.mend(), 2);

@@ -1,4 +1,4 @@
-//! Following.
+//! Tests of follows.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The graph: every kind of edge from a node, and nodes by place.
+//! Tests of the graph: every kind of edge from a node, and customers by place.
 
 use key_schema::customer::{self, Customer};
 use key_schema::id::{CustomerId, OrderId, ProductId};
@@ -78,7 +78,7 @@ async fn what_was_bought_is_listed_newest_first_and_not_what_was_taken_back() {
         sale("o2", 2, "q", 5, Some("a"), false),
         sale("o3", 1, "r", 3, Some("a"), true),
         sale("o4", 1, "s", 4, Some("b"), false),
-        // As the first release wrote it.
+        // The first release wrote sales without a customer.
         sale("o5", 1, "t", 6, None, false),
     ])
     .await;

@@ -1,4 +1,4 @@
-//! Liking, and how many do.
+//! Tests of likes and their count.
 
 use http_api::sample::Call;
 use key_schema::id::ProductId;
@@ -68,7 +68,7 @@ async fn only_what_is_in_the_catalogue_can_be_liked_and_everything_liked_no_more
     assert_eq!(each(&town.list(&liked("a"), 5).await, "product_id"), ["p"], "it stays in the list");
     assert_eq!(town.send(taste(UNLIKE, "a", "p").customer("a")).await.status, 204);
     assert!(town.list(&liked("a"), 5).await.is_empty());
-    // It comes back, and so does the count.
+    // The product is revived, and its count is still there.
     let id = ProductId::new("p").unwrap();
     let retired = town.app.store.table.get(&product::edit(&id).unwrap()).await.unwrap().unwrap();
     town.app.store.table.transact(&product::revive(&retired, &retired, 3, &[]).unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Long lists, in pages of a constant price.
+//! Tests of long lists: every page costs the same number of requests.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,9 @@ fn star() -> CustomerId {
     CustomerId::new("star").unwrap()
 }
 
-/// Every list in pages: all of it, nothing twice, in order.
+/// Reads a list in pages and checks that every item appears once, in order.
 async fn is_read_whole(town: &Town, call: &Call, wanted: &[String], key: impl Fn(&Value) -> String) {
-    // Of a size that divides nothing.
+    // The page size does not divide the length of the list.
     let found: Vec<String> = town.list(call, 97).await.iter().map(&key).collect();
     assert_eq!(found, wanted);
 }
@@ -32,7 +32,7 @@ async fn is_read_whole(town: &Town, call: &Call, wanted: &[String], key: impl Fn
 #[tokio::test]
 async fn a_thousand_followers_are_read_newest_first_from_all_shards() {
     let town = Town::open(&["star"], &[]).await;
-    // Three in each second, so that an instant alone orders nothing.
+    // Three follows share each second, so the instant alone does not define the order.
     let follow = |n: i64| Stored::new(Follow { customer_id: customer(n), followed_id: star() }, born(), at(n / 3));
     town.put_all((0..COUNT).map(follow)).await;
     let shards: BTreeSet<u32> = (0..COUNT).map(|n| FOLLOWER_SHARDS.of(customer(n).as_str())).collect();
@@ -84,7 +84,7 @@ async fn a_thousand_customers_of_a_country_are_read_by_city_from_all_shards() {
     let key = |resident: &Value| format!("{} {}", resident["place"]["city"].as_str().unwrap(), resident["id"]);
     let mut wanted: Vec<(String, String)> =
         (0..COUNT).map(|n| (city(n).to_owned(), format!("{} {:?}", city(n), customer(n).as_str()))).collect();
-    // `#` is escaped, and what is escaped comes before what is not, but after the end of the text.
+    // `#` is escaped. The escape sorts before unescaped characters, but after the end of the text.
     wanted.sort_by_key(|(city, key)| (key_schema::encoding::encode(city), key.clone()));
     let all: Vec<String> = wanted.iter().map(|(_, key)| key.clone()).collect();
     is_read_whole(&town, &residents("DE"), &all, key).await;

@@ -1,4 +1,4 @@
-//! Customers and products, in a table of their own for each test.
+//! Customers and products, in a separate table for each test.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use serde_json::Value;
 pub struct Town {
     pub test: TestTable,
     pub app: App,
-    /// Who signs tokens here.
+    /// The issuer of the tokens.
     pub issuer: TestIssuer,
     routes: Routes<App>,
 }
@@ -32,12 +32,12 @@ pub const LIKE: &str = "PUT /v1/customers/{id}/likes/{product}";
 pub const UNLIKE: &str = "DELETE /v1/customers/{id}/likes/{product}";
 pub const LIKES: &str = "GET /v1/customers/{id}/likes/{product}";
 
-/// A request about two customers, by nobody.
+/// Builds a request about two customers, without a caller.
 pub fn edge(route: &'static str, id: &str, other: &str) -> Call {
     Call::new(route).path("id", id).path("other", other)
 }
 
-/// A request about a customer and a product, by nobody.
+/// Builds a request about a customer and a product, without a caller.
 pub fn taste(route: &'static str, id: &str, product: &str) -> Call {
     Call::new(route).path("id", id).path("product", product)
 }
@@ -70,7 +70,7 @@ pub fn count_of(product: &str) -> Call {
     Call::new("GET /v1/products/{id}/likes").path("id", product)
 }
 
-/// The values of one member of a list's items.
+/// Returns the values of one member of a list's items.
 pub fn each(items: &[Value], member: &str) -> Vec<String> {
     items.iter().map(|item| item[member].as_str().unwrap().to_owned()).collect()
 }
@@ -80,7 +80,7 @@ pub fn at(second: i64) -> Instant {
 }
 
 pub fn profile(id: &str, place: Option<(&str, &str)>) -> Stored<Customer> {
-    // An address has no room for every id.
+    // The email address is random, because not every id fits into one.
     let email = format!("{:x}@example.com", fastrand::u128(..));
     let profile = Customer {
         id: CustomerId::new(id).unwrap(),
@@ -99,7 +99,7 @@ pub fn born() -> Born {
 }
 
 impl Town {
-    /// With these customers and products.
+    /// Creates a table with these customers and products.
     pub async fn open(customers: &[&str], products: &[&str]) -> Self {
         let test = TestTable::create().await;
         let issuer = TestIssuer::start().await;
@@ -132,20 +132,20 @@ impl Town {
         self.app.store.table.transact(&create).await.unwrap();
     }
 
-    /// Takes a product out of the catalogue.
+    /// Retires a product.
     pub async fn retire(&self, id: &str) {
         let retire = product::retire(&ProductId::new(id).unwrap(), 1, at(1)).unwrap();
         self.app.store.table.transact(&retire).await.unwrap();
     }
 
-    /// Erases a customer's profile alone.
+    /// Deletes only the profile of a customer.
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
         let profile = self.app.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();
         self.app.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
     }
 
-    /// Writes items as they stand, by batches.
+    /// Writes items directly into the table, in batches.
     pub async fn put_all<T: Entity>(&self, items: impl IntoIterator<Item = Stored<T>>) {
         let items: Vec<Item> = items.into_iter().map(|item| item.to_item().unwrap()).collect();
         let put = |item: Item| {
@@ -166,7 +166,7 @@ impl Town {
         call.send(&self.routes, &self.app).await
     }
 
-    /// The same, which must succeed.
+    /// Sends a request that must succeed.
     pub async fn ok(&self, call: Call) -> Answered {
         let answer = self.send(call).await;
         assert!((200..300).contains(&answer.status), "{}", answer.body);
@@ -181,12 +181,13 @@ impl Town {
         self.ok(taste(LIKE, id, product).customer(id)).await
     }
 
-    /// How many like a product, as anybody sees it.
+    /// Returns the number of likes, read without a token.
     pub async fn count(&self, product: &str) -> u64 {
         self.ok(count_of(product)).await.body["count"].as_u64().unwrap()
     }
 
-    /// A whole list, read in pages of so many, each of which costs the same number of requests; seldom a shard is asked once more.
+    /// Reads a list to its end in pages of `limit`. Checks that every page costs the same number of
+    /// requests, apart from rare second requests to a shard.
     pub async fn list(&self, call: &Call, limit: usize) -> Vec<Value> {
         let (mut found, mut cursor, mut requests) = (Vec::new(), None::<String>, Vec::new());
         loop {
@@ -212,12 +213,12 @@ impl Town {
         }
     }
 
-    /// Lets things go wrong from now on.
+    /// Makes the table fail from now on.
     pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
         self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
     }
 
-    /// How often things went wrong; from now on they do not.
+    /// Ends the table's faults. Returns how many faults occurred.
     pub fn mend(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();

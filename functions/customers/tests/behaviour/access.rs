@@ -1,4 +1,4 @@
-//! Who may do what, and that the template agrees with the code.
+//! Tests of permissions, and that the template and the code have the same routes.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match, sign_up};
 
-/// A valid request to a route about a customer, an address, a product and a session of theirs.
+/// Builds a valid request to a route for a customer with one address, product and session.
 fn valid(route: &'static str, customer: &str) -> Call {
     let body = match route {
         "POST /v1/customers" => json!({ "email": "new@example.com", "username": "new", "name": "New" }),
@@ -81,7 +81,7 @@ async fn the_answer_for_another_customer_is_the_same_whether_the_thing_exists_or
         let theirs = shop.send(valid(route, "ann").customer("bob")).await;
         let mut absent = valid(route, "nobody").customer("bob");
         if route.contains("/sessions/{id}") {
-            // The first value of a parameter counts, so the route is called anew.
+            // The first value of a parameter counts, so the call is built anew.
             absent = Call::new(route).path("id", "no-session").json(&json!({})).customer("bob");
         }
         assert_eq!(shop.send(absent).await.body, theirs.body, "{route}");

@@ -1,4 +1,4 @@
-//! Addresses of a customer.
+//! Tests of a customer's addresses.
 
 use http_api::sample::{Answered, Call};
 use key_schema::customer::MAX_ADDRESSES;

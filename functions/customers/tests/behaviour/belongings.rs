@@ -1,4 +1,4 @@
-//! What an erasure takes out of organizations and documents.
+//! Tests of an erasure's effect on organizations and documents.
 
 use emulators::table::{Fault, FaultKind};
 use futures::future::{join, join_all};
@@ -13,7 +13,7 @@ use table::TransactError;
 
 use crate::shop::{Shop, if_match};
 
-/// As many grants as come at once with the erasure.
+/// The number of grants that run concurrently with an erasure.
 const CLIENTS: usize = 50;
 
 async fn erase(shop: &Shop, id: &str) -> Answered {
@@ -37,7 +37,7 @@ async fn transact<L: Clone + std::fmt::Debug>(shop: &Shop, transaction: request:
     shop.store.table.transact(&transaction).await.unwrap();
 }
 
-/// An organization with one admin, founded by staff for somebody.
+/// Creates, as staff, an organization with one admin.
 async fn found(shop: &Shop, organization: &str, admin: &str) {
     let organization_id = OrganizationId::new(organization).unwrap();
     let head = stored(Organization { id: organization_id, teams: 0, admins: 1, name: "Club".to_owned() });
@@ -87,7 +87,7 @@ async fn read(shop: &Shop, document: &str) -> Option<Stored<Document>> {
     shop.store.table.get(&document::edit(&DocumentId::new(document).unwrap()).unwrap()).await.unwrap()
 }
 
-/// Publishes a version more.
+/// Publishes one more version.
 async fn publish(shop: &Shop, document: &str) {
     let old = read(shop, document).await.unwrap();
     let (by, born) = (id("s"), Born::new("born").unwrap());
@@ -101,7 +101,7 @@ async fn ties(shop: &Shop, customer: &str) -> Vec<(String, Tie)> {
     found.iter().map(|tie| (tie.document_id.to_string(), tie.tie)).collect()
 }
 
-/// What is left in a document's partition.
+/// Returns the sort keys of the items that remain in a document's partition.
 async fn left(shop: &Shop, document: &str) -> Vec<String> {
     let partition = format!("DOC#{document}");
     let all = shop.keys().await;
@@ -114,7 +114,8 @@ async fn erasure_ends_every_membership_and_the_counts_follow() {
     for customer in ["ann", "bob"] {
         shop.customer(customer).await;
     }
-    // More than one page of them: ann is a member of a team in each, and an admin of one in two.
+    // The clubs fill more than one page. Ann is in a team of each club, and an admin of every
+    // second one.
     let clubs: Vec<String> = (0..30).map(|n| format!("club-{n}")).collect();
     for (n, club) in clubs.iter().enumerate() {
         found(&shop, club, "bob").await;
@@ -152,7 +153,7 @@ async fn the_last_admin_goes_too_and_the_members_stay() {
     transact(&shop, organization::put_member(None, &bob, Authority::Staff).unwrap()).await;
     assert_eq!(erase(&shop, "ann").await.status, 204);
     assert_eq!((members(&shop, "club").await, head(&shop, "club").await.admins), (vec!["bob".to_owned()], 0));
-    // Staff says who is admin then.
+    // Staff can then appoint an admin.
     let admin = membership("club", "bob", Role::Admin, None);
     transact(&shop, organization::put_member(Some(&bob), &admin, Authority::Staff).unwrap()).await;
     assert_eq!(head(&shop, "club").await.admins, 1);
@@ -172,7 +173,7 @@ async fn ones_own_documents_go_with_their_history_and_those_of_others_and_of_org
     for (document, editor) in [("own", "bob"), ("own", "ann"), ("of-bob", "ann"), ("of-the-club", "bob")] {
         transact(&shop, let_edit(document, editor)).await;
     }
-    // More than one page of versions.
+    // The versions fill more than one page.
     for _ in 0..30 {
         publish(&shop, "own").await;
     }
@@ -181,14 +182,14 @@ async fn ones_own_documents_go_with_their_history_and_those_of_others_and_of_org
     assert_eq!(erase(&shop, "ann").await.status, 204);
     assert_eq!(left(&shop, "own").await, [""; 0]);
     assert_eq!(ties(&shop, "ann").await, []);
-    // Nor does anybody else have what is not there.
+    // No other customer keeps a tie to a deleted document.
     assert_eq!(ties(&shop, "bob").await, [("of-bob".to_owned(), Tie::Owner), ("of-the-club".to_owned(), Tie::Editor)]);
     assert_eq!(ties(&shop, "anna").await, [("of-anna".to_owned(), Tie::Owner)]);
     let of_bob = read(&shop, "of-bob").await.unwrap();
     assert_eq!((of_bob.editors.len(), of_bob.is_owner(&id("bob")), of_bob.meta.version), (0, true, 1));
     let of_the_club = read(&shop, "of-the-club").await.unwrap();
     assert_eq!((&of_the_club.owner_id, of_the_club.editors.len()), (&None, 1));
-    // What ann wrote there still says so.
+    // The version that ann wrote still names her.
     let version = document::history(&of_the_club.id).unwrap();
     assert_eq!(shop.store.table.query(&version).await.unwrap().items[0].by, id("ann"));
 }
@@ -207,7 +208,7 @@ async fn a_deletion_that_its_owner_began_is_finished_and_what_leads_nowhere_is_r
         let retire = document::retire(&document, 1, Some(&id(owner)), Instant::now()).unwrap();
         shop.store.table.update(&retire).await.unwrap();
     }
-    // A document that a restored backup does not have, and one that is bob's there.
+    // Such ties exist after a restored backup: one document is missing, the other belongs to bob.
     for document in ["lost", "of-bob"] {
         let (customer_id, document_id) = (id("ann"), DocumentId::new(document).unwrap());
         shop.seed(&stored(document::CustomerDocument { customer_id, document_id, tie: Tie::Owner })).await;
@@ -218,7 +219,8 @@ async fn a_deletion_that_its_owner_began_is_finished_and_what_leads_nowhere_is_r
     assert!(of_bob.deleting && of_bob.is_owner(&id("bob")) && of_bob.editors.is_empty());
 }
 
-/// Either the grant is first, and the erasure finds it; or the profile is gone, and it is refused.
+/// Either the grant comes first and the erasure finds it, or the profile no longer exists and the
+/// grant is refused.
 #[tokio::test]
 async fn of_grants_and_an_erasure_at_once_nothing_is_left() {
     let shop = Shop::open().await;
@@ -233,7 +235,8 @@ async fn of_grants_and_an_erasure_at_once_nothing_is_left() {
         let grants = (0..CLIENTS).map(|n| {
             let shop = &shop;
             async move {
-                // At once in the first round, later ones spread over the erasure and beyond.
+                // All grants start at once in the first round. In later rounds they spread over the
+                // erasure and beyond.
                 tokio::time::sleep(std::time::Duration::from_millis(n as u64 * round * 20)).await;
                 let table = &shop.store.table;
                 let (head, section) = draw_up(&format!("own-{round}-{n}"), "ann", None);
@@ -289,7 +292,7 @@ fn outcome<L: std::fmt::Debug>(result: Result<(), TransactError<L>>) -> bool {
 #[tokio::test]
 async fn an_erasure_that_is_broken_off_anywhere_ends_well_when_it_is_repeated() {
     let kinds = [FaultKind::Throttle, FaultKind::Conflict, FaultKind::Error, FaultKind::Reset, FaultKind::Timeout];
-    // All at once: what takes time is the SDK, which waits before it tries again.
+    // The kinds run concurrently, because most of the time is the SDK waiting between retries.
     join_all((0..).zip(kinds).map(|(seed, kind)| broken_off(kind, seed))).await;
 }
 
@@ -308,7 +311,8 @@ async fn broken_off(kind: FaultKind, seed: u64) {
     transact(&shop, let_edit("of-bob", "ann")).await;
     transact(&shop, let_edit("own", "bob")).await;
     publish(&shop, "own").await;
-    // As many as break a few attempts off; each that the SDK waits out costs time, a timeout most.
+    // Enough faults to break off a few attempts. Each fault that the SDK retries costs time, a
+    // timeout most.
     let count = Some(if kind == FaultKind::Timeout { 3 } else { 15 });
     shop.faults().add(Fault { kind, rate: 0.5, count, seed }).unwrap();
     let mut statuses = Vec::new();

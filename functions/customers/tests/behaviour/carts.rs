@@ -1,4 +1,4 @@
-//! The cart of a customer.
+//! Tests of a customer's cart.
 
 use http_api::sample::{Answered, Call};
 use key_schema::cart::{LIFETIME_SECONDS, MAX_LINES};
@@ -141,7 +141,7 @@ async fn a_full_cart_takes_no_further_line_but_another_quantity() {
 #[tokio::test]
 async fn a_lapsed_cart_is_empty_though_nothing_has_removed_it() {
     let shop = shop_with_ann().await;
-    // Full, so that a line added to it would be refused.
+    // The cart is full, so that it would refuse another line.
     shop.cart("ann", MAX_LINES, -1).await;
     assert_eq!(read(&shop).await.body, empty());
     assert_eq!(shop.send(line("GET", "p0")).await.status, 404);

@@ -1,4 +1,4 @@
-//! PATCH of a customer.
+//! Tests of changing a customer.
 
 use http_api::sample::{Answered, Call};
 use key_schema::customer::Tier;

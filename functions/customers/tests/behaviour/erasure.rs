@@ -1,4 +1,4 @@
-//! DELETE of a customer.
+//! Tests of erasing a customer.
 
 use http_api::sample::{Answered, Call};
 use key_schema::id::{AnswerId, Born, CustomerId, ProductId, QuestionId};
@@ -31,11 +31,12 @@ async fn erasure_takes_profile_sessions_and_cart_and_leaves_the_orders() {
     shop.product("p0").await;
     shop.order("ann", "p0", 0).await;
     shop.cart("ann", 1, 60).await;
-    // More than one page of them.
+    // The sessions fill more than one page.
     for n in 0..130 {
         shop.session("ann", &format!("s{n}"), 60 + n).await;
     }
-    // What the time to live removes is archived: what has expired and is still there must not wait for it.
+    // These sessions have expired, but the time to live has not removed them yet. It would archive
+    // them, so the erasure must end them itself.
     for n in 0..3 {
         shop.session("ann", &format!("over-{n}"), -60).await;
     }
@@ -69,7 +70,8 @@ async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() 
     assert_eq!(erase(&shop, 1).await.status, 204);
     let first = noted().await;
     assert_eq!(first.iter().map(|noted| noted.customer_id.as_str()).collect::<Vec<_>>(), ["ann"]);
-    // Repeated it is the same erasure; of who came back it is another.
+    // A repeated request leaves the same note. The erasure of a customer who signed up again leaves
+    // another one.
     assert_eq!(erase(&shop, 1).await.status, 404);
     assert_eq!(noted().await, first);
     shop.customer("ann").await;
@@ -78,7 +80,7 @@ async fn an_erasure_is_noted_for_the_archive_with_the_profile_and_not_without() 
     assert!(second.len() == 1 && second[0].created_at >= first[0].created_at && second != first, "{second:?}");
 }
 
-/// Asks a question straight into the table, answered so many times.
+/// Writes a question with a number of answers directly into the table.
 async fn ask(shop: &Shop, customer: &str, second: i64, answers: u8) -> Stored<Question> {
     let at = Instant::EPOCH.plus_seconds(1_700_000_000 + second);
     let question = ask_of(customer, at);
@@ -92,7 +94,7 @@ async fn ask(shop: &Shop, customer: &str, second: i64, answers: u8) -> Stored<Qu
     question
 }
 
-/// How many items there are of a question, its answers and its copy.
+/// Counts the items of a question, its answers and its copy.
 async fn left(shop: &Shop, question: &Stored<Question>) -> usize {
     let whole = shop.store.table.query(&question::get(&question.id).unwrap()).await.unwrap().items.len();
     let copies = shop.store.table.query(&question::of_customer(&question.customer_id).unwrap()).await.unwrap().items;
@@ -105,7 +107,7 @@ async fn erasure_takes_the_questions_with_their_answers_and_nobody_elses() {
     shop.customer("ann").await;
     shop.customer("anna").await;
     let mut asked = Vec::new();
-    // More than one page of them, one with as many answers as a batch has room for, and more.
+    // The questions fill more than one page. One has more answers than a batch holds.
     for second in 0..60 {
         asked.push(ask(&shop, "ann", second, if second == 7 { 30 } else { u8::try_from(second % 2).unwrap() }).await);
     }
@@ -116,16 +118,17 @@ async fn erasure_takes_the_questions_with_their_answers_and_nobody_elses() {
         assert_eq!(left(&shop, question).await, 0);
     }
     assert_eq!(left(&shop, &hers).await, 4);
-    // Nor do they wait for an answer.
+    // The list of open questions is empty, too.
     let open = shop.store.table.query(&question::open().unwrap()).await.unwrap().items;
     assert_eq!(open.len(), 0);
-    // Whoever comes later under the same id has none.
+    // A customer who signs up again under the same id has no questions.
     shop.customer("ann").await;
     let support = shop.store.table.query(&question::support(&asked[0].customer_id).unwrap()).await.unwrap();
     assert_eq!(support.items.len(), 1);
 }
 
-/// Each way in which an attempt can have stopped: the questions gone, some answers too, the answers gone but not the copies.
+/// Covers each point at which an attempt can stop: questions erased, some answers too, or all
+/// answers but not the copies.
 #[tokio::test]
 async fn an_erasure_that_broke_off_is_finished_by_the_next() {
     let shop = Shop::open().await;
@@ -146,7 +149,7 @@ async fn an_erasure_that_broke_off_is_finished_by_the_next() {
     }
 }
 
-/// An answer at the same time is either erased or refused, and never left alone.
+/// A concurrent answer is either erased or refused, and never stays alone.
 #[tokio::test]
 async fn of_an_erasure_and_answers_at_once_nothing_is_left() {
     let shop = Shop::open().await;
@@ -164,7 +167,8 @@ async fn of_an_erasure_and_answers_at_once_nothing_is_left() {
     assert_eq!(left(&shop, &question).await, 0);
 }
 
-/// What is asked after the questions were erased and before the profile went is looked for once more.
+/// A question that is asked after the questions were erased, but before the profile was, is found
+/// by the second pass.
 #[tokio::test]
 async fn a_question_asked_during_the_erasure_goes_too_or_is_not_asked() {
     let shop = Shop::open().await;
@@ -240,7 +244,7 @@ async fn who_was_erased_may_sign_up_again() {
     assert_eq!(shop.read("ann").await.version(), Some(1));
 }
 
-/// How often something is liked, by the likes themselves and by the count.
+/// Counts the likes of a product: the like edges, and the stored count.
 async fn likes(shop: &Shop, product: &str) -> (usize, u64) {
     let product = ProductId::new(product).unwrap();
     let likers = shop.store.table.query(&like::likers(&product).unwrap()).await.unwrap().items;
@@ -272,7 +276,7 @@ async fn erasure_takes_the_edges_from_and_to_the_customer_and_leaves_the_counts_
     }
     shop.like("bob", "p0").await;
     shop.retire("p1").await;
-    // More than one page of each.
+    // The edges fill more than one page in each direction.
     for id in &everybody[1..] {
         shop.follow("ann", id).await;
         shop.follow(id, "ann").await;
@@ -300,7 +304,7 @@ async fn an_erasure_that_broke_off_goes_on_when_it_is_repeated() {
     shop.like("ann", "p0").await;
     shop.follow("ann", "bob").await;
     shop.follow("bob", "ann").await;
-    // After the profile, before the rest.
+    // The first attempt stopped after it deleted the profile.
     let ann = CustomerId::new("ann").unwrap();
     let profile = shop.store.table.get(&customer::edit(&ann).unwrap()).await.unwrap().unwrap();
     shop.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Finding customers by email address and by tier.
+//! Tests of finding customers by email address and by tier.
 
 use http_api::sample::{Answered, Call};
 use key_schema::customer::{TIER_SHARDS, Tier};

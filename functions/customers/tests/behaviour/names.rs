@@ -1,4 +1,5 @@
-//! Email addresses and user names are unique, whatever their spelling, and free again when they are given up.
+//! Tests of unique email addresses and user names: spelling does not matter, and a name that a
+//! customer gives up is free again.
 
 use http_api::sample::{Answered, Call};
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ async fn another_spelling_of_a_taken_name_is_taken() {
         let answer = shop.send(sign_up("b", "b@example.com", username)).await;
         assert_eq!((answer.status, answer.code()), (409, Some("username_taken")), "{username}");
     }
-    // Another letter is another name.
+    // A different letter makes a different name.
     assert_eq!(shop.send(sign_up("b", "strase@example.com", "fisch")).await.status, 201);
 }
 

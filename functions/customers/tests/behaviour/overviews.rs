@@ -1,4 +1,4 @@
-//! The overview: profile and newest orders in one Query.
+//! Tests of the overview: profile and newest orders in one Query.
 
 use http_api::sample::{Answered, Call};
 use serde_json::json;
@@ -13,7 +13,7 @@ async fn overview(shop: &Shop, id: &str) -> Answered {
 async fn the_overview_has_the_profile_and_the_newest_20_orders_and_costs_one_query() {
     let shop = Shop::open().await;
     let ann = shop.customer("ann").await;
-    // Whose partition sorts next to hers.
+    // The partition of `ann2` sorts next to that of `ann`.
     shop.customer("ann2").await;
     shop.product("p0").await;
     shop.order("ann2", "p0", 0).await;

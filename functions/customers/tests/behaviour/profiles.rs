@@ -1,4 +1,4 @@
-//! Creating and reading customers.
+//! Tests of creating and reading customers.
 
 use http_api::sample::Call;
 use serde_json::{Value, json};

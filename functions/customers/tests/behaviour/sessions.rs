@@ -1,4 +1,4 @@
-//! Sessions of a customer.
+//! Tests of a customer's sessions.
 
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;
@@ -99,11 +99,11 @@ async fn a_session_is_prolonged_and_its_device_renamed() {
     assert!(millis(&prolonged.body["expires_at"]) >= now + 7_200_000);
     assert_eq!(list(&shop, "20", None).await.body["items"], json!([prolonged.body]));
 
-    // Without a time it gets a day from now, and keeps its device.
+    // Without a lifetime in the request, the session lasts a day from now and keeps its device.
     let day = prolong(&shop, "s", &json!({})).await;
     assert_eq!(day.body["device"], "tablet");
     assert!(millis(&day.body["expires_at"]) >= now + 86_400_000);
-    // A longer rest is not cut short by a new name alone.
+    // A request that only renames the device does not shorten a longer remaining lifetime.
     let month = prolong(&shop, "s", &json!({ "ttl_seconds": 2_592_000 })).await;
     let renamed = prolong(&shop, "s", &json!({ "device": "watch" })).await;
     assert_eq!((&renamed.body["device"], &renamed.body["expires_at"]), (&json!("watch"), &month.body["expires_at"]));

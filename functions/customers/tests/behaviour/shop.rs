@@ -1,4 +1,5 @@
-//! A shop for one test: a fresh table, the function's routes over it, and what other functions would have written.
+//! A shop for one test: a fresh table, the function's routes over it, and items that other
+//! functions write.
 
 use std::collections::BTreeMap;
 
@@ -35,12 +36,12 @@ impl Shop {
         call.send(&self.routes, &self.store).await
     }
 
-    /// What goes wrong between the function and the table.
+    /// Returns the faults between the function and the table.
     pub fn faults(&self) -> &Faults {
         self.test.faults()
     }
 
-    /// The key of every item in the table. A test may scan.
+    /// Returns the key of every item in the table, by a scan.
     pub async fn keys(&self) -> Vec<(String, String)> {
         let mut keys = Vec::new();
         let mut pages = self.test.client().scan().table_name(self.test.name()).into_paginator().items().send();
@@ -52,13 +53,13 @@ impl Shop {
         keys
     }
 
-    /// Writes an item past every rule.
+    /// Writes an item directly into the table, without any check.
     pub async fn seed<T: Entity>(&self, item: &Stored<T>) {
         let put = self.test.client().put_item().table_name(self.test.name());
         put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
     }
 
-    /// A customer who has signed up with the names `<id>@example.com` and `<id>`.
+    /// Signs up a customer with the names `<id>@example.com` and `<id>`.
     pub async fn customer(&self, id: &str) -> Value {
         let answer = self.send(sign_up(id, &format!("{id}@example.com"), id)).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
@@ -117,7 +118,7 @@ impl Shop {
         self.store.table.transact(&retire).await.unwrap();
     }
 
-    /// An order of one piece of a product that exists, placed `minute` minutes after the shop opened.
+    /// Places an order of one piece of an existing product, `minute` minutes after the shop opened.
     pub async fn order(&self, customer: &str, product: &str, minute: i64) -> String {
         let at = Instant::EPOCH.plus_seconds(1_700_000_000 + 60 * minute);
         let order = Order {
@@ -151,7 +152,7 @@ impl Shop {
         order.id.to_string()
     }
 
-    /// A session that ends some seconds from now, or has ended that long ago.
+    /// Creates a session that ends in `seconds`. A negative number creates an expired one.
     pub async fn session(&self, customer: &str, id: &str, seconds: i64) {
         let now = Instant::now();
         let session = Session {
@@ -163,7 +164,8 @@ impl Shop {
         self.store.table.write(&session::create(&Stored::new(session, born(), now)).unwrap()).await.unwrap();
     }
 
-    /// A cart of the products `p0`, `p1` …, which lapses some seconds from now, or has lapsed that long ago.
+    /// Creates a cart of the products `p0`, `p1` … that expires in `seconds`. A negative number
+    /// creates an expired one.
     pub async fn cart(&self, customer: &str, lines: usize, seconds: i64) {
         let now = Instant::now();
         let line = |n| (ProductId::new(format!("p{n}")).unwrap(), CartLine { quantity: 1, added_at: now });

@@ -1,4 +1,4 @@
-//! Who may read and write a document.
+//! Tests of the permissions to read and write documents.
 
 use http_api::sample::Call;
 
@@ -11,7 +11,8 @@ fn reads(id: &str) -> [Call; 3] {
     [read(id), versions(id), version(id, 1)]
 }
 
-/// Each in the current version, in a stale one, and where something else stands against it too.
+/// Returns writes with the current version, with a stale one, and with another reason for a
+/// refusal.
 fn writes(id: &str) -> Vec<Call> {
     vec![
         put(id, "a", "X", 1),
@@ -66,7 +67,8 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
         assert_eq!(desk.refusal(call.clone().customer("max")).await, (403, "forbidden".into()), "{call:?}");
         assert_eq!(desk.refusal(call.clone().customer("ann")).await, hidden(), "{call:?}");
     }
-    // One of max's own: then mia writes as an admin, whose right another item holds.
+    // Max owns this document. So mia writes it as an admin, and a condition on her membership
+    // checks that.
     let body = serde_json::json!({ "id": "m", "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
     desk.expect(201, Call::new("POST /v1/documents").json(&body).customer("max")).await;
     desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
@@ -78,7 +80,8 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
     assert_eq!(desk.texts("m").await["a"], "by ann");
 }
 
-/// Whatever the function read beforehand, the table refuses who is no editor any more when it is written.
+/// The table refuses a write of a caller who is no editor any more, whatever the function read
+/// before.
 #[tokio::test]
 async fn the_condition_on_the_document_itself_refuses_who_is_no_editor() {
     use key_schema::document::{self, Edit, Part, Right};

@@ -1,11 +1,11 @@
-//! Many editors at once.
+//! Tests of many concurrent editors.
 
 use futures::future::join_all;
 use serde_json::json;
 
 use crate::desk::{DOC, Desk, begin, create, delete, put, read, texts, version, versions};
 
-/// As many clients as come at once.
+/// The number of concurrent clients.
 const CLIENTS: usize = 50;
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn many_who_read_and_try_again_until_they_win_leave_versions_without_gaps(
     let (found, _) = desk.all(|| versions(DOC).customer("ann"), 100).await;
     let listed: Vec<u64> = found.iter().rev().map(|item| item["number"].as_u64().unwrap()).collect();
     assert_eq!(listed, (1..=CLIENTS as u64 + 1).collect::<Vec<_>>());
-    // Each version differs from the one before in the one section that it brought.
+    // Each version changes exactly one section of the version before.
     for pair in found.windows(2) {
         let (new, old) = (&pair[0], &pair[1]);
         let changed: Vec<&String> = new["sections"]

@@ -1,4 +1,4 @@
-//! DELETE of a document, with all that it ever was.
+//! Tests of deleting a document with its history.
 
 use serde_json::json;
 
@@ -33,7 +33,7 @@ async fn a_deletion_that_was_interrupted_hides_the_document_and_goes_on_when_it_
 
     let desk = Desk::open().await;
     desk.expect(200, put(DOC, "a", "A2", 1).customer("ann")).await;
-    // The head is marked; nothing after that gets through.
+    // The deletion stopped after it marked the head.
     let document = key_schema::id::DocumentId::new(DOC).unwrap();
     let at = key_schema::instant::Instant::now();
     let retire = key_schema::document::retire(&document, 2, None, at).unwrap();

@@ -1,4 +1,4 @@
-//! Documents and who works on them, in a table of their own for each test.
+//! Documents and their authors, in a separate table for each test.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use key_schema::item::{Entity, Stored};
 use key_schema::organization::{self, Authority, Member, Organization, Role};
 use serde_json::{Value, json};
 
-/// The document of most tests; `ann` owns it.
+/// The document of most tests. `ann` owns it.
 pub const DOC: &str = "statutes #1~2$ Zürich 章程";
 /// An organization with `mia` as admin and `max` as member.
 pub const CLUB: &str = "club";
@@ -85,7 +85,7 @@ pub fn remove_editor(id: &str, customer: &str) -> Call {
 }
 
 impl Desk {
-    /// With the document: sections `a` and `b`, version 1.
+    /// Creates the document with the sections `a` and `b`, version 1.
     pub async fn open() -> Self {
         let test = TestTable::create().await;
         let desk = Self { store: test.store(), test, routes: documents::routes() };
@@ -96,7 +96,7 @@ impl Desk {
         desk
     }
 
-    /// With a document of the club besides, created by `mia`.
+    /// Also creates the club and a document of it, whose owner is `mia`.
     pub async fn with_club(id: &str) -> Self {
         let desk = Self::open().await;
         let organization = OrganizationId::new(CLUB).unwrap();
@@ -135,7 +135,7 @@ impl Desk {
         self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }
 
-    /// Writes items past every rule, many at a time.
+    /// Writes items directly into the table, without any check.
     pub async fn seed<T: Entity>(&self, items: &[Stored<T>]) {
         for chunk in items.chunks(50) {
             let put = |item: &Stored<T>| {
@@ -148,7 +148,7 @@ impl Desk {
         }
     }
 
-    /// The sort keys of a document's partition.
+    /// Returns the sort keys in a document's partition.
     pub async fn stored(&self, id: &str) -> Vec<String> {
         let mut keys = Vec::new();
         let mut pages = self.test.client().scan().table_name(self.test.name()).into_paginator().items().send();
@@ -168,20 +168,20 @@ impl Desk {
         call.send(&self.routes, &self.store).await
     }
 
-    /// Expects a status and gives the body.
+    /// Expects a status and returns the body.
     pub async fn expect(&self, status: u16, call: Call) -> Value {
         let answer = self.send(call).await;
         assert_eq!(answer.status, status, "{}", answer.body);
         answer.body
     }
 
-    /// The status and the code of a refusal.
+    /// Returns the status and the code of a refusal.
     pub async fn refusal(&self, call: Call) -> (u16, String) {
         let answer = self.send(call).await;
         (answer.status, answer.code().unwrap_or_default().to_owned())
     }
 
-    /// Comes again when it is told to: a table that others keep busy answers 503.
+    /// Sends a request as a client that retries after 503, the response of a contended table.
     pub async fn settled(&self, call: impl Fn() -> Call) -> Answered {
         let mut answer = self.send(call()).await;
         for _ in 0..50 {
@@ -193,17 +193,17 @@ impl Desk {
         answer
     }
 
-    /// The requests of each pattern since the last look.
+    /// Returns the number of requests per pattern since the last call.
     pub fn requests(&self) -> BTreeMap<&'static str, u32> {
         self.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
     }
 
-    /// The current texts.
+    /// Returns the current texts.
     pub async fn texts(&self, id: &str) -> Value {
         texts(&self.expect(200, read(id).staff("s1")).await)
     }
 
-    /// A list to its end, in pages of so many, and how many requests each page took.
+    /// Reads a list to its end in pages of `limit`. Also returns the number of requests per page.
     pub async fn all(&self, list: impl Fn() -> Call, limit: usize) -> (Vec<Value>, Vec<u32>) {
         let (mut found, mut requests, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
         loop {
@@ -220,7 +220,7 @@ impl Desk {
     }
 }
 
-/// The texts in an answer, by section.
+/// Returns the texts in a response by section.
 pub fn texts(body: &Value) -> Value {
     body["sections"]
         .as_object()
@@ -230,7 +230,7 @@ pub fn texts(body: &Value) -> Value {
         .collect()
 }
 
-/// 404, as for what is not there.
+/// Returns the status and code for a document that is hidden or does not exist.
 pub fn hidden() -> (u16, String) {
     (404, "not_found".to_owned())
 }

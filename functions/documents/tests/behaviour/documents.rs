@@ -1,4 +1,4 @@
-//! POST and GET of documents.
+//! Tests of creating and reading documents.
 
 use http_api::sample::Call;
 use serde_json::{Value, json};

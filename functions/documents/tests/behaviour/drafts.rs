@@ -1,4 +1,4 @@
-//! Drafts: the next version, prepared where readers do not see it.
+//! Tests of drafts: the next version, prepared out of sight of readers.
 
 use serde_json::json;
 
@@ -59,7 +59,7 @@ async fn a_draft_that_is_given_up_leaves_nothing() {
     assert_eq!(desk.stored(DOC).await, before);
     assert_eq!(desk.texts(DOC).await, json!({ "a": "A1", "b": "B1" }));
     assert_eq!(desk.refusal(version(DOC, 2).customer("ann")).await, hidden());
-    // The number is taken by what is published next.
+    // The next published version takes the number.
     desk.expect(200, put(DOC, "b", "B2", 5).customer("ann")).await;
     assert_eq!(texts(&desk.expect(200, version(DOC, 2).customer("ann")).await), json!({ "a": "A1", "b": "B2" }));
 }

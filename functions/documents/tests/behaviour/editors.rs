@@ -1,4 +1,4 @@
-//! Editors: a limited set on the document itself.
+//! Tests of editors: a limited set on the document's item.
 
 use futures::future::join_all;
 use serde_json::json;
@@ -14,7 +14,7 @@ async fn an_editor_is_added_and_removed_as_often_as_one_likes() {
         assert_eq!(body, json!({ "document_id": DOC, "customer_id": "ben" }));
         assert_eq!(desk.expect(200, read(DOC).customer("ben")).await["editors"], json!(["ben"]));
     }
-    // An editor more is no change that breaks anybody's If-Match.
+    // Adding an editor does not change the version, so every If-Match stays valid.
     desk.expect(200, put(DOC, "a", "by ben", 1).customer("ben")).await;
     for _ in 0..2 {
         desk.expect(204, remove_editor(DOC, "ben").customer("ann")).await;
@@ -59,7 +59,7 @@ async fn of_more_than_a_hundred_who_are_added_at_once_a_hundred_get_in() {
     let body = desk.expect(200, read(DOC).customer("ann")).await;
     let editors = body["editors"].as_array().unwrap();
     assert_eq!(editors.len(), 100);
-    // Whoever is in may be added again, and another only after one has left.
+    // An existing editor can be added again. Another one can be added only after one was removed.
     desk.expect(200, add_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;
     assert_eq!(desk.refusal(add_editor(DOC, "ben").customer("ann")).await, (422, "invalid_body".into()));
     desk.expect(204, remove_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;

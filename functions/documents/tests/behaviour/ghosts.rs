@@ -1,4 +1,4 @@
-//! A token outlives its customer. What it can still do with documents: nothing.
+//! Tests of tokens that outlive their customer. Such a token changes nothing in documents.
 
 use futures::future::join_all;
 use http_api::sample::Call;
@@ -19,7 +19,7 @@ async fn lose_profile(desk: &Desk, id: &str) {
     desk.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
 }
 
-/// Takes somebody out of a document, as an erasure does.
+/// Removes a customer from a document, as an erasure does.
 async fn release(desk: &Desk, id: &str, customer: &str, tie: Tie) {
     let head = desk.store.table.get(&document::edit(&DocumentId::new(id).unwrap()).unwrap()).await.unwrap().unwrap();
     let release = document::release(&head, &CustomerId::new(customer).unwrap(), tie).unwrap();
@@ -57,7 +57,7 @@ async fn who_has_no_profile_creates_nothing_and_nobody_makes_them_an_editor() {
         assert_eq!(desk.refusal(add_editor(DOC, stranger).customer("ann")).await, hidden());
         assert_eq!(desk.refusal(add_editor(DOC, stranger).staff("s1")).await, hidden());
     }
-    // A membership that has stayed behind is no help.
+    // A membership that outlives the profile does not help.
     let body = json!({ "id": "new", "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
     assert_eq!(desk.refusal(Call::new("POST /v1/documents").json(&body).customer("max")).await, hidden());
     assert_eq!(desk.stored("new").await, [""; 0]);
@@ -65,7 +65,7 @@ async fn who_has_no_profile_creates_nothing_and_nobody_makes_them_an_editor() {
         assert_eq!(ties(&desk, id).await, []);
     }
     assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["editors"], json!([]));
-    // Staff has none either, and needs none.
+    // Staff have no profile either, and need none.
     desk.expect(201, create("new", &json!({ "a": "A" })).staff("s2")).await;
 }
 
@@ -110,7 +110,7 @@ async fn a_document_of_an_organization_outlives_its_owner_and_is_staffs_to_give_
     release(&desk, "m", "max", Tie::Owner).await;
     let body = desk.expect(200, read("m").customer("mia")).await;
     assert_eq!((&body["owner_id"], &body["version"]), (&json!(null), &json!(1)));
-    // The history says who wrote it.
+    // The history still names the author.
     assert_eq!(desk.expect(200, versions("m").customer("mia")).await["items"][0]["by"], "max");
     desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
     let forbidden = (403, "forbidden".to_owned());
@@ -143,7 +143,7 @@ async fn what_somebody_owns_and_edits_is_noted_with_them_as_long_as_it_is_so() {
         }
         assert_eq!((ties(&desk, "ben").await, ties(&desk, "ann").await), (vec![], vec![Tie::Owner]));
     }
-    // With as many editors as there may be, more than one transaction takes.
+    // The document now has the most editors, so its deletion takes more than one transaction.
     let editors: Vec<String> = (0..100).map(|n| format!("editor-{n}")).collect();
     for chunk in editors.chunks(50) {
         join_all(chunk.iter().map(|editor| desk.join(editor))).await;

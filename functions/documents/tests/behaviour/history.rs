@@ -1,4 +1,4 @@
-//! Versions: listed, read, brought back.
+//! Tests of versions: listing, reading and restoring them.
 
 use key_schema::document::{DocumentVersion, Manifest};
 use key_schema::id::{Born, CustomerId, DocumentId, SectionName};
@@ -44,7 +44,7 @@ async fn a_version_that_never_was_is_not_found_and_no_number_is_no_version() {
         assert_eq!(desk.refusal(version(DOC, number).customer("ann")).await, hidden());
     }
     desk.expect(200, version(DOC, 1).customer("ann")).await;
-    // The same number, but not what the version is called.
+    // These spell a number differently from the version's URL, so they are not found.
     for other in ["01", "+1", "00", "0001"] {
         let call = http_api::sample::Call::new("GET /v1/documents/{id}/versions/{n}").path("id", DOC).path("n", other);
         assert_eq!(desk.refusal(call.customer("ann")).await, hidden(), "{other}");

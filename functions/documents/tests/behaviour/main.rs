@@ -1,4 +1,4 @@
-//! The function's behaviour, through its routes, over a table that is created as the template says.
+//! Tests of the function through its routes, over a table that is created from the template.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 

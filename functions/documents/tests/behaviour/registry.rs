@@ -1,4 +1,4 @@
-//! The registry of access patterns says of each pattern which routes use it.
+//! Tests that the registry of access patterns lists the routes that use each pattern.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
         (200, restore("c", 1, 7).customer("mia")),
         (200, add_editor("c", "ben").customer("mia")),
         (204, remove_editor("c", "ben").customer("mia")),
-        // Who is told what is a question to the membership.
+        // A refused write reads the membership to choose between 403 and 404.
         (403, put("c", "a", "X", 8).customer("max")),
         (403, begin("c", 8).customer("max")),
         (403, discard("c", 8).customer("max")),

@@ -1,4 +1,4 @@
-//! PUT of one section.
+//! Tests of writing one section.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Documents of the largest permitted size, which no response can hold, and their sections one by one.
+//! Tests of documents of the largest permitted size, which exceeds a response, and of reading their
+//! sections individually.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::desk::{CLUB, DOC, Desk, begin, create, hidden, publish, put, read, section, version};
 
-/// The section with so many letters before it. A quote takes the most bytes: `\\\"` in a response.
+/// Returns the name of the `n`th section. It is mostly quotes, which take the most bytes in a
+/// response: `\\\"`.
 fn name(n: usize) -> String {
     format!("{n:02}{}", "\"".repeat(126))
 }
@@ -18,7 +20,7 @@ fn text(n: usize) -> String {
     format!("{n:02}{}", "\"".repeat(MAX_TEXT - 2))
 }
 
-/// A document whose draft has all the text that it can have.
+/// Creates a document whose draft has as much text as possible.
 async fn full_draft(desk: &Desk) {
     desk.expect(201, create("full", &json!({})).customer("ann")).await;
     desk.expect(201, begin("full", 1).customer("ann")).await;
@@ -27,7 +29,7 @@ async fn full_draft(desk: &Desk) {
     }
 }
 
-/// All texts by section, from pages that each fit into a response.
+/// Returns all texts by section. Checks that each page fits into a response.
 async fn texts(desk: &Desk, call: impl Fn() -> Call) -> BTreeMap<String, Value> {
     let (mut found, mut pages, mut cursor) = (BTreeMap::new(), 0, None::<String>);
     loop {
@@ -59,7 +61,7 @@ async fn a_document_of_fifty_sections_of_quotes_is_read_in_pages_as_draft_versio
     assert!(texts(&desk, || read("full").customer("ann")).await == expected);
     assert!(texts(&desk, || version("full", 2).customer("ann")).await == expected);
 
-    // A cursor is good for what its page was of.
+    // A cursor is valid only for the document version or draft of its page.
     let refused = (400, "cursor_invalid".to_owned());
     let of_draft = draft["next_cursor"].as_str().unwrap();
     assert_eq!(desk.refusal(version("full", 2).customer("ann").query("cursor", of_draft)).await, refused);
@@ -97,7 +99,7 @@ async fn a_section_of_the_current_version_is_read_by_its_name() {
         assert!(body.as_object_mut().unwrap().remove("at").is_some());
         assert_eq!((answer.status, answer.header("etag")), (200, Some("\"4\"")));
         assert_eq!(body, json!({ "document_id": "c", "name": "a", "text": "A2", "version": 2, "by": "mia" }));
-        // What is in the draft alone is not there yet.
+        // A section that only the draft has does not exist yet.
         for missing in ["new", "none"] {
             let answer = desk.send(section("c", missing).customer(caller)).await;
             assert_eq!((answer.status, answer.code()), (404, Some("not_found")));

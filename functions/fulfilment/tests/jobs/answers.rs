@@ -1,4 +1,4 @@
-//! What the queue is told.
+//! Tests of the responses to the queue.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A crash at any place where the function waits, followed by the redelivery that a queue gives.
+//! Tests of a crash at any point where the function waits, followed by the queue's redelivery.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::support::{Warehouse, batch, crash_after, disturbed_after, far, moved, order, paid};
 
-/// Takes a batch that crashes after so many waits; true when it did not.
+/// Takes a batch that crashes after `polls` waits. Returns true if it ended without a crash.
 async fn crashing(warehouse: &Warehouse, polls: usize, messages: &[Value]) -> bool {
     crash_after(polls, warehouse.picking.take(&batch(messages), far())).await.is_some()
 }
@@ -59,7 +59,8 @@ async fn a_crash_while_an_order_leaves_wakes_the_next_all_the_same() {
     panic!("it never ends");
 }
 
-/// The table becomes slow at any place, so that the time runs out there: a message is answered for only when its order has got its station.
+/// The table becomes slow at any point, so that time runs out there. A message is acknowledged only
+/// when its order has its station.
 #[tokio::test]
 async fn a_message_whose_order_was_not_looked_after_comes_again() {
     let mut came_again = 0;
@@ -86,7 +87,8 @@ async fn a_message_whose_order_was_not_looked_after_comes_again() {
     panic!("it never ends");
 }
 
-/// Orders are paid, picked, shipped and cancelled at random; messages come late, twice, in any order, and handlers crash.
+/// Orders are paid, picked, shipped and cancelled at random. Messages arrive late, twice and in any
+/// order, and handlers crash.
 #[tokio::test]
 async fn whatever_the_schedule_the_queue_ends_as_the_orders_say() {
     for seed in 0..12 {

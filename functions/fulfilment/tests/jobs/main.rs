@@ -1,4 +1,4 @@
-//! The queue of picking jobs over a real table.
+//! Tests of the queue of picking jobs on an embedded table.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

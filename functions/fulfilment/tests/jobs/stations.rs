@@ -1,4 +1,4 @@
-//! At most so many at a time, everybody in turn, and nothing twice.
+//! Tests of the stations: the limit holds, every order gets its turn, and nothing happens twice.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,12 +81,12 @@ async fn a_payment_that_is_told_after_the_order_has_left_changes_nothing() {
         warehouse.pay(&order(number)).await;
         warehouse.set(&order(number), status).await;
         assert!(warehouse.take(&[moved(&order(number), "picking", to)]).await.is_empty());
-        // Again, late, and both ways round.
+        // Again, late, and in both orders.
         assert!(warehouse.take(&[paid(&order(number))]).await.is_empty());
         assert!(warehouse.take(&[moved(&order(number), "picking", to), paid(&order(number))]).await.is_empty());
         assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
     }
-    // Of an order that is not there at all.
+    // The message of an order that does not exist.
     assert!(warehouse.take(&[paid(&order(9))]).await.is_empty());
     assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
 }
@@ -110,7 +110,7 @@ async fn with_fewer_stations_nobody_is_sent_away_and_nobody_is_admitted() {
     assert_eq!(leave(2).await, (2, 0));
 }
 
-/// Fifty orders are paid at once and picked by three stations, while somebody watches.
+/// Fifty orders are paid at once and picked at three stations, while another task observes them.
 #[tokio::test(flavor = "multi_thread")]
 async fn however_many_are_paid_at_once_never_more_than_three_are_picked_and_all_are_in_the_end() {
     const ORDERS: u8 = 50;
@@ -134,7 +134,7 @@ async fn however_many_are_paid_at_once_never_more_than_three_are_picked_and_all_
         while picked.len() < orders.len() {
             let jobs = warehouse.jobs().await;
             assert!(!jobs.is_empty(), "{} wait and nobody picks", warehouse.waiting().await.len());
-            // All stations finish at the same time, and each message comes twice.
+            // All stations finish at the same time, and each message arrives twice.
             join_all(jobs.iter().map(async |id| {
                 warehouse.set(id, OrderStatus::Shipped).await;
                 let shipped = moved(id, "picking", "shipped");
@@ -153,7 +153,7 @@ async fn however_many_are_paid_at_once_never_more_than_three_are_picked_and_all_
     assert!(warehouse.jobs().await.is_empty() && warehouse.waiting().await.is_empty());
 }
 
-/// As the queue does: again while the message fails.
+/// Delivers a message like the queue: again while it fails.
 async fn until_taken(warehouse: &Warehouse, message: Value) {
     for _ in 0..20 {
         if warehouse.take(std::slice::from_ref(&message)).await.is_empty() {

@@ -1,4 +1,4 @@
-//! A warehouse: orders with a status, messages about them, and what the table says about the stations.
+//! A warehouse: orders with a status, messages about them, and the stations in the table.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -35,17 +35,17 @@ impl Warehouse {
         Self { table: test.table(), picking: Picking::new(test.table(), stations), test }
     }
 
-    /// The same warehouse with another number of stations.
+    /// Returns the queue of the same warehouse with another number of stations.
     pub fn with(&self, stations: usize) -> Picking {
         Picking::new(self.test.table(), stations)
     }
 
-    /// What can be made to go wrong with the table.
+    /// Returns the faults that can be injected into the table.
     pub fn faults(&self) -> &Faults {
         self.test.faults()
     }
 
-    /// Makes the order stand so.
+    /// Puts an order in this status.
     pub async fn set(&self, id: &OrderId, status: OrderStatus) {
         let at: Instant = PLACED.parse().unwrap();
         let order = Order {
@@ -68,24 +68,24 @@ impl Warehouse {
         put.set_item(Some(item.into())).send().await.unwrap();
     }
 
-    /// The orders that have a station.
+    /// Returns the orders that have a station.
     pub async fn jobs(&self) -> BTreeSet<OrderId> {
         let stations = self.table.get(&picking::stations().unwrap()).await.unwrap();
         stations.map(|stations| stations.data.jobs).unwrap_or_default()
     }
 
-    /// The orders that wait, in order.
+    /// Returns the waiting orders, in their order.
     pub async fn waiting(&self) -> Vec<OrderId> {
         let page = self.table.query(&picking::waiting().unwrap()).await.unwrap();
         page.items.into_iter().map(|job| job.data.order_id).collect()
     }
 
-    /// Takes messages in one batch and gives the ids of those that failed.
+    /// Takes messages in one batch and returns the ids of the failed ones.
     pub async fn take(&self, messages: &[Value]) -> Vec<String> {
         take(&self.picking, messages).await
     }
 
-    /// The order is paid, and the warehouse is told.
+    /// Marks the order as paid and delivers the message about it.
     pub async fn pay(&self, id: &OrderId) {
         self.set(id, OrderStatus::Paid).await;
         assert!(self.take(&[paid(id)]).await.is_empty());
@@ -113,7 +113,7 @@ pub fn paid(id: &OrderId) -> Value {
     moved(id, "pending", "paid")
 }
 
-/// A message about a step of the order.
+/// Returns a message about a status change of the order.
 pub fn moved(id: &OrderId, from: &str, to: &str) -> Value {
     let data = json!({
         "order_id": id, "customer_id": "c1", "from": from, "to": to, "total": {"amount": 129, "currency": "USD"}, "placed_at": PLACED,
@@ -130,7 +130,8 @@ pub fn message(id: &str, detail: &Value) -> Value {
     json!({"messageId": id, "receiptHandle": "h", "body": event.to_string(), "attributes": {}, "messageAttributes": {}})
 }
 
-/// Polls the future to its end, and does something when it has waited `polls` times; the result and whether it came to that.
+/// Polls the future to its end, and calls `disturb` when it has waited `polls` times. Returns the
+/// result, and whether it was disturbed.
 pub async fn disturbed_after<T>(polls: usize, disturb: impl Fn(), future: impl Future<Output = T>) -> (T, bool) {
     let (mut future, mut waits) = (pin!(future), 0);
     poll_fn(|context| match future.as_mut().poll(context) {
@@ -146,7 +147,8 @@ pub async fn disturbed_after<T>(polls: usize, disturb: impl Fn(), future: impl F
     .await
 }
 
-/// Polls until the future has waited `polls` times, then drops it, as a crash does. `None` if it crashed.
+/// Polls until the future has waited `polls` times, then drops it like a crash. Returns `None`
+/// then.
 pub async fn crash_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| match future.as_mut().poll(context) {

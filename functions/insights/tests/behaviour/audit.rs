@@ -1,4 +1,4 @@
-//! GET /v1/audit/expirations
+//! Tests of GET /v1/audit/expirations.
 
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
@@ -19,7 +19,7 @@ impl Shop {
         call.send(&insights::routes(), &self.test.store()).await
     }
 
-    /// Records that the item with this hash was removed.
+    /// Records the removal of the item with this hash.
     async fn removed(&self, item: &str, at: Instant) {
         let entry = Expiration {
             kind: "Session".into(),
@@ -68,7 +68,7 @@ async fn staff_lists_the_removals_of_a_day_newest_first() {
 #[tokio::test]
 async fn the_day_is_today_when_it_is_left_out() {
     let shop = Shop::open().await;
-    // The test may run over midnight.
+    // Midnight may pass during the test.
     let before = Instant::now();
     shop.removed("before", before).await;
     let answer = shop.send(list(&[]).staff("s1")).await;

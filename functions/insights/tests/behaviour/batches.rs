@@ -1,4 +1,4 @@
-//! Storing points: each by itself, once, and never lost in silence.
+//! Tests of storing points: each independently, once, and never lost without a report.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::desk::{Desk, NAMES, in_seconds, list, point, store};
 
-/// Status and code of each point.
+/// Returns status and code of each point.
 fn results(body: &Value) -> Vec<(&str, Option<&str>)> {
     let results = body["results"].as_array().unwrap().iter();
     results.map(|result| (result["status"].as_str().unwrap(), result["code"].as_str())).collect()
@@ -118,7 +118,8 @@ async fn a_body_that_is_no_batch_is_refused_as_a_whole_and_only_staff_stores() {
 async fn a_point_that_is_sent_again_is_one_point_and_says_what_was_said_last() {
     let desk = Desk::open().await;
     let at = in_seconds(-5);
-    // Twice in one batch, then in others, then by fifty at once.
+    // The point is sent twice in one batch, then in a second batch. A crowd of fifty batches
+    // follows.
     let answer = desk.done(store(&[point("m", 1, at, "a"), point("m", 2, at, "a"), point("m", 3, at, "b")])).await;
     assert_eq!(results(&answer.body), [STORED; 3]);
     let item = || async { desk.all(&list("m"), 100).await.0 };
@@ -161,7 +162,8 @@ async fn a_name_in_any_script_and_with_any_mark_is_a_metric_of_its_own() {
     }
 }
 
-/// Of twenty requests to the table some come to nothing: their points are told, and can be sent again.
+/// Some of the twenty requests to the table fail. The response reports their points, and the client
+/// can send them again.
 #[tokio::test]
 async fn what_the_table_does_not_take_is_told_point_by_point() {
     let desk = Desk::open().await;

@@ -1,4 +1,4 @@
-//! Adding, reading and splitting, one after the other.
+//! Tests of adding, reading and splitting, sequentially.
 
 use emulators::table::FaultKind;
 use http_api::sample::Call;
@@ -112,7 +112,7 @@ async fn a_counter_doubles_up_to_64_shards_and_its_value_stays() {
     assert_eq!(requests, 2, "to read a counter of 64 shards");
 }
 
-/// A function that has read the head before a split, and writes after it.
+/// Covers a function that reads the head before a split and writes after it.
 #[tokio::test]
 async fn who_has_seen_an_older_number_of_shards_is_counted() {
     let desk = Desk::open().await;
@@ -132,7 +132,7 @@ async fn who_has_seen_an_older_number_of_shards_is_counted() {
 #[tokio::test]
 async fn additions_in_each_others_way_split_a_counter_once_in_a_while() {
     let desk = Desk::open().await;
-    // Now and then is no heat.
+    // Occasional conflicts do not make a counter hot.
     desk.break_with(FaultKind::Conflict, 1.0, Some(2), 0);
     desk.done(add("views", 1)).await;
     assert_eq!((desk.mend(), desk.count("views").await), (2, (1, 1)));

@@ -1,4 +1,5 @@
-//! Many who add at once, while the counter is split, read, and the table misbehaves.
+//! Tests of many concurrent additions, while the counter is split and read, and while the table
+//! fails.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,10 +12,10 @@ use table::{Attempt, Backoff};
 
 use crate::desk::{Desk, add, in_seconds, split};
 
-/// How often a client repeats what was not answered.
+/// The most attempts of a client without a final response.
 const ATTEMPTS: usize = 20;
 
-/// Sends a request until it has an answer that is not "try again".
+/// Sends a request until the response is neither 503 nor `idempotency_in_progress`.
 async fn insist(desk: &Desk, call: &Call) -> Answered {
     for _ in 0..ATTEMPTS {
         let answer = desk.send(call.clone()).await;
@@ -88,7 +89,8 @@ async fn splits_at_the_same_time_each_double() {
     assert_eq!(desk.count("views").await, (0, 64));
 }
 
-/// Without a key: what was answered with 200 was added once, what was answered with 503 because the table refused it was not.
+/// The requests have no key. A 200 means that the amount was added once. A 503 because of a refusal
+/// by the table means that it was not added.
 #[tokio::test]
 async fn conflicts_throttling_failures_and_resets_neither_lose_an_addition_nor_double_it() {
     let kinds = [FaultKind::Conflict, FaultKind::Throttle, FaultKind::Error, FaultKind::Reset];
@@ -105,8 +107,8 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_an_addition_nor_d
     join_all(runs).await;
 }
 
-/// The table adds and the answer never comes: what the SDK sends again has the same token. (Through the route, the fault would strike the read of
-/// the head first.)
+/// The table adds, but its response is lost. The SDK sends the transaction again with the same
+/// token. The test does not use the route, where the fault would hit the read of the head first.
 #[tokio::test]
 async fn a_lost_answer_of_the_table_doubles_nothing() {
     let desk = Desk::open().await;

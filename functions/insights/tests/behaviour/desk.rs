@@ -1,4 +1,5 @@
-//! What staff and others do with metrics and counters, in a table of their own for each test.
+//! Requests of staff and other callers about metrics and counters, in a separate table for each
+//! test.
 
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
@@ -13,15 +14,15 @@ pub struct Desk {
     routes: Routes<Store>,
 }
 
-/// Ids that are none too strange.
+/// Valid ids with unusual characters.
 pub const NAMES: [&str; 9] = ["a#b", "50$", "_23", "till:3", "a b", "Länge", "商品數量", "product:1", "$"];
 
-/// An instant so many seconds from now.
+/// Returns the instant that is `seconds` from now.
 pub fn in_seconds(seconds: i64) -> Instant {
     Instant::now().plus_seconds(seconds)
 }
 
-/// A point with an id.
+/// Builds a point with an id.
 pub fn point(name: &str, value: i64, at: Instant, id: &str) -> Value {
     json!({ "name": name, "value": value, "at": at, "id": id })
 }
@@ -34,7 +35,7 @@ pub fn list(name: &str) -> Call {
     Call::new("GET /v1/metrics/{name}").path("name", name).staff("s1")
 }
 
-/// An addition by nobody in particular.
+/// Builds an addition without a caller.
 pub fn add(name: &str, amount: u64) -> Call {
     Call::new("POST /v1/counters/{name}").path("name", name).json(&json!({ "add": amount }))
 }
@@ -57,20 +58,21 @@ impl Desk {
         call.send(&self.routes, &self.store).await
     }
 
-    /// The same, and it must succeed.
+    /// Sends a request that must succeed.
     pub async fn done(&self, call: Call) -> Answered {
         let answer = self.send(call).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         answer
     }
 
-    /// The text of an answer.
+    /// Returns the text of a response.
     pub async fn text(&self, call: &Call) -> String {
         let answer = self.routes.answer(&self.store, serde_json::from_value(call.event()).unwrap()).await;
         String::from_utf8(answer.body.unwrap().to_vec()).unwrap()
     }
 
-    /// All entries of a list, read in pages of so many, with the most requests to the table that a page took.
+    /// Reads a list to its end in pages of `limit`. Also returns the most requests to the table
+    /// that a page took.
     pub async fn all(&self, call: &Call, limit: usize) -> (Vec<Value>, u32) {
         let (mut found, mut most, mut cursor) = (Vec::new(), 0, None::<String>);
         loop {
@@ -90,24 +92,24 @@ impl Desk {
         }
     }
 
-    /// The ids of a metric's points, in their order.
+    /// Returns the ids of a metric's points, in list order.
     pub async fn ids(&self, call: &Call) -> Vec<String> {
         let (found, _) = self.all(call, 100).await;
         found.iter().map(|point| point["id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Value and shards of a counter.
+    /// Returns the value of a counter and its number of shards.
     pub async fn count(&self, name: &str) -> (u64, u64) {
         let answer = self.done(read(name)).await;
         (answer.body["value"].as_u64().unwrap(), answer.body["shards"].as_u64().unwrap())
     }
 
-    /// Lets things go wrong from now on.
+    /// Makes the table fail from now on.
     pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
         self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
     }
 
-    /// How often things went wrong; from now on they do not.
+    /// Ends the table's faults. Returns how many faults occurred.
     pub fn mend(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();

@@ -1,4 +1,5 @@
-//! Reading points: merged in order over days and shards, page by page, and never when they are over.
+//! Tests of reading points: merged in order over days and shards, page by page, and never after
+//! their expiry.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +11,10 @@ use serde_json::Value;
 use crate::desk::{Desk, in_seconds, list, point, store};
 
 const DAY: i64 = 86_400;
-/// What a page takes at most, when each shard of each day is asked once.
+/// The most requests of a page, if it reads each shard of each day once.
 const MOST_REQUESTS: u32 = 4 * MAX_DAYS as u32;
 
-/// Puts points into the table, past the function's rules.
+/// Writes points directly into the table, without the function's checks.
 async fn put(desk: &Desk, points: &[(Instant, String)]) {
     let points = points.iter().map(|(at, id)| {
         let (name, id) = (MetricName::new("m").unwrap(), PointId::new(id.as_str()).unwrap());
@@ -23,7 +24,7 @@ async fn put(desk: &Desk, points: &[(Instant, String)]) {
     assert!(desk.store.table.batch_write(&metric::store(&points).unwrap()).await.unwrap().is_empty());
 }
 
-/// What orders the points.
+/// Returns the sort key of a point.
 fn key(point: &Value) -> (String, String) {
     (point["at"].as_str().unwrap().to_owned(), point["id"].as_str().unwrap().to_owned())
 }
@@ -33,7 +34,8 @@ async fn a_thousand_points_of_30_days_are_read_page_by_page_in_their_order() {
     let desk = Desk::open().await;
     let now = in_seconds(0);
     let mut random = fastrand::Rng::with_seed(7);
-    // Denser towards now, ten days without any, and four of each instant.
+    // Two thirds of the points are in the last ten days, and ten days have none. Several points
+    // share an instant.
     let points: Vec<(Instant, String)> = (0..1000)
         .map(|n| {
             let days = if n % 3 == 0 { random.i64(20..30) } else { random.i64(0..10) };
@@ -51,7 +53,7 @@ async fn a_thousand_points_of_30_days_are_read_page_by_page_in_their_order() {
         assert!(found.iter().map(key).eq(expected.iter().cloned()), "in pages of {limit}");
         assert!(most <= MOST_REQUESTS, "{most} requests for a page of {limit}");
     }
-    // Between two instants, of which there is a point each.
+    // Both bounds are instants of existing points.
     let (first, last) = (&expected[300].0, &expected[700].0);
     let (found, _) = desk.all(&list("m").query("from", first).query("to", last), 100).await;
     let within = expected.iter().filter(|(at, _)| (first..=last).contains(&at));
@@ -69,7 +71,7 @@ async fn points_that_come_while_a_list_is_read_neither_repeat_nor_lose_others() 
         let call = cursor.iter().fold(list("m").query("limit", "20"), |call, cursor| call.query("cursor", cursor));
         let answer = desk.done(call).await;
         found.extend(answer.body["items"].as_array().unwrap().iter().map(key));
-        // One behind what was read, one before it.
+        // One new point comes after the page, and one before it.
         page += 1;
         let later = begin.plus_millis(page * 2000 + 50);
         put(&desk, &[(later, format!("later{page}")), (begin.plus_millis(50), format!("earlier{page}"))]).await;
@@ -111,7 +113,7 @@ async fn a_list_is_of_the_last_day_unless_it_says_from_and_to_which_are_both_inc
     }
 }
 
-/// The table of a test never removes anything by itself.
+/// The table of a test never removes expired items.
 #[tokio::test]
 async fn a_point_whose_time_is_over_is_not_listed_though_it_is_still_there() {
     let desk = Desk::open().await;
@@ -131,7 +133,8 @@ async fn a_metric_without_points_costs_no_more_than_its_days_have_shards() {
     let desk = Desk::open().await;
     let (found, most) = desk.all(&list("m").query("from", "2000-01-01T00:00:00Z"), 100).await;
     assert!(found.is_empty() && most <= MOST_REQUESTS && most > 4 * 30, "{most}");
-    // A day, or two around midnight, and five minutes ahead.
+    // The default range begins one day ago and ends five minutes ahead, so it touches at most three
+    // days.
     let (_, most) = desk.all(&list("m"), 100).await;
     assert!(most <= 3 * 4, "{most}");
 }

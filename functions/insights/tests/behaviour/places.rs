@@ -1,4 +1,4 @@
-//! Shops, and sales by place.
+//! Tests of shops, and of sales by place.
 
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
@@ -27,7 +27,7 @@ impl Shop {
         call.send(&insights::routes(), &self.test.store()).await
     }
 
-    /// Enters a shop and expects that to succeed.
+    /// Creates a shop and expects success.
     async fn enter(&self, id: &str, country: &str, city: &str) {
         let body = json!({"country": country, "city": city, "name": "Shop"});
         let answer = self.send(put(id).header("if-none-match", "*").json(&body).staff("s1")).await;
@@ -60,7 +60,7 @@ impl Shop {
         }
     }
 
-    /// What is listed: city, shop, day, orders, total.
+    /// Returns the entries of the list: city, shop, day, orders, total.
     async fn sales(&self, country: &str, query: &[(&str, &str)]) -> Vec<String> {
         let answer = self.send(list(country, query).staff("s1")).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -204,7 +204,7 @@ async fn the_pages_of_a_month_lead_through_all_its_totals_once() {
     }
 }
 
-/// Each day of the online shop is a sum over shards, and the page of one day ends with all of them.
+/// Each day of the online shop is a sum over shards. A page ends only after all items of a day.
 #[tokio::test]
 async fn a_total_that_lies_in_many_items_is_one_entry_on_pages_of_every_size() {
     let shop = Shop::open().await;

@@ -1,4 +1,4 @@
-//! The registry of access patterns says of each pattern which routes use it.
+//! Tests that the registry of access patterns lists the routes that use each pattern.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ async fn routes_of_metrics_and_counters_use_exactly_the_patterns_that_the_regist
     let (adds, splits, reads) =
         ("POST /v1/counters/{name}", "POST /v1/counters/{name}/split", "GET /v1/counters/{name}");
     let (stores, lists) = ("POST /v1/metrics", "GET /v1/metrics/{name}");
-    // In others' way, so that it is split.
+    // Conflicts make the counter hot, so that the function splits it.
     desk.break_with(FaultKind::Conflict, 1.0, Some(3), 0);
     let calls = [
         (adds, add("n", 1)),

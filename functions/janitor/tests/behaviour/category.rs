@@ -1,4 +1,4 @@
-//! A category that somebody has begun to move and left.
+//! Tests of a category whose move was begun and abandoned.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn path(segment: &str) -> CategoryPath {
 }
 
 impl Shop {
-    /// A category with one below it whose move is begun, and no more.
+    /// Creates a category with one child, and only begins its move.
     async fn leave_moving(&self) {
         let (born, now) = (Born::new("b1").unwrap(), Instant::now());
         let nodes: Vec<_> =
@@ -33,7 +33,7 @@ impl Shop {
         self.table.get(&relocation::get().unwrap()).await.unwrap().unwrap().phase
     }
 
-    /// Which of these categories exist.
+    /// Returns those of these categories that exist.
     async fn existing(&self, paths: &[&str]) -> Vec<String> {
         let wanted: Vec<CategoryPath> = paths.iter().map(|segment| path(segment)).collect();
         let found = self.table.batch_get(&category::known(&wanted).unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What an order had claimed may be another's meanwhile.
+//! Tests of an order's former claims that belong to another order now.
 
 use key_schema::idempotency::Answer;
 use key_schema::order::ReferenceClaim;
@@ -10,7 +10,7 @@ async fn claims_that_are_anothers_meanwhile_are_left() {
     let shop = Shop::open(1).await;
     let left = shop.plan(1, 1);
     shop.leave(&left, 1).await;
-    // The key has expired and was used again, and so was the reference.
+    // The key expired and was used again, and so was the reference.
     let mut other = shop.plan(2, 1);
     other.scope = left.scope.clone();
     shop.put(record(&other, "2026-11-21T12:00:01.000Z").data).await;
@@ -21,7 +21,7 @@ async fn claims_that_are_anothers_meanwhile_are_left() {
     assert_eq!(shop.items(&left.order.id).await, 0);
     shop.assert_full().await;
     assert_eq!(shop.record(&other.scope).await.unwrap().answer, Answer::Order(other.order.id.clone()));
-    // The reference is taken still.
+    // The reference is still taken.
     let mut third = shop.plan(3, 1);
     third.order.data.reference = Some(reference);
     assert!(shop.place(&third).await.is_err());

@@ -1,4 +1,4 @@
-//! Erased customers, and what the archive has of them.
+//! Tests of erased customers and their archived items.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ fn ann() -> CustomerId {
     "ann".parse().unwrap()
 }
 
-/// Erases ann, so many seconds ago.
+/// Erases ann this many seconds ago.
 async fn erase(shop: &Shop, seconds: i64) {
     let profile = shop.table.get(&customer::edit(&ann()).unwrap()).await.unwrap().unwrap();
     let at = Instant::now().plus_seconds(-seconds);
     shop.table.transact(&customer::delete(&profile, at).unwrap()).await.unwrap();
 }
 
-/// Archives so many objects under each of these prefixes.
+/// Archives this many objects under each of these prefixes.
 fn archive(shop: &Shop, prefixes: &[String], objects: usize) {
     for prefix in prefixes {
         for number in 0..objects {
@@ -64,7 +64,7 @@ fn erased(erased: u32) -> Round {
     Round { erased, ..Round::default() }
 }
 
-/// Begins one of ann's sessions.
+/// Begins a session of ann.
 async fn begin_session(shop: &Shop, id: &str, at: Instant) {
     let data = Session {
         id: id.parse().unwrap(),
@@ -94,7 +94,7 @@ async fn what_the_archive_has_of_an_erased_customer_goes_and_nothing_of_anybody_
     archive(&shop, &hers, 3);
     archive(&shop, &his, 2);
     archive(&shop, &books, 1);
-    // While she is a customer nobody looks at it.
+    // The janitor does not touch the archive while she is a customer.
     assert_eq!(comes_by(&shop, 0).await, erased(0));
     assert_eq!(archived(&shop).len(), 12);
     erase(&shop, 0).await;
@@ -134,7 +134,7 @@ async fn what_began_in_the_moment_of_the_erasure_goes_too() {
     assert_eq!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
 }
 
-/// Also when the erasure takes many rounds.
+/// This holds even if the erasure takes many rounds.
 #[tokio::test]
 async fn who_came_back_keeps_what_began_since() {
     let shop = Shop::open(1).await;
@@ -143,7 +143,7 @@ async fn who_came_back_keeps_what_began_since() {
     let earlier = begun().plus_seconds(-60);
     begin_session(&shop, "before", earlier).await;
     begin_cart(&shop, earlier).await;
-    // Back since `begun`.
+    // She returns, with a profile from `begun`.
     shop.sign_up().await;
     begin_session(&shop, "since", Instant::now()).await;
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
@@ -171,7 +171,8 @@ async fn an_erasure_that_the_archive_refuses_is_kept_and_finished_later() {
     assert_eq!((archived(&shop).len(), noted(&shop).await), (0, 0));
 }
 
-/// More than one page of the bucket, and a store that fails now and then: each round gets on, and in the end nothing is left.
+/// The erasure needs more than one page of the bucket, and the store fails now and then. Each round
+/// makes progress, and in the end all objects are deleted.
 #[tokio::test]
 async fn an_erasure_of_more_than_one_round_goes_on_where_it_stopped() {
     let shop = Shop::open(1).await;
@@ -197,7 +198,7 @@ async fn who_came_back_and_was_erased_once_more_is_waited_for_once_more() {
     let first = shop.table.query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.remove(0);
     shop.sign_up().await;
     erase(&shop, 0).await;
-    // A janitor that was at the first is refused the note of the second.
+    // The note of the second erasure is refused to a janitor that is finishing the first.
     assert!(shop.table.write(&erasure::done(&first).unwrap()).await.is_err());
     assert_eq!(comes_by(&shop, 60).await, erased(0));
     assert_eq!(noted(&shop).await, 1);

@@ -1,4 +1,4 @@
-//! Orders, tables and clocks that do not let the janitor do its work.
+//! Tests of orders, tables and clocks that hinder the janitor.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::{Plan, Shop, counts, done, product};
 
 #[tokio::test]
 async fn an_order_that_cannot_be_undone_fails_alone_and_is_tried_again() {
-    // More than are worked on at once, each on a product of its own; the poisoned one is the first on the list.
+    // More orders than are handled at once, each with its own product. The broken one is first.
     let shop = Shop::open(12).await;
     let mut plans: Vec<Plan> = (1..=12).map(|number| shop.plan(number, 1)).collect();
     for (number, plan) in (1..).zip(&mut plans) {
@@ -43,7 +43,7 @@ async fn a_list_that_cannot_be_read_is_a_failure() {
     shop.assert_untouched(&[plan]).await;
 }
 
-/// Every answer of the table comes 300 ms late, which is too late for most orders.
+/// Every response of the table is 300 ms late, which is too late for most orders.
 #[tokio::test]
 async fn what_there_is_no_time_for_is_left_whole_and_counted() {
     let shop = Shop::open(1).await;

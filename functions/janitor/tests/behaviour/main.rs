@@ -1,4 +1,4 @@
-//! What the janitor makes of orders that were left at every place where work on them can break off.
+//! Tests of the janitor on orders that were abandoned at every point where work can break off.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

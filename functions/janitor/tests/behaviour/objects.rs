@@ -1,4 +1,4 @@
-//! Objects that nothing references, and those that something does.
+//! Tests of objects with and without references.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn picture(number: u8) -> Picture {
     Picture { object, alt: None, added_at: begun() }
 }
 
-/// A product, for whose pictures and content there is an object each.
+/// Opens a shop with one product and these objects for it.
 async fn shop(objects: &[(MediaKind, u8)]) -> Shop {
     let shop = Shop::open(1).await;
     shop.put(Product {
@@ -125,23 +125,24 @@ async fn an_object_that_could_not_be_deleted_is_kept_from_use_until_it_is() {
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     assert_eq!(comes_by(&shop, 60).await, Round { failed: 1, ..deleted(0) });
     shop.objects.faults().clear();
-    // Doomed: neither noted again nor referenced, nor is a reference to it ended.
+    // A doomed object can be neither noted again nor referenced. Nor can a reference to it end.
     let again = shop.table.write(&media::note(&note(MediaKind::Picture, 1, Instant::now())).unwrap()).await;
     assert!(matches!(again, Err(WriteError::Refused(_))));
     let add = picture::add(&picture(1), &noted_before, None, begun()).unwrap();
     let Err(TransactError::Refused(refusals)) = shop.table.transact(&add).await else { panic!("it was added") };
     assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [picture::Part::Object]);
-    // For a grace nobody else tries: who doomed it may be at it still.
+    // For the grace no other janitor tries: the one that doomed the object may still be working.
     assert_eq!(comes_by(&shop, 60).await, deleted(0));
     assert_eq!(comes_by(&shop, 0).await, deleted(1));
     assert_eq!((names(&shop).len(), noted(&shop).await), (0, 0));
-    // And then it may come again.
+    // After the deletion the object may be uploaded again.
     shop.table.write(&media::note(&note(MediaKind::Picture, 1, Instant::now())).unwrap()).await.unwrap();
     shop.table.transact(&add).await.unwrap();
     assert_eq!(noted(&shop).await, 0);
 }
 
-/// A janitor that leaves nobody any time: then a copy may come after its deletion and stay, but no picture may lose its object.
+/// These janitors leave no time: a copy may then complete after its deletion and remain, but no
+/// picture may lose its object.
 #[tokio::test]
 async fn janitors_that_come_too_early_delete_nothing_that_is_referenced() {
     let shop = shop(&[]).await;
@@ -151,7 +152,7 @@ async fn janitors_that_come_too_early_delete_nothing_that_is_referenced() {
         let pending = MediaKind::Picture.pending(product_id, &id(number));
         shop.objects.put(BUCKET, &pending, Bytes::from_static(b"x")).unwrap();
     }
-    // Adds a picture, or removes it; who meets another leaves it at that.
+    // Adds or removes a picture. A conflict with another turn is ignored.
     let turn = async |number: u8| {
         let (known, at) = (pictures(shop).await, Instant::now());
         let mut note = note(MediaKind::Picture, number, begun());
@@ -168,7 +169,7 @@ async fn janitors_that_come_too_early_delete_nothing_that_is_referenced() {
     let (mut listed, mut cleared) = (0, 0);
     for number in 0..30 {
         let turns = join_all((0..12).map(|number| turn(number % 6)));
-        // Now and then there is none, so that there is something to lose.
+        // Only every second step has janitors, so that there are objects to lose.
         let rounds = join_all((0..2).filter(|_| number % 2 == 1).map(|_| comes_by(shop, 60)));
         let (_, rounds) = futures::future::join(turns, rounds).await;
         cleared += rounds.iter().map(|round| round.deleted).sum::<u32>();

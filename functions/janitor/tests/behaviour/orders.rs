@@ -1,4 +1,4 @@
-//! Orders that were left while they were placed, undone or given back.
+//! Tests of orders that were abandoned while they were placed, undone or given back.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time;
 
 use crate::support::{Shop, begun, counts, done};
 
-/// Lines for three transactions of each kind.
+/// The number of lines for three transactions of each kind.
 const LINES: usize = 2 * RESERVED_AT_ONCE + 10;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A shop with stock, and orders that somebody has left half done.
+//! A shop with stock and abandoned orders.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,13 +28,13 @@ use tokio::time;
 
 /// The bucket of pictures.
 pub const BUCKET: &str = "bodega-media";
-/// The bucket of what expired.
+/// The bucket of expired items.
 pub const ARCHIVE: &str = "bodega-archive";
-/// When all orders were begun.
+/// The time at which all orders began.
 const BEGUN: &str = "2026-11-20T12:00:00.000Z";
-/// What is in stock of every product.
+/// The stock of every product.
 const STOCK: u64 = 10;
-/// Pieces in every line.
+/// The number of pieces in every line.
 const QUANTITY: u64 = 3;
 
 pub struct Shop {
@@ -53,7 +53,7 @@ pub struct Plan {
 }
 
 impl Shop {
-    /// With a customer and so many products.
+    /// Opens a shop with a customer and this many products.
     pub async fn open(products: usize) -> Self {
         let test = TestTable::create().await;
         let objects = ObjectServer::start(None, &[BUCKET.to_owned(), ARCHIVE.to_owned()]).await.unwrap();
@@ -80,7 +80,7 @@ impl Shop {
         self.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
     }
 
-    /// Puts an item as it is.
+    /// Puts an item unchanged.
     pub async fn put<T: Entity>(&self, data: T) {
         let item = Stored::new(data, Born::new("b1").unwrap(), begun()).to_item().unwrap();
         let put = self.test.client().put_item().table_name(self.test.name());
@@ -91,7 +91,7 @@ impl Shop {
         self.put(Stock { product_id: product_id.clone(), available, sellable: true, last_adjustment: None }).await;
     }
 
-    /// Removes the item of a product's stock, as nothing in the shop ever does.
+    /// Removes the item of a product's stock. The shop itself never does that.
     pub async fn lose_stock(&self, product_id: &ProductId) {
         let get = product::stock(product_id).unwrap();
         let key = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
@@ -100,7 +100,7 @@ impl Shop {
         delete.send().await.unwrap();
     }
 
-    /// An order of so many lines, one of each product, the first on the first line.
+    /// Plans an order with this many lines. Line n orders product n.
     pub fn plan(&self, number: u8, lines: usize) -> Plan {
         let id = OrderId::generate(begun(), [number; 10]);
         let scope = Scope { caller: "ann".to_owned(), key: format!("key-{number}") };
@@ -135,7 +135,7 @@ impl Shop {
         Plan { order: Stored::new(order, born, begun()), lines, scope }
     }
 
-    /// Begins an order and reserves so many portions of its lines; the head as it is then.
+    /// Begins an order, reserves this many portions of its lines and returns its head.
     pub async fn leave(&self, plan: &Plan, reserved: usize) -> Stored<Order> {
         let claim = idempotency::claim(&record(plan, BEGUN), begun()).unwrap();
         self.table.transact(&staged::begin(&plan.order, Some(claim)).unwrap()).await.unwrap();
@@ -154,14 +154,15 @@ impl Shop {
         self.table.transact(&staged::undo(&head, &lines, begun()).unwrap()).await.unwrap();
     }
 
-    /// Places an order as a client does.
+    /// Places an order like a client.
     pub async fn place(&self, plan: &Plan) -> Result<(), StagingError> {
         let claim = Some(idempotency::claim(&record(plan, BEGUN), begun()).unwrap());
         let placing = Placing { order: &plan.order, lines: &plan.lines, by: "ann", claim, cart: None };
         staging::place(&self.table, placing).await
     }
 
-    /// Places an order and cancels it, and leaves it when so many transactions have given back what the step itself could not.
+    /// Places and cancels an order. It is abandoned after this many transactions have given back
+    /// stock that the cancellation itself could not.
     pub async fn leave_cancelled(&self, plan: &Plan, given_back: usize) {
         self.place(plan).await.unwrap();
         let head = self.head(&plan.order.id).await.unwrap();
@@ -189,7 +190,7 @@ impl Shop {
         self.table.get(&order::head(id).unwrap()).await.unwrap()
     }
 
-    /// How many items the order's partition has.
+    /// Returns the number of items in the order's partition.
     pub async fn items(&self, id: &OrderId) -> usize {
         self.table.query(&order::edit(id).unwrap()).await.unwrap().items.len()
     }
@@ -198,7 +199,7 @@ impl Shop {
         self.table.get(&idempotency::get(scope).unwrap()).await.unwrap().map(|record| record.data)
     }
 
-    /// Nothing of the order is left, and everything is in stock.
+    /// Asserts that the orders have no items left and everything is in stock.
     pub async fn assert_untouched(&self, plans: &[Plan]) {
         for plan in plans {
             assert_eq!(self.items(&plan.order.id).await, 0);
@@ -207,7 +208,7 @@ impl Shop {
         self.assert_full().await;
     }
 
-    /// Everything is in stock.
+    /// Asserts that everything is in stock.
     pub async fn assert_full(&self) {
         for (line, stock) in (1..).zip(self.stocks().await) {
             assert_eq!(stock, STOCK, "{}", product(line));
@@ -222,7 +223,7 @@ impl Shop {
         join_all((1..=self.products).map(stock)).await
     }
 
-    /// How many orders are unfinished at all.
+    /// Returns the number of all unfinished orders.
     pub async fn unfinished(&self) -> usize {
         self.table.query(&staged::unfinished(Instant::MAX).unwrap()).await.unwrap().items.len()
     }
@@ -245,14 +246,14 @@ impl Shop {
         Janitor::new(self.test.table(), self.media(), self.archive())
     }
 
-    /// One round without grace.
+    /// Runs one round without grace.
     pub async fn tidy(&self) -> Round {
         let (round, listed) = self.try_tidy(Duration::from_secs(600)).await;
         listed.unwrap();
         round
     }
 
-    /// One round without grace that has so much time.
+    /// Runs one round without grace and with this much time.
     pub async fn try_tidy(&self, time: Duration) -> (Round, Result<(), ListError>) {
         self.janitor().come_by(Instant::now(), Grace::seconds(0), time::Instant::now() + time).await
     }
@@ -266,7 +267,7 @@ impl Shop {
     }
 }
 
-/// The record of a plan's idempotency key, valid for a day from an instant.
+/// Returns the record of a plan's idempotency key, valid for a day from `at`.
 pub fn record(plan: &Plan, at: &str) -> Stored<IdempotencyRecord> {
     let at: Instant = at.parse().unwrap();
     let record = IdempotencyRecord {
@@ -278,12 +279,12 @@ pub fn record(plan: &Plan, at: &str) -> Stored<IdempotencyRecord> {
     Stored::new(record, plan.order.meta.born.clone(), at)
 }
 
-/// What a round has done.
+/// Returns a round with these results.
 pub fn done(found: u32, undone: u32, finished: u32, failed: u32) -> Round {
     Round { found, undone, finished, failed, ..Round::default() }
 }
 
-/// Without what depends on the clock.
+/// Returns the round without the values that depend on the clock.
 pub fn counts(round: Round) -> Round {
     Round { oldest: Duration::ZERO, ..round }
 }

@@ -1,4 +1,4 @@
-//! The window in which a crash repeats a message, and that there is no other.
+//! Tests of crashes: one window repeats a message, and there is no other.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn a_crash_before_the_message_is_accepted_costs_nothing() {
     shop.post.next(Act::LoseIt);
     assert!(crash_when_called(&shop.post, 1, shop.notifier.take(&event, at(NOW), at_once())).await.is_none());
     assert_eq!(shop.post.sent().len(), 0);
-    // Nobody knows yet that it crashed.
+    // The crash is not known yet.
     let early = shop.notifier.take(&event, at(NOW).plus_seconds(1), at_once()).await;
     assert!(matches!(early, Err(NotifyError::Claimed)), "{early:?}");
     assert_eq!(shop.notifier.take(&event, after_the_lease(), at_once()).await.unwrap(), Outcome::Sent);
@@ -38,7 +38,7 @@ async fn with_time_an_attempt_outlasts_the_lease_of_one_that_crashed() {
     assert_eq!(shop.post.sent().len(), 1);
 }
 
-/// The stated exception: between the mail service's acceptance and the record.
+/// The documented exception: a crash between the mail service's acceptance and the record.
 #[tokio::test]
 async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
     let shop = Shop::open().await;
@@ -51,14 +51,15 @@ async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
     assert_eq!(shop.post.sent().len(), 2);
 }
 
-/// Lambda ends a function at its deadline, calls that a failure and invokes it again: the message would go out a second time.
+/// Lambda ends a function at its deadline, counts that as a failure and invokes it again. The
+/// message would be sent a second time.
 #[tokio::test]
 async fn a_record_that_the_table_does_not_answer_for_is_left_before_the_invocation_would_be_killed() {
     let shop = Shop::open().await;
     let faults = shop.table.faults().clone();
     shop.post.next(Act::AcceptAfter(Box::new(move || {
         faults.add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 0 }).unwrap();
-        // What follows waits for the table alone.
+        // From here the attempt waits only for the table.
         tokio::time::pause();
     })));
     let deadline = Clock::now() + Duration::from_secs(30);
@@ -80,11 +81,12 @@ async fn nothing_is_sent_when_no_time_is_left_to_record_it() {
     let late = shop.notifier.take(&event, at(NOW), Clock::now() + MARGIN).await;
     assert!(matches!(late, Err(NotifyError::Mail(_))), "{late:?}");
     assert_eq!(shop.post.calls(), 0);
-    // Its claim is given back: the next need not wait.
+    // The claim was released, so the next attempt need not wait.
     assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
 }
 
-/// Dropped at every place where it waits: what a crash there costs follows from whether the message was accepted, and is one more mail at most.
+/// Drops the attempt at every point where it waits. A crash costs at most one more mail, and only
+/// if the message was already accepted.
 #[tokio::test]
 async fn a_crash_anywhere_else_neither_loses_nor_repeats() {
     let shop = Shop::open().await;

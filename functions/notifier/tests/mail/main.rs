@@ -1,4 +1,4 @@
-//! The notifier over a real table and a post office that does as it is told.
+//! Tests of the notifier on an embedded table, with a scripted post office.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -1,4 +1,4 @@
-//! Who is told what, and how often.
+//! Tests of the messages: their recipients, and how often they are sent.
 
 use emulators::table::{Fault, FaultKind};
 use futures::future::join_all;
@@ -188,7 +188,7 @@ async fn a_replay_of_the_archive_tells_no_old_stories() {
     let late = at(NOW).plus_seconds(30 * 86_400 + 1);
     assert_eq!(shop.notifier.take(&replayed, late, at_once()).await.unwrap(), Outcome::NoNews);
     assert_eq!(shop.post.calls(), 0);
-    // An event that was merely late is told.
+    // A late event without a replay still sends its message.
     assert_eq!(shop.notifier.take(&shop.placed(1), late, at_once()).await.unwrap(), Outcome::Sent);
 }
 

@@ -1,4 +1,4 @@
-//! Requests as SES receives them.
+//! Tests of the requests to SES.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn a_message_reaches_the_mail_service_as_it_was_written() {
     assert_eq!(mail.tags.into_iter().collect::<Vec<_>>(), [("event".to_owned(), "OrderPlaced".to_owned())]);
 }
 
-/// SES takes no letters outside ASCII before the `@`.
+/// SES accepts only ASCII before the `@`.
 #[tokio::test]
 async fn an_address_that_the_mail_service_refuses_is_given_up() {
     let (shop, server) = (Shop::of("Zoë", "zoë@example.com").await, MailServer::start().await.unwrap());
@@ -58,7 +58,8 @@ async fn a_throttled_mail_service_is_asked_again() {
     assert_eq!(mails(&server).len(), 1);
 }
 
-/// The request of such an answer may have been accepted: only the lease lets another attempt begin.
+/// A request with such a response may have been accepted, so another attempt must wait for the
+/// lease.
 #[tokio::test]
 async fn an_unclear_answer_is_not_followed_by_another_request_at_once() {
     for kind in [FaultKind::Error, FaultKind::Reset] {
@@ -74,7 +75,8 @@ async fn an_unclear_answer_is_not_followed_by_another_request_at_once() {
     }
 }
 
-/// Nothing can have been accepted: the claim is given back, and the next attempt need not wait.
+/// Without a connection nothing was accepted. The claim is released, and the next attempt need not
+/// wait.
 #[tokio::test]
 async fn without_a_connection_another_request_follows_at_once() {
     let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());

@@ -1,4 +1,4 @@
-//! A shop with one order, events about it, and a post office with a script.
+//! A shop with one order, its events, and a scripted post office.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, pending};
@@ -28,29 +28,29 @@ pub fn at(text: &str) -> Instant {
     text.parse().unwrap()
 }
 
-/// Time for one attempt: whoever finds another under way fails.
+/// Returns a deadline with time for one attempt. A second attempt fails while the first one runs.
 pub fn at_once() -> Clock {
     Clock::now() + SEND_UNTIL + MARGIN
 }
 
-/// Time for longer than any test takes.
+/// Returns a deadline that is longer than any test.
 pub fn patient() -> Clock {
     Clock::now() + Duration::from_secs(60)
 }
 
-/// What happens to the next message.
+/// The fate of the next message.
 pub enum Act {
     /// It is refused.
     Fail(MailError),
-    /// It is accepted after this was done.
+    /// It is accepted after this action.
     AcceptAfter(Box<dyn Fn() + Send>),
-    /// It never arrives, and nobody says so.
+    /// It never arrives, and there is no response.
     LoseIt,
-    /// It is accepted, and the answer never comes.
+    /// It is accepted, but there is no response.
     LoseTheAnswer,
 }
 
-/// A message that was accepted.
+/// An accepted message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub to: String,
@@ -93,7 +93,7 @@ impl Mailer for Post {
     async fn send(&self, message: &Message) -> Result<(), MailError> {
         *self.calls.lock().unwrap() += 1;
         let act = self.script.lock().unwrap().pop_front();
-        // A place to crash before, and one after the message is accepted.
+        // A point to crash at before the acceptance. There is another one after it.
         tokio::task::yield_now().await;
         match act {
             Some(Act::Fail(error)) => return Err(error),
@@ -122,7 +122,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// A customer with one order of two lines.
+    /// Opens a shop with a customer and one order of two lines.
     pub async fn open() -> Self {
         Self::of("Zoë", "zoe@example.com").await
     }
@@ -188,7 +188,7 @@ impl Shop {
         delete.key("PK", S(pk.into())).key("SK", S(sk.into())).send().await.unwrap();
     }
 
-    /// The event of the order's placing, with a number for its id.
+    /// Returns the event of the order's placing. The number becomes its id.
     pub fn placed(&self, number: u32) -> Delivery {
         let data = json!({
             "order_id": self.order, "reference": null, "customer_id": self.customer, "store_id": null, "status": "pending",
@@ -197,7 +197,7 @@ impl Shop {
         delivery("OrderPlaced", number, data)
     }
 
-    /// The event of a step of the order.
+    /// Returns the event of a status change of the order.
     pub fn moved(&self, number: u32, from: &str, to: &str) -> Delivery {
         let data = json!({
             "order_id": self.order, "customer_id": self.customer, "from": from, "to": to,
@@ -220,7 +220,8 @@ fn usd(amount: i64) -> Money {
     Money::new(amount, Currency::USD)
 }
 
-/// Polls until the future has waited `polls` times, then drops it, as a crash does. `None` if it crashed.
+/// Polls until the future has waited `polls` times, then drops it like a crash. Returns `None`
+/// then.
 pub async fn crash_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| match future.as_mut().poll(context) {
@@ -234,13 +235,13 @@ pub async fn crash_after<T>(polls: usize, future: impl Future<Output = T>) -> Op
     .await
 }
 
-/// Runs until the post office has been called so often, then drops the future.
+/// Runs until the post office has been called `calls` times, then drops the future.
 pub async fn crash_when_called<T>(post: &Post, calls: u32, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(value) => Poll::Ready(Some(value)),
         Poll::Pending if post.calls() >= calls => {
-            // Once more, so that the script gets to where it stops.
+            // Poll once more, so that the script reaches its stopping point.
             context.waker().wake_by_ref();
             match future.as_mut().poll(context) {
                 Poll::Ready(value) => Poll::Ready(Some(value)),

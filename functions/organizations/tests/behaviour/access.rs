@@ -1,4 +1,4 @@
-//! Who may see and change what.
+//! Tests of the permissions of all routes.
 
 use http_api::sample::Call;
 

@@ -1,4 +1,4 @@
-//! An organization with customers around it, in a table of its own for each test.
+//! An organization with customers around it, in a separate table for each test.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use serde_json::{Value, json};
 
-/// The organization of most tests; `ann` is its admin, `bob` a member.
+/// The organization of most tests. `ann` is its admin and `bob` a member.
 pub const CLUB: &str = "chess #1~2$ Zürich 象棋";
 
 pub struct Club {
@@ -69,7 +69,7 @@ pub fn organizations_of(customer: &str) -> Call {
 }
 
 impl Club {
-    /// A table with customers, and no organization.
+    /// Creates a table with customers and no organization.
     pub async fn empty(customers: &[&str]) -> Self {
         let test = TestTable::create().await;
         let club = Self { store: test.store(), test, routes: organizations::routes() };
@@ -79,7 +79,7 @@ impl Club {
         club
     }
 
-    /// The club, founded by staff for `ann`, with `bob` as a member and `eve` outside.
+    /// Creates the club: staff found it for `ann`, `bob` is a member, and `eve` is outside.
     pub async fn open() -> Self {
         let club = Self::empty(&["ann", "bob", "eve"]).await;
         let body = json!({ "id": CLUB, "name": "Chess" });
@@ -106,7 +106,7 @@ impl Club {
         self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }
 
-    /// Writes items past every rule, many at a time.
+    /// Writes items directly into the table, without any check.
     pub async fn seed<T: Entity>(&self, items: &[Stored<T>]) {
         for chunk in items.chunks(50) {
             let put = |item: &Stored<T>| {
@@ -123,20 +123,20 @@ impl Club {
         call.send(&self.routes, &self.store).await
     }
 
-    /// Expects a status and gives the body.
+    /// Expects a status and returns the body.
     pub async fn expect(&self, status: u16, call: Call) -> Value {
         let answer = self.send(call).await;
         assert_eq!(answer.status, status, "{}", answer.body);
         answer.body
     }
 
-    /// The status and the code of a refusal.
+    /// Returns the status and the code of a refusal.
     pub async fn refusal(&self, call: Call) -> (u16, String) {
         let answer = self.send(call).await;
         (answer.status, answer.code().unwrap_or_default().to_owned())
     }
 
-    /// Comes again when it is told to: a table that others keep busy answers 503.
+    /// Sends a request as a client that retries after 503, the response of a contended table.
     pub async fn settled(&self, call: impl Fn() -> Call) -> Answered {
         let mut answer = self.send(call()).await;
         for _ in 0..50 {
@@ -148,7 +148,7 @@ impl Club {
         answer
     }
 
-    /// A list to its end, in pages of so many, and how many requests each page took.
+    /// Reads a list to its end in pages of `limit`. Also returns the number of requests per page.
     pub async fn all(&self, list: impl Fn() -> Call, limit: usize) -> (Vec<Value>, Vec<u32>) {
         let (mut found, mut requests, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
         loop {
@@ -164,7 +164,7 @@ impl Club {
         }
     }
 
-    /// Role and team of each member.
+    /// Returns role and team of each member.
     pub async fn roles(&self) -> BTreeMap<String, (String, Option<String>)> {
         let (found, _) = self.all(|| members(CLUB).staff("s1"), 100).await;
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -175,7 +175,7 @@ impl Club {
     }
 }
 
-/// 404, as for what is not there.
+/// Returns the status and code for an organization that is hidden or does not exist.
 pub fn hidden() -> (u16, String) {
     (404, "not_found".to_owned())
 }

@@ -1,10 +1,10 @@
-//! Many changes at once.
+//! Tests of many concurrent changes.
 
 use futures::future::join_all;
 
 use crate::club::{CLUB, Club, add_team, delete_team, put_member, read, remove_member, rename, rename_team};
 
-/// As many clients as come at once.
+/// The number of concurrent clients.
 const CLIENTS: usize = 50;
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn of_many_who_add_the_same_team_one_does_and_it_is_counted_once() {
     let added = join_all((0..CLIENTS).map(|_| club.settled(|| add_team(CLUB, "t").customer("ann")))).await;
     let of = |status| added.iter().filter(|answer| answer.status == status).count();
     assert_eq!((of(201), of(409)), (1, CLIENTS - 1));
-    // The head's count is what the limit reads: 99 more fit, and no other.
+    // The limit reads the head's counter: 99 more teams fit, and no other.
     let more: Vec<String> = (0..CLIENTS * 2 + 5).map(|n| format!("more {n}")).collect();
     let added = join_all(more.iter().map(|name| club.settled(|| add_team(CLUB, name).staff("s1")))).await;
     assert_eq!(added.iter().filter(|answer| answer.status == 201).count(), 99);
@@ -62,7 +62,7 @@ async fn however_many_admins_leave_at_once_one_is_left() {
     assert!(statuses.iter().all(|status| [200, 204, 403, 404, 409].contains(status)), "{statuses:?}");
     let roles = club.roles().await;
     assert!(roles.values().filter(|(role, _)| role == "admin").count() >= 1, "{roles:?}");
-    // The count agrees with the items: each admin but one can be removed.
+    // The counter agrees with the items: every admin but one can be removed.
     for admin in everybody {
         let _ = club.send(remove_member(CLUB, admin).staff("s1")).await;
     }
@@ -90,10 +90,10 @@ async fn somebody_who_is_moved_between_teams_by_many_is_counted_in_one() {
     let statuses = join_all(moves).await;
     assert!(statuses.iter().all(|status| [200, 204].contains(status)), "{statuses:?}");
     club.expect(204, remove_member(CLUB, "eve").customer("ann")).await;
-    // With nobody in them, as the counts must say.
+    // The teams have no members, as their counters must show.
     for team in ["a", "b"] {
         club.expect(204, delete_team(CLUB, team, 1).customer("ann")).await;
     }
-    // And ann is the last admin again.
+    // Ann is the last admin again.
     assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await.1, "last_admin");
 }

@@ -1,4 +1,5 @@
-//! A token outlives its customer. What it can still do with organizations: nothing, whether or not the memberships are gone already.
+//! Tests of tokens that outlive their customer. Such a token changes nothing in organizations,
+//! whether or not the memberships still exist.
 
 use key_schema::customer;
 use key_schema::id::{CustomerId, OrganizationId};
@@ -10,14 +11,14 @@ use crate::club::{
     rename, rename_team,
 };
 
-/// Takes the profile alone away: as an erasure leaves it whose look into the index came too early.
+/// Deletes only the profile, like an erasure that reads the index of memberships too early.
 async fn lose_profile(club: &Club, id: &str) {
     let get = customer::edit(&CustomerId::new(id).unwrap()).unwrap();
     let profile = club.store.table.get(&get).await.unwrap().unwrap();
     club.store.table.transact(&customer::delete(&profile, Instant::now()).unwrap()).await.unwrap();
 }
 
-/// Takes the membership away as well, as an erasure does.
+/// Deletes the membership, as an erasure does.
 async fn erase(club: &Club, id: &str) {
     let get = organization::erasable(&OrganizationId::new(CLUB).unwrap(), &CustomerId::new(id).unwrap()).unwrap();
     let member = club.store.table.get(&get).await.unwrap().unwrap();
@@ -63,7 +64,7 @@ async fn who_has_no_profile_founds_nothing_and_nobody_makes_them_a_member() {
         assert_eq!(club.refusal(call).await, hidden());
     }
     assert_eq!(club.roles().await.len(), 2);
-    // Staff has none either, and needs none.
+    // Staff have no profile either, and need none.
     club.expect(201, found("Y").staff("s2")).await;
 }
 
@@ -84,7 +85,7 @@ async fn to_who_was_erased_an_organization_does_not_exist() {
     ] {
         assert_eq!(club.refusal(call.clone().customer("ann")).await, hidden(), "{call:?}");
     }
-    // No admin is left, and bob is a mere member; staff says who is admin.
+    // The organization has no admin, and bob is only a member. Staff can appoint one.
     assert_eq!(club.refusal(rename(CLUB, "X", 1).customer("bob")).await, (403, "forbidden".into()));
     club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
     club.expect(200, rename(CLUB, "X", 1).customer("bob")).await;
@@ -102,7 +103,7 @@ async fn staff_removes_a_last_admin_who_has_no_profile_and_no_other() {
     }
     club.expect(204, remove_member(CLUB, "ann").staff("s1")).await;
     assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
-    // The count is right: bob is the last admin as soon as he is one.
+    // The counter is right: bob is the last admin as soon as he becomes one.
     club.expect(200, put_member(CLUB, "bob", "admin", None).staff("s1")).await;
     assert_eq!(club.refusal(remove_member(CLUB, "bob").staff("s1")).await, last);
 }

@@ -1,4 +1,4 @@
-//! Long lists, page by page.
+//! Tests of long lists, page by page.
 
 use key_schema::id::{Born, CustomerId, OrganizationId};
 use key_schema::instant::Instant;
@@ -19,7 +19,7 @@ fn texts(items: &[Value], name: &str) -> Vec<String> {
     items.iter().map(|item| item[name].as_str().unwrap().to_owned()).collect()
 }
 
-/// The `n`th of the ids, which are not written in their order.
+/// Returns the `n`th id. The items are not written in the order of the ids.
 fn id(n: usize) -> String {
     format!("{:04} #+~é", n * 7919 % COUNT)
 }
@@ -34,7 +34,7 @@ async fn a_thousand_members_are_listed_once_each_with_two_requests_a_page() {
     assert!(ids.is_sorted_by(|one, other| one < other));
     assert!(requests.iter().all(|count| *count == 2), "{requests:?}");
     assert_eq!(club.all(|| members(CLUB).customer("bob"), 37).await.0, found);
-    // However many they are, reading the organization does not meet them.
+    // Reading the organization does not read its members, however many there are.
     let _ = club.store.table.meter().take();
     club.expect(200, read(CLUB).staff("s1")).await;
     assert_eq!(club.store.table.meter().take()[0].items, 1);

@@ -1,4 +1,4 @@
-//! Members: a relation that is set and ended as often as one likes.
+//! Tests of members: a membership can be set and ended repeatedly.
 
 use serde_json::json;
 
@@ -73,7 +73,7 @@ async fn a_member_who_is_no_admin_may_leave_and_nothing_else() {
     assert_eq!(club.refusal(members(CLUB).customer("bob")).await, hidden());
 }
 
-/// Both are at `rev` 1; what is computed from the one must not be written over the other.
+/// Both memberships have `rev` 1. A change computed from one must not overwrite the other.
 #[tokio::test]
 async fn a_membership_that_was_ended_and_made_again_is_another_one() {
     use key_schema::id::{CustomerId, OrganizationId};
@@ -94,7 +94,7 @@ async fn a_membership_that_was_ended_and_made_again_is_another_one() {
         let refused = club.store.table.transact(&change).await;
         assert!(matches!(refused, Err(TransactError::Refused(_))), "{refused:?}");
     }
-    // Two admins, counted once each: one may leave.
+    // The club has two admins, each counted once, so one may leave.
     club.expect(204, remove_member(CLUB, "ann").customer("ann")).await;
     assert_eq!(club.refusal(remove_member(CLUB, "bob").customer("bob")).await.1, "last_admin");
 }

@@ -1,4 +1,4 @@
-//! POST, GET and PATCH of organizations.
+//! Tests of creating, reading and renaming organizations.
 
 use http_api::sample::Call;
 use serde_json::json;

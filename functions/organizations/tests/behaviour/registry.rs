@@ -1,4 +1,4 @@
-//! The registry of access patterns says of each pattern which routes use it.
+//! Tests that the registry of access patterns lists the routes that use each pattern.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use crate::club::{
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
     let club = Club::open().await;
-    // Two whose only admin has no profile, as staff has none: then one is without members.
+    // Staff have no profile, so the only admin of these organizations has none. The second one then
+    // loses its only member.
     let mut of_staff = Vec::new();
     for name in ["A", "B"] {
         of_staff.push(club.expect(201, found(name).staff("s1")).await["id"].as_str().unwrap().to_owned());

@@ -1,4 +1,4 @@
-//! Teams.
+//! Tests of teams.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ async fn a_team_that_somebody_is_in_stays() {
     let in_use = (409, "team_in_use".to_owned());
     assert_eq!(club.refusal(delete_team(CLUB, TEAM, 1).customer("ann")).await, in_use);
     assert_eq!(club.refusal(delete_team(CLUB, TEAM, 2).customer("ann")).await, (412, "version_mismatch".into()));
-    // The same again counts nobody twice.
+    // The same request again counts the member only once.
     club.expect(200, put_member(CLUB, "bob", "member", Some(TEAM)).customer("ann")).await;
     club.expect(200, put_member(CLUB, "bob", "admin", Some(TEAM)).customer("ann")).await;
     club.expect(200, put_member(CLUB, "bob", "member", Some("other")).customer("ann")).await;

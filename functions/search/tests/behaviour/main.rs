@@ -1,5 +1,5 @@
-//! The searches through their routes, as API Gateway would call them, over a real index: the embedded one, or the OpenSearch that
-//! `SEARCH_ENDPOINT` names.
+//! Tests of the searches through their routes, like calls of API Gateway, on a real index: the
+//! embedded one, or the OpenSearch in `SEARCH_ENDPOINT`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod orders;

@@ -1,4 +1,4 @@
-//! GET /v1/search/orders
+//! Tests of `GET /v1/search/orders`.
 
 use http_api::sample::Call;
 use serde_json::json;

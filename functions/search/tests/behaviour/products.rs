@@ -1,4 +1,4 @@
-//! GET /v1/search/products
+//! Tests of `GET /v1/search/products`.
 
 use emulators::search::{Fault, FaultKind};
 use http_api::sample::with_page_bytes;

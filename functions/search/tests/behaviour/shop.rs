@@ -1,4 +1,4 @@
-//! An index with a few things in it.
+//! An index with test documents.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// An engine without an index.
+    /// Opens an engine without an index.
     pub async fn empty() -> Self {
         match std::env::var("SEARCH_ENDPOINT") {
             Ok(endpoint) => Self { app: app(&endpoint), server: None },
@@ -27,7 +27,7 @@ impl Shop {
         }
     }
 
-    /// The embedded engine, which can be made to fail.
+    /// Starts the embedded engine, which can be made to fail.
     pub async fn embedded() -> Self {
         let server = SearchServer::start(None).await.unwrap();
         Self { app: app(server.url()), server: Some(server) }
@@ -49,20 +49,20 @@ impl Shop {
         call.send(&routes(), &self.app).await
     }
 
-    /// Searches products as nobody.
+    /// Searches products without a login.
     pub async fn products(&self, query: &[(&str, &str)]) -> Answered {
         let call =
             query.iter().fold(Call::new("GET /v1/search/products"), |call, (name, value)| call.query(name, value));
         self.send(call).await
     }
 
-    /// The ids of the products that are found, in order.
+    /// Returns the ids of the products that are found, in order.
     pub async fn ids(&self, query: &[(&str, &str)]) -> Vec<String> {
         ids(&self.products(query).await)
     }
 }
 
-/// The ids on a page.
+/// Returns the ids on a page.
 pub fn ids(answer: &Answered) -> Vec<String> {
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.body["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
@@ -73,7 +73,7 @@ fn app(endpoint: &str) -> App {
     let prefix = format!("search-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let mut limits = Limits { attempts: 2, backoff: Duration::from_millis(1), ..Limits::default() };
     if std::env::var_os("SEARCH_ENDPOINT").is_some() {
-        // How quick a real engine is on this machine is not what is tested.
+        // The speed of a real engine on this machine is not under test.
         (limits.attempt, limits.total) = (Duration::from_secs(30), Duration::from_secs(60));
     }
     let config = SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits);

@@ -1,4 +1,4 @@
-//! Setting and reading.
+//! Tests of setting and reading.
 
 use http_api::sample::Call;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ async fn a_change_replaces_everything_and_needs_the_version_that_was_seen_last()
     assert_eq!(changed.body, json!({ "values": { "b": 3 }, "private": {}, "version": 2 }));
 }
 
-/// A tag that was never given out reads as version 0; the first settings must not come from one.
+/// An unknown tag is parsed as version 0. It must not create the first settings.
 #[tokio::test]
 async fn a_tag_that_was_never_given_out_sets_nothing() {
     let shop = Shop::open().await;
@@ -94,7 +94,7 @@ async fn values_are_kept_as_they_were_written_to_the_last_digit() {
     let function = shop.function();
     let text = r#"{"values":{"rate":1.10,"big":123456789012345678901234567890,"tiny":5e-324,"#.to_owned()
         + r##""text":"ä\u0000\ud83d\ude00 \"#%/$","nothing":null,"":1"##;
-    // A name is refused as an id would be.
+    // A name is checked like an id.
     let refused = function.send(first(&Value::Null).body(text.clone() + "}}")).await;
     assert_eq!((refused.status, refused.pointers()), (422, vec!["/values"]));
     let text = text.replace(r#","":1"#, "}}");
@@ -121,7 +121,7 @@ async fn settings_that_are_none_are_refused_and_the_largest_are_taken() {
     refused(json!({ "values": {}, "private": { "a\u{7}": 1 } }), &["/private"]).await;
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     refused(json!({ "values": { "deep": nested(17) } }), &["/values"]).await;
-    // {"n":"…"} and {"p":""} around the text.
+    // The overhead is `{"n":"…"}` and `{"p":""}` around the text.
     let sized = |bytes: usize| json!({ "values": { "n": "x".repeat(bytes - 16) }, "private": { "p": "" } });
     refused(sized(32_769), &["/values"]).await;
     assert_eq!(function.send(first(&Value::Null).body("{\"values\":{\"a\":1,\"a\":2}}")).await.status, 400);

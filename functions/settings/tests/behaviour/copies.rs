@@ -1,4 +1,4 @@
-//! The ten copies.
+//! Tests of the ten copies.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ async fn readers_spread_over_the_copies() {
     let shop = Shop::open().await;
     let function = shop.function();
     function.set(first(&json!({ "values": {} }))).await;
-    // Each copy is told apart by another value, past every rule.
+    // Give each copy a distinct value, bypassing every rule.
     let (client, name) = (shop.test.client(), shop.test.name());
     for copy in 0..COPIES {
         let text = aws_sdk_dynamodb::types::AttributeValue::S;
@@ -60,7 +60,7 @@ async fn readers_spread_over_the_copies() {
         update.expression_attribute_values(":v", text(format!("{{\"copy\":{copy}}}"))).send().await.unwrap();
     }
     let mut seen = BTreeSet::new();
-    // That one of ten is not met in 400 tries happens once in 10^17 runs.
+    // A run misses one of the ten copies in 400 tries only once in 10^17 runs.
     for _ in 0..400 {
         seen.insert(function.send(whole()).await.body["values"]["copy"].as_u64().unwrap());
     }

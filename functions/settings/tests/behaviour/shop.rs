@@ -1,4 +1,4 @@
-//! Settings in a table of their own for each test, and as many warm functions over it as a test wants.
+//! Settings in a separate table for each test, with any number of warm functions on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,7 +16,7 @@ pub struct Shop {
     millis: Arc<AtomicI64>,
 }
 
-/// One environment of the function.
+/// One execution environment of the function.
 pub struct Function {
     pub app: App,
 }
@@ -26,19 +26,19 @@ impl Shop {
         Self { test: TestTable::create().await, millis: Arc::new(AtomicI64::new(1_795_176_000_000)) }
     }
 
-    /// A function that has just started.
+    /// Creates a function that has just started.
     pub fn function(&self) -> Function {
         let clock = Arc::clone(&self.millis);
         let now = move || Instant::from_millis(clock.load(Ordering::Relaxed)).unwrap();
         Function { app: App { store: self.test.store(), settings: SettingsCache::new(now) } }
     }
 
-    /// Lets time pass, or, below 0, sets the clock back.
+    /// Advances the clock by a number of milliseconds, or sets it back if the number is below 0.
     pub fn wait(&self, millis: i64) {
         self.millis.fetch_add(millis, Ordering::Relaxed);
     }
 
-    /// Lets the table's next requests fail.
+    /// Makes the table's next requests fail.
     pub fn break_with(&self, kind: FaultKind) {
         self.test.faults().add(Fault { kind, rate: 1.0, count: None, seed: 0 }).unwrap();
     }
@@ -73,19 +73,19 @@ impl Function {
         call.send(&settings::routes(), &self.app).await
     }
 
-    /// Sends a change and expects that to succeed.
+    /// Sends a change, which must succeed.
     pub async fn set(&self, call: Call) -> Answered {
         let answer = self.send(call).await;
         assert!([200, 201].contains(&answer.status), "{}", answer.body);
         answer
     }
 
-    /// The version that anybody sees.
+    /// Returns the public version.
     pub async fn version(&self) -> u64 {
         self.send(get()).await.version().unwrap()
     }
 
-    /// The patterns since the last look, and how many requests each took.
+    /// Returns the patterns since the last call, with their numbers of requests.
     pub fn costs(&self) -> Vec<(&'static str, u32)> {
         self.app.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
     }

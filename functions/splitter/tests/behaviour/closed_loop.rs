@@ -1,4 +1,5 @@
-//! From the table's refusal over what CloudWatch counts of it to the split, with everybody writing and reading meanwhile.
+//! A test of the closed loop, with concurrent writers and readers: the table throttles, CloudWatch
+//! counts, the splitter splits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,8 +11,9 @@ use crate::watch::{Watch, partition};
 const WRITERS: u64 = 50;
 const ADDITIONS: u64 = 4;
 
-/// Fifty writers at a counter whose one shard the table throttles: CloudWatch names it, the splitter doubles it, and half of what comes goes where
-/// nothing is throttled. Whatever moment a reader picks, it sees all that was answered, and nothing that was not begun.
+/// Fifty writers add to a counter, and the table throttles its only shard. CloudWatch names the
+/// counter, the splitter doubles it, and half of the writes use the new shard. A reader at any
+/// moment sees all acknowledged additions, and none that was not begun.
 #[tokio::test]
 async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause() {
     let watch = Watch::begin().await;
@@ -37,7 +39,7 @@ async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles
             let before = answered.load(Ordering::SeqCst);
             let read = watch.try_count("views").await;
             let after = begun.load(Ordering::SeqCst);
-            // A read that is throttled itself says nothing.
+            // A read that is throttled itself shows nothing.
             if let Ok((value, shards)) = read {
                 assert!((before..=after).contains(&value), "{value} is not from {before} to {after}, of {shards}");
             }

@@ -1,4 +1,4 @@
-//! A CloudWatch and a table that fail.
+//! Tests of a CloudWatch and a table that fail.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time;
 
 use crate::watch::{Watch, minute, partition};
 
-/// A hot counter, and a CloudWatch that fails so often.
+/// Creates a hot counter, and a CloudWatch that fails `count` times.
 async fn failing(kind: FaultKind, count: Option<u32>) -> Watch {
     let watch = Watch::begin().await;
     watch.throttle(&partition("views", false), minute(0), 50);
@@ -52,7 +52,7 @@ async fn an_answer_that_never_comes_costs_no_more_than_the_time_that_there_is() 
     assert!(began.elapsed() < 2 * second);
 }
 
-/// The table is asked for the rule before CloudWatch is, and one that counts nothing has none.
+/// The splitter asks the table for the rule first. A table that counts nothing has no rule.
 #[tokio::test]
 async fn a_table_that_counts_nothing_is_an_error_and_no_silence() {
     let watch = Watch::begin().await;
@@ -81,7 +81,7 @@ async fn a_counter_that_cannot_be_split_is_counted_and_split_the_next_minute() {
     for counter in ["views", "sales"] {
         watch.throttle(&partition(counter, false), minute(0), 50);
     }
-    // The table refuses whatever concerns one of the heads.
+    // The table refuses every request for one of the heads.
     watch.heat(&partition("views", true), 1.0, None);
     let round = watch.round(minute(1)).await;
     assert_eq!(round, Round { throttled: 2, hot: 2, split: 1, full: 0, failed: 1 });

@@ -1,4 +1,4 @@
-//! The behaviour of the function that splits throttled counters.
+//! Tests of the function that splits throttled counters.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

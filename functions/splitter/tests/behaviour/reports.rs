@@ -1,4 +1,4 @@
-//! What is read out of a report, whatever stands in it.
+//! Tests of parsing a report with any content.
 
 use key_schema::id::CounterName;
 use key_schema::instant::Instant;
@@ -8,10 +8,10 @@ use splitter::report::{Report, window};
 
 use crate::watch::{minute, name, partition};
 
-/// An answer in the form of the API reference, times as the JSON protocol writes them.
+/// A response in the form of the API reference, with times in the form of the JSON protocol.
 const RECORDED: &str = include_str!("../recorded/get-insight-rule-report.json");
 
-/// A minute of that answer.
+/// Returns the start of a minute of that response.
 fn recorded(number: i64) -> Instant {
     Instant::EPOCH.plus_seconds(1_795_129_200 + 60 * number)
 }
@@ -31,10 +31,10 @@ fn the_counters_of_a_recorded_report_are_hot_in_the_last_minute_that_was() {
     let expected = [(name("a#b"), recorded(0)), (name("product:1082185"), recorded(1))];
     assert_eq!(hot(&report, recorded(2)), expected);
     assert_eq!(hot(&report, recorded(1)), expected);
-    // As the second minute begins to be too far back, and both.
+    // The first minute is too far back, and then both are.
     assert_eq!(hot(&report, recorded(6)), [(name("product:1082185"), recorded(1))]);
     assert_eq!(hot(&report, recorded(7)), []);
-    // What CloudWatch has of the future it has not.
+    // A point from the future is ignored.
     assert_eq!(
         hot(&report, recorded(0).plus_seconds(59)),
         [(name("a#b"), recorded(0)), (name("product:1082185"), recorded(0))]

@@ -1,4 +1,4 @@
-//! Which counters are split, and how often.
+//! Tests of rounds: which counters are split, and how often.
 
 use futures::future::join_all;
 use key_schema::counter::MAX_SHARDS;
@@ -16,7 +16,7 @@ async fn a_throttled_counter_is_split_and_what_else_is_throttled_is_left_alone()
     }
     watch.throttle(&partition("hot", false), minute(0), 10);
     watch.throttle(&partition("50 #", false), minute(0), 500);
-    // Too few, a head, an order and a product.
+    // Too few throttles, a head, an order and a product.
     watch.throttle(&partition("warm", false), minute(0), 9);
     watch.throttle(&partition("product:1", true), minute(0), 500);
     watch.throttle("ORDER#019aa136-7c00-7aaa-8bbb-000000000301", minute(0), 500);
@@ -54,12 +54,12 @@ async fn each_minute_of_heat_splits_once_however_often_it_is_reported() {
     let split = Round { throttled: 1, hot: 1, split: 1, full: 0, failed: 0 };
     let cooling = Round { split: 0, ..split };
     assert_eq!(watch.round(minute(0).plus_seconds(30)).await, split);
-    // The same event again, and the rounds of the minutes after it.
+    // The same event again, and the rounds of the next minutes.
     for seconds in [30, 31, 60, 120, 300] {
         assert_eq!(watch.round(minute(0).plus_seconds(seconds)).await, cooling, "{seconds}");
     }
     assert_eq!(watch.round(minute(6)).await, Round::default(), "nobody is asked about what is long over");
-    // What was throttled in the minute of the split says nothing of what it was good for; the next minute does.
+    // Throttles in the minute of the split do not show its effect. Those of the next minute do.
     watch.throttle(&hot, minute(0).plus_seconds(59), 100);
     assert_eq!(watch.round(minute(1)).await.split, 0);
     watch.throttle(&hot, minute(1), 100);
@@ -123,7 +123,7 @@ async fn a_round_uses_exactly_the_patterns_that_the_registry_lists_for_it_and_co
     sorted.sort_unstable();
     assert_eq!(sorted, listed);
     assert!(costs.iter().all(|cost| cost.requests == 1), "{costs:?}");
-    // Cooling: only the head is read.
+    // While the counter cools, only its head is read.
     watch.round(minute(1)).await;
     let costs: Vec<_> = watch.splitter.costs().iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
     assert_eq!(costs, [("counters.head", 1)]);

@@ -1,4 +1,4 @@
-//! A table whose throttles are counted, counters in it, and a splitter that watches them.
+//! A table with counted throttles, its counters, and a splitter that observes them.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ use splitter::round::{Round, RoundError, Splitter};
 use table::{Table, TableError};
 use tokio::time;
 
-/// Long enough for every round.
+/// A timeout that is long enough for every round.
 const PATIENCE: time::Duration = time::Duration::from_secs(60);
 
 pub struct Watch {
@@ -32,13 +32,14 @@ pub fn name(text: &str) -> CounterName {
     CounterName::new(text).unwrap()
 }
 
-/// The partition key of a counter's first shard, or of its head.
+/// Returns the partition key of a counter's first shard, or of its head.
 pub fn partition(of: &str, head: bool) -> String {
     let read = counter::read(&name(of)).unwrap();
     read.keys()[usize::from(!head)].pk.as_str().to_owned()
 }
 
-/// The beginning of a minute, so many behind one of an hour ago: what the tests count by hand and what the table refuses meanwhile are apart.
+/// Returns the start of a minute, counted from an hour ago. So the throttles that tests record are
+/// apart from the throttles of the table.
 pub fn minute(number: i64) -> Instant {
     static HOUR_AGO: LazyLock<i64> = LazyLock::new(|| (Instant::now().as_seconds() / 60 - 60) * 60);
     Instant::EPOCH.plus_seconds(*HOUR_AGO + 60 * number)
@@ -53,35 +54,36 @@ impl Watch {
         Self { throttles, insights, splitter, table: test.table(), turn: AtomicU32::new(0), test }
     }
 
-    /// Another one, as of another execution environment.
+    /// Creates another splitter, like another execution environment.
     pub fn another(&self) -> Splitter {
         splitter(&self.test, self.insights.url())
     }
 
-    /// One round at a time.
+    /// Runs one round.
     pub async fn round_at(&self, now: Instant) -> Result<Round, RoundError> {
         self.splitter.come_by(now, time::Instant::now() + PATIENCE).await
     }
 
-    /// The same, and it must succeed.
+    /// Runs one round, which must succeed.
     pub async fn round(&self, now: Instant) -> Round {
         self.round_at(now).await.unwrap()
     }
 
-    /// Counts so many throttled requests of a partition in the minute that begins then.
+    /// Counts this many throttled requests of a partition in the minute that begins at `minute`.
     pub fn throttle(&self, partition: &str, minute: Instant, requests: usize) {
         for _ in 0..requests {
             self.throttles.record_at(partition, minute.as_seconds());
         }
     }
 
-    /// From now on the table refuses requests for this partition as throttled.
+    /// Lets the table throttle requests for this partition from now on.
     pub fn heat(&self, partition: &str, rate: f64, count: Option<u32>) {
         let fault = Fault { kind: FaultKind::Throttle, rate, count, seed: 7 };
         self.test.faults().add_to_keys(fault, partition).unwrap();
     }
 
-    /// Adds 1 as the function of counters does, to one shard after the other; false when the table refused it.
+    /// Adds 1 like the counters function, to one shard after the other. Returns false if the table
+    /// refused it.
     pub async fn add(&self, counter: &str) -> bool {
         let name = name(counter);
         let Ok(head) = self.table.get(&counter::head(&name).unwrap()).await else { return false };
@@ -90,7 +92,7 @@ impl Watch {
         self.table.transact(&add).await.is_ok()
     }
 
-    /// Value and shards of a counter, as its readers gather them.
+    /// Reads the value and the number of shards of a counter like its readers.
     pub async fn try_count(&self, counter: &str) -> Result<(u64, u64), TableError> {
         let mut found = self.table.batch_get(&counter::read(&name(counter)).unwrap()).await?;
         let head = found.iter().flatten().find_map(|entity| match entity {
@@ -107,12 +109,12 @@ impl Watch {
         Ok((values.sum(), counter::shards(head.as_ref()).into()))
     }
 
-    /// The same, and it must be given.
+    /// Reads the value and the number of shards of a counter, which must succeed.
     pub async fn count(&self, counter: &str) -> (u64, u64) {
         self.try_count(counter).await.unwrap()
     }
 
-    /// How many shards a counter has.
+    /// Returns the number of shards of a counter.
     pub async fn shards(&self, counter: &str) -> u64 {
         self.count(counter).await.1
     }

@@ -1,5 +1,5 @@
-//! The copies that a search document needs, on the product. Why they converge, and why most records need not be copied, says
-//! [`key_schema::product::copies`].
+//! The copies on a product for its search document. [`key_schema::product::copies`] explains why
+//! they converge, and why most records need no copy.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
@@ -9,19 +9,19 @@ use super::{DeriveError, copy};
 use crate::batch::Change;
 use crate::ports::Items;
 
-/// Copies whether a product is in stock, if that has changed.
+/// Copies whether a product is in stock, if that changed.
 pub(super) async fn stock<I: Items>(table: &I, change: &Change, new: &Stored<Stock>) -> Result<(), DeriveError> {
     let changed = match change {
-        // A product is written together with its first stock, and says so itself.
+        // A product is written together with its first stock and already has this value.
         Change::Created { .. } | Change::Removed { .. } => false,
         Change::Changed { old: Some(AnyEntity::Stock(old)), .. } => old.in_stock() != new.in_stock(),
-        // What it was cannot be read: then the copy is made, for nothing but a write.
+        // The old image cannot be read, so copy anyway: the cost is one write.
         Change::Changed { .. } => true,
     };
     if changed { copy(table, &product::copy_stock(new)?).await } else { Ok(()) }
 }
 
-/// Copies what a product's reviews add up to, if that has changed.
+/// Copies a product's rating count and sum, if they changed.
 pub(super) async fn rating<I: Items>(table: &I, change: &Change, new: &Stored<ReviewStats>) -> Result<(), DeriveError> {
     let added_up = |stats: &ReviewStats| (stats.rating_count, stats.rating_sum);
     let changed = match change.before() {

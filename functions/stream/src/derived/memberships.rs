@@ -1,8 +1,8 @@
-//! A product's entries in the lists of further categories, kept as the product is. Why they end on the newest says
-//! [`key_schema::membership`].
+//! Copies of a product in the lists of further categories. [`key_schema::membership`] explains why
+//! they converge to the newest state.
 //!
-//! The memberships are looked up, strongly, when the record is taken: one that is created later was made from a product of the record's version
-//! or a newer one.
+//! The memberships are read strongly when the record is taken. A membership that is created later
+//! was made from a product of the record's version or a newer one.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
@@ -13,7 +13,7 @@ use super::{DeriveError, copy};
 use crate::batch::Change;
 use crate::ports::Items;
 
-/// Refreshes the copies of a product, if the change is one that they show.
+/// Refreshes the copies of a product, if they show the change.
 pub(super) async fn refresh<I: Items>(table: &I, change: &Change, new: &Stored<Product>) -> Result<(), DeriveError> {
     let shown = match change {
         // A new product is in no further category yet.

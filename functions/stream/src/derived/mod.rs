@@ -1,12 +1,13 @@
-//! Sink `derived`: what the table holds of its own contents a second time.
+//! Sink `derived`: the table's derived data.
 //!
-//! | record of | derives | exact because |
-//! | --- | --- | --- |
-//! | an order | sales rows, counters of products, totals of places ([`sales`]) | each row proves its own counting, in one transaction with it |
-//! | a stock, review statistics | the product's copies for the search document ([`copies`]) | a copy is a set, ordered by its source's `rev` |
-//! | a product | its entries in further categories ([`memberships`]) | a copy is a set, ordered by its source's `rev` |
+//! - An order derives sales rows, counters of products and totals of places ([`sales`]). They are
+//!   exact, because each row proves its own counting, in one transaction with it.
+//! - A stock and review statistics derive the product's copies for the search document
+//!   ([`copies`]). They are exact, because a copy is a set, ordered by its source's `rev`.
+//! - A product derives its entries in further categories ([`memberships`]). They are copies too.
 //!
-//! Copies are made from the record's own image, for an older one changes nothing; what counts is read, for the difference must be to what is there.
+//! Copies use the record's own image, because an older image changes nothing. Counters use a read,
+//! because the difference must refer to the table's current state.
 
 mod copies;
 mod memberships;
@@ -38,7 +39,7 @@ pub struct Derived<I> {
 }
 
 impl<I: Items> Derived<I> {
-    /// A sink over this table that takes up to `concurrency` items at once.
+    /// Creates a sink on this table that takes up to `concurrency` items at once.
     #[must_use]
     pub fn new(table: Arc<I>, concurrency: usize) -> Self {
         Self { table, turns: Turns::default(), concurrency }
@@ -53,7 +54,8 @@ impl<I: Items> Derived<I> {
             Some(AnyEntity::Stock(stock)) => copies::stock(table, change, stock).await,
             Some(AnyEntity::ReviewStats(stats)) => copies::rating(table, change, stats).await,
             Some(AnyEntity::Product(product)) => memberships::refresh(table, change, product).await,
-            // Of what an operator removed nothing is derived: what the books rest on stays.
+            // A removal by an operator derives nothing: the sales rows are part of the books and
+            // remain.
             _ => Ok(()),
         }
     }
@@ -71,7 +73,7 @@ impl<I: Items> Sink for Derived<I> {
     }
 }
 
-/// Writes a copy. Where its condition does not hold, the copy is newer, or what it would lie on is not there.
+/// Writes a copy. If its condition fails, the copy is newer or its target item does not exist.
 async fn copy<I: Items>(table: &I, write: &Single<()>) -> Result<(), DeriveError> {
     match table.write(write).await {
         Ok(()) => telemetry::crash_point("stream.derived.applied"),
@@ -81,14 +83,14 @@ async fn copy<I: Items>(table: &I, write: &Single<()>) -> Result<(), DeriveError
     Ok(())
 }
 
-/// Why nothing was derived.
+/// The reason why no data was derived.
 #[derive(Debug, thiserror::Error)]
 enum DeriveError {
     #[error(transparent)]
     Table(#[from] TableError),
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// What was read kept changing before it could be written.
+    /// The items kept changing between the read and the write.
     #[error("others kept deriving the same")]
     Overtaken,
 }
@@ -102,7 +104,7 @@ impl From<KeyError> for DeriveError {
 impl From<DeriveError> for Verdict {
     fn from(error: DeriveError) -> Self {
         match error {
-            // What the table holds is unreadable, or has no form as what is derived of it: no retry changes that.
+            // The table's data is unreadable or cannot be encoded: no retry changes that.
             DeriveError::Table(TableError::Decode(error)) => Self::Refused(Reason::new("malformed_source", error)),
             DeriveError::Encode(error) => Self::Refused(Reason::new("underivable", error)),
             DeriveError::Table(error) => Self::Failed(Reason::new("table", error)),

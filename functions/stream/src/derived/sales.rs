@@ -1,23 +1,29 @@
-//! The sales rows of orders, and what they prove: the counters of products and the totals of places.
+//! The sales rows of orders, with the counters of products and the totals of places that they
+//! prove.
 //!
 //! # Why the rows converge
 //!
-//! The rows of an order are a function of its head and its lines ([`key_schema::sales::derive`]). Lines never change. The head is not taken
-//! from the record but read, strongly, when the rows are written: so a record that arrives twice, late or out of order derives what the
-//! order is *now*. A row carries the head's `rev` and is written only over an older one, so that of two consumers which read different heads the
-//! one with the newer head wins, whichever writes last. And the record of each change of the head that matters is delivered until it
-//! was taken, after the change, so the newest such head is derived at least once. Rows are never deleted: those of a cancelled order stay
-//! behind as reversed, with a `rev` that keeps older ones out.
+//! The rows of an order are a function of its head and its lines ([`key_schema::sales::derive`]).
+//! Lines never change. The head does not come from the record: it is read strongly when the rows
+//! are written. So a record that arrives twice, late or out of order derives the order's *current*
+//! state.
 //!
-//! An order is never removed by the shop before its time to live is over. Then, or when an operator removes one, there is no head to derive from,
-//! and its rows, which the books rest on, stay.
+//! A row carries the head's `rev` and replaces only an older one. If two consumers read different
+//! heads, the newer head wins, whichever writes last. Each relevant change of the head has a
+//! record, which is delivered after the change until it is taken. So the newest relevant head is
+//! derived at least once. Rows are never deleted: the rows of a cancelled order remain as reversed,
+//! and their `rev` keeps older ones out.
+//!
+//! The shop never removes an order before it expires. After its expiry, or its removal by an
+//! operator, there is no head to derive from. Its rows are part of the books and remain.
 //!
 //! # Why nothing is counted twice
 //!
-//! What is in the table of an order's rows is read, strongly, and each row is written on the condition that it still is what was read, together
-//! with the difference that this makes to its product's counter ([`key_schema::sales::apply`]). Who meets a row that somebody else has
-//! written in between writes nothing, and reads again. So the sum of what was ever added to a counter is what its rows say, at any moment and
-//! after any crash: a large order's transactions each stand for themselves.
+//! The consumer reads an order's rows strongly. It writes each row on the condition that the row is
+//! unchanged, together with the difference for its product's counter
+//! ([`key_schema::sales::apply`]). A consumer that finds the row changed by another writes nothing
+//! and reads again. So a counter is the sum of its rows at any moment and after any crash. Each
+//! transaction of a large order is complete in itself.
 
 use std::time::Duration;
 
@@ -36,24 +42,27 @@ use super::DeriveError;
 use super::turns::Turns;
 use crate::ports::Items;
 
-/// How often an order is tried. Two consumers that meet on one order finish in two, for nobody goes on writing the rows of one order. At the
-/// counters of a popular product consumers may meet for as long as there are orders for it.
+/// The number of attempts for an order. Two consumers that conflict on one order's rows finish in
+/// two, because nobody keeps writing those rows. On the counters of a popular product, conflicts
+/// may go on for as long as there are orders for it.
 const ATTEMPTS: usize = 8;
-/// No attempt begins later than this after the first. A transaction that meets others waits up to 5 s, and its last call may take 8 s; so an order
-/// that meets others again and again fails by itself, and leaves the rest of the function's 60 s to the orders behind it.
+/// No attempt begins later than this after the first. A transaction waits up to 5 s on conflicts,
+/// and its last call may take 8 s. So an order with endless conflicts fails by itself, and leaves
+/// the rest of the function's 60 s to the orders behind it.
 const BUDGET: Duration = Duration::from_secs(30);
 
-/// Whether the change may have altered the order's sales: it became visible, or it began or ceased to count as sold.
+/// Returns whether the change may have altered the order's sales: the order became visible, or it
+/// began or ceased to count as sold.
 pub(super) fn moved(old: Option<&AnyEntity>, new: &Order) -> bool {
     match old {
         Some(AnyEntity::Order(old)) => old.status.is_sale() != new.status.is_sale(),
-        // A new order, or one whose former state cannot be read.
+        // A new order, or one with an unreadable old image.
         _ => new.status != OrderStatus::Placing,
     }
 }
 
-/// Brings an order's rows, and what they prove, up to its head. An attempt that met others has done whole transactions or nothing, and the next goes
-/// on from what it reads.
+/// Updates an order's rows and counters to its head. An attempt that met a conflict has completed
+/// whole transactions or nothing, and the next one continues from a new read.
 pub(super) async fn derive<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<(), DeriveError> {
     let (mut met, until) = (DeriveError::Overtaken, Instant::now() + BUDGET);
     for attempted in 0..ATTEMPTS {
@@ -72,9 +81,9 @@ pub(super) async fn derive<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> 
 
 #[derive(Debug, PartialEq, Eq)]
 enum Attempt {
-    /// The table holds all of it, or newer.
+    /// The table holds all rows, at this state or a newer one.
     Done,
-    /// Somebody else wrote what was to be written.
+    /// Another consumer wrote the rows in between.
     Overtaken,
 }
 
@@ -97,14 +106,14 @@ async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Att
     Ok(Attempt::Done)
 }
 
-/// Where an order that was not counted yet is counted: where its shop is now.
+/// Returns the place that counts an order which is not counted yet: the current place of its shop.
 async fn counted_at<I: Items>(table: &I, head: &Stored<Order>) -> Result<SalePlace, DeriveError> {
     let store_id = place::store_of(head);
     let store = table.get(&place::edit(&store_id)?).await?;
     Ok(SalePlace::of(head, store.as_deref(), store_id))
 }
 
-/// The items that orders share.
+/// Returns the keys of the counters, which orders share.
 fn counters(transaction: &Transaction<()>) -> impl Iterator<Item = &Key> {
     transaction.actions().iter().filter_map(|(_, guarded)| match &guarded.write {
         Write::Update { key, .. } => Some(key),

@@ -1,8 +1,10 @@
-//! Turns: who may move which counter now.
+//! Turns: locks that serialize transactions on the same counters inside one consumer.
 //!
-//! The counter of a popular product moves with nearly every order. Two transactions that move one item at once are a conflict, and DynamoDB cancels
-//! one of them. Between consumers that is met by retries; inside one it would be of our own making, and cost every lane its time.
-//! So the lanes of a consumer take turns: a transaction waits for those that move the same counters, and for no other.
+//! The counter of a popular product moves with nearly every order. Two transactions that update one
+//! item at once are in conflict, and DynamoDB cancels one of them. Consumers resolve conflicts with
+//! each other by retries. Inside one consumer, such conflicts are avoidable and would delay every
+//! lane. So its lanes take turns: a transaction waits for the transactions on the same counters,
+//! and for no other.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,7 +12,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use key_schema::key::Key;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Counters are told apart by a hash: so many turns can be taken at once. Two counters of one slot only wait for each other.
+/// The number of locks. Counters map to locks by a hash. Two counters of one lock only wait for
+/// each other.
 const SLOTS: usize = 64;
 
 /// The turns of one consumer.
@@ -24,7 +27,8 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Waits until nobody else moves any of these items. Slots are taken in their order, so nobody waits in a circle.
+    /// Waits until no other transaction holds any of these items. The slots are locked in ascending
+    /// order, so there is no deadlock.
     pub(super) async fn take<'k>(&self, keys: impl IntoIterator<Item = &'k Key>) -> Vec<MutexGuard<'_, ()>> {
         let slots: BTreeSet<usize> = keys.into_iter().map(slot).collect();
         let mut turns = Vec::with_capacity(slots.len());

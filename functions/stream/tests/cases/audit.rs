@@ -1,4 +1,4 @@
-//! Time to live: what expired is archived and recorded, once each.
+//! Tests of expiry: an expired item is archived once and recorded once.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use table::Table;
 use crate::store::Bucket;
 use crate::support::{consumer, earliest, image, insert, line, meta, modify, order, product, remove};
 
-/// The day of every record of these tests, and its instant in seconds.
+/// The day of every record in these tests, and its instant.
 const DAY: &str = "2017-01-01";
 const REMOVED_AT: &str = "2017-01-01T11:53:26.000Z";
 
@@ -41,7 +41,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// With the customer whose things expire.
+    /// Opens a shop with the customer who owns the expiring items.
     async fn open() -> Self {
         let shop = Self::of_nobody().await;
         shop.sign_up("c1", meta(1).created_at).await;
@@ -80,7 +80,7 @@ impl Shop {
         earliest(&self.consumer, records).await
     }
 
-    /// The audit entries of a day, newest first.
+    /// Returns the audit entries of the day, newest first.
     async fn entries(&self) -> Vec<Stored<Expiration>> {
         self.table.query(&expiration::of_day(DAY).unwrap()).await.unwrap().items
     }
@@ -110,7 +110,7 @@ fn cart() -> Stored<Cart> {
     Stored { meta: meta(3), data }
 }
 
-/// The record of a removal by DynamoDB, as Lambda spells it.
+/// Returns the record of a removal by DynamoDB, in Lambda's spelling.
 fn expire<T: Entity>(sequence: &str, old: &Stored<T>) -> Value {
     by(remove(sequence, old), json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"}))
 }
@@ -158,7 +158,7 @@ async fn case_32_a_crash_between_object_and_entry_leaves_one_of_each_in_the_end(
     shop.test.faults().add_to_keys(refused, "AUDIT#").unwrap();
     assert_eq!(shop.take(&[expire("7", &session("s1"))]).await.as_deref(), Some("7"));
     shop.test.faults().clear();
-    // Never the other way round: an entry names an object that is there.
+    // The object is written first, so an entry always names an existing object.
     assert_eq!(shop.counts().await, (1, 0));
     assert_eq!(shop.take(&[expire("7", &session("s1"))]).await, None);
     assert_eq!(shop.counts().await, (1, 1));
@@ -218,7 +218,7 @@ async fn dynamodb_is_known_in_either_spelling_of_the_identity() {
 async fn secrets_of_a_session_are_neither_archived_nor_recorded() {
     let shop = Shop::open().await;
     let mut record = expire("7", &session("s1"));
-    // The schema has no such attributes; a session of an older or a careless program may.
+    // The schema has no such attributes. A session of an older or careless program may have them.
     for secret in ["token", "refresh_token", "password", "ip"] {
         record["dynamodb"]["OldImage"][secret] = json!({"S": "hunter2"});
     }
@@ -283,7 +283,7 @@ async fn a_retired_order_is_archived_item_by_item_and_recorded_by_its_head() {
     assert_eq!(shop.counts().await, (4, 1));
     assert_eq!(shop.entries().await[0].kind, "Order");
     assert!(shop.bucket.objects().iter().all(|object| object.class == "GLACIER_IR"), "{:?}", shop.bucket.objects());
-    // Head, lines and history are found together.
+    // Head, lines and history have the same prefix.
     let together = collection(&head.data.key().unwrap().pk);
     assert_eq!(shop.bucket.names().iter().filter(|name| name.starts_with(&together)).count(), 3);
 }
@@ -302,11 +302,11 @@ async fn nothing_else_is_audited() {
     let batch = [
         insert("1", &session("s1")),
         modify("2", &session("s1"), &session("s1")),
-        // Not retired: only somebody who is not DynamoDB removes it.
+        // The order is not retired, so DynamoDB cannot have removed it.
         by(remove("3", &order("o1", OrderStatus::Paid, 1, 1)), json!({"type": "Service", "principalId": "x"})),
         by(remove("4", &line("o1", 1)), json!({"type": "Service", "principalId": "x"})),
         expire("5", &product("p1", 1)),
-        // What it writes itself.
+        // An item that the sink writes itself.
         expire("6", &entry.stored().unwrap()),
     ];
     assert_eq!(shop.take(&batch).await, None);
@@ -352,15 +352,15 @@ async fn of_who_is_erased_nothing_more_is_archived_and_that_it_expired_is_record
     assert_eq!(shop.counts().await, (1, 3));
     let named: Vec<bool> = shop.entries().await.iter().map(|entry| entry.archive.is_some()).collect();
     assert_eq!(named.iter().filter(|named| **named).count(), 1, "{named:?}");
-    // Nor when a record from before the erasure is replayed, and what it had made is gone.
+    // The same holds if a record from before the erasure is replayed after its object was deleted.
     shop.bucket.store.delete(&shop.bucket.names()[0]).await.unwrap();
     assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
     assert_eq!(shop.counts().await, (0, 3));
-    // Whoever comes back under the same id has nothing from before.
+    // A customer who returns with the same id owns nothing from before.
     shop.sign_up("c1", Instant::now()).await;
     assert_eq!(shop.take(&late).await, None);
     assert_eq!(shop.counts().await, (0, 3));
-    // The books are kept whosever they were.
+    // The books are kept for every customer.
     let mut head = order("o1", OrderStatus::Delivered, 6, 1);
     head.data.expires_at = Some("2017-01-01T11:00:00.000Z".parse().unwrap());
     assert_eq!(shop.take(&[expire("5", &head)]).await, None);
@@ -392,7 +392,7 @@ async fn a_removal_without_a_believable_time_is_dated_by_the_item_in_every_deliv
     assert_eq!(shop.entries().await[0].removed_at, session("s1").expires_at);
 }
 
-/// A table whose stream shows something else, or nothing.
+/// Creates a table with another stream view, or without a stream.
 async fn table_with(view: Option<StreamViewType>) -> TestTable {
     let test = TestTable::create().await;
     let stream = StreamSpecification::builder().stream_enabled(view.is_some()).set_stream_view_type(view);

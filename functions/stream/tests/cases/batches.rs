@@ -1,4 +1,4 @@
-//! Batches: what is answered, what is attempted, what is left.
+//! Tests of batches: the response, the attempted records and the unfinished ones.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::support::{
     Scripted, consumer, earliest, event, image, insert, modify, order, product, remove, retired, run,
 };
 
-/// Records of five different products.
+/// Returns records of five different products.
 fn five() -> Vec<Value> {
     (1..=5).map(|n| insert(&n.to_string(), &product(&format!("p{n}"), 1))).collect()
 }
@@ -206,7 +206,7 @@ async fn items_go_side_by_side_up_to_the_bound_and_each_in_order() {
     .await;
     assert_eq!(most.into_inner(), 3);
     let mut order = order.into_inner().unwrap();
-    // Stable: what is of one item stays in the order in which it was taken.
+    // The sort is stable: the records of one item keep the order in which they were taken.
     order.sort_by(|(a, _), (b, _)| a.cmp(b));
     assert!(order.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].1 < pair[1].1));
     assert!(ledger.verdicts().iter().all(|verdict| *verdict == Some(Verdict::Done)));
@@ -260,7 +260,8 @@ async fn an_item_that_was_malformed_can_be_repaired() {
 
 #[tokio::test]
 async fn the_sample_event_of_the_sam_tool_is_survived() {
-    // As `sam local generate-event dynamodb update` prints it, shortened to what is read.
+    // The output of `sam local generate-event dynamodb update`, shortened to the parts that are
+    // read.
     let change = |sequence: &str, name: &str| {
         json!({
             "eventID": sequence, "eventVersion": "1.0", "eventSource": "aws:dynamodb", "awsRegion": "us-east-1", "eventName": name,

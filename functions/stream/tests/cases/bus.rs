@@ -1,4 +1,4 @@
-//! The bus sink: nothing is lost, and what comes twice has the same id.
+//! Tests of the bus sink: no event is lost, and a repeated event has the same id.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::publisher::{ScriptedBus, ScriptedEndpoint, event_bus, retryable};
 use crate::support::{consumer, earliest, event, insert, modify, order, product, run};
 use crate::transitions::told;
 
-/// A shop with a table to mark in.
+/// A shop with a table for the marks.
 struct Shop {
     test: TestTable,
     table: Arc<Table>,
@@ -38,7 +38,7 @@ impl Shop {
     async fn open() -> Self {
         let test = TestTable::create().await;
         let client = test.client();
-        // What the SDK repeats is not what is tested.
+        // The SDK's own retries are not under test.
         let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         let table = Table::new(aws_sdk_dynamodb::Client::from_conf(once), test.name().to_owned());
         Self { test, table: Arc::new(table) }
@@ -49,18 +49,18 @@ impl Shop {
         Box::new(Bus::new(self.table.clone(), publisher, rules))
     }
 
-    /// A consumer of this bus alone, as a new process would have it.
+    /// Creates a consumer with this bus only, like a new process.
     fn consumer(&self, publisher: impl Publisher) -> Consumer {
         consumer([self.sink(publisher)]).0
     }
 
-    /// The marks that there are of these events.
+    /// Returns the existing marks of these events.
     async fn marks(&self, events: &[Event]) -> Vec<Stored<Mark>> {
         let known = mark::known("bus", events.iter().map(|event| event.id.as_str())).unwrap();
         self.test.table().batch_get(&known).await.unwrap().into_iter().flatten().collect()
     }
 
-    /// Days pass: the marks of these events are so much older, and those are gone whose time to live is over.
+    /// Lets days pass: the marks of these events age, and expired ones are removed.
     async fn days_pass(&self, events: &[Event], days: i64) {
         let (ago, now) = (-days * 24 * 60 * 60, Instant::now());
         for mut mark in self.marks(events).await {
@@ -87,7 +87,7 @@ fn paid(id: &str) -> Stored<Order> {
     order(id, OrderStatus::Paid, 2, 1)
 }
 
-/// Every order placed and paid, one after the other.
+/// Returns the records of orders that are placed and then paid, one after the other.
 fn placed_and_paid(orders: &[&str]) -> Vec<Value> {
     let placed = orders.iter().enumerate().map(|(at, id)| insert(&(at + 1).to_string(), &pending(id)));
     let count = orders.len();
@@ -125,7 +125,7 @@ async fn case_11_a_batch_that_is_delivered_twice_is_sent_once() {
     let batch = placed_and_paid(&["a", "b"]);
     assert_eq!(earliest(&consumer, &batch).await, None);
     assert_eq!(earliest(&consumer, &batch).await, None);
-    // And twice in one batch.
+    // The same records twice in one batch.
     let orders = [placed_and_paid(&["c"]), placed_and_paid(&["c"])].concat();
     assert_eq!(earliest(&consumer, &orders).await, None);
     assert_eq!(bus.subjects(), ["a", "b", "a paid", "b paid", "c", "c paid"]);
@@ -140,7 +140,7 @@ async fn case_12_a_batch_that_is_replayed_after_later_changes_sends_nothing_and_
     let first = insert("1", &pending("a"));
     let second = modify("2", &pending("a"), &paid("a"));
     let third = modify("3", &paid("a"), &picking);
-    // The second was set aside somewhere, and comes last.
+    // The second record was set aside, and arrives last.
     for batch in [[first.clone()], [third.clone()], [first.clone()], [second.clone()], [third], [second], [first]] {
         assert_eq!(earliest(&consumer, &batch).await, None);
     }
@@ -176,7 +176,7 @@ async fn case_27_a_change_that_moves_no_status_is_no_event_and_two_moves_in_a_ba
     let shipped = order("a", OrderStatus::Shipped, 5, 1);
     let batch = [modify("2", &touched, &picking), modify("3", &picking, &shipped)];
     assert_eq!(earliest(&consumer, &batch).await, None);
-    // Two calls: the bus keeps no order inside one.
+    // Two calls, because the bus keeps no order inside one call.
     assert_eq!(bus.calls(), [["a picking"], ["a shipped"]]);
 }
 
@@ -220,7 +220,7 @@ async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_moves_o
     let (shop, server) = (Shop::open().await, EventBusServer::start(&["shop".to_owned()]).await.unwrap());
     let mut large = pending("b");
     large.data.reference = Some("r".repeat(128).parse().unwrap());
-    // An entry must be smaller than the limit, and this one is just as large.
+    // An entry must be smaller than the limit, and this one equals it.
     let detail = told(insert("2", &large)).unwrap()[0].to_detail().unwrap();
     let limit = 14 + "bodega".len() + "OrderPlaced".len() + detail.len();
     let (consumer, shelf) = consumer([shop.sink(event_bus(server.url(), limit))]);
@@ -242,14 +242,14 @@ async fn case_31_a_replay_a_day_later_sends_nothing() {
     assert_eq!(earliest(&shop.consumer(publisher()), &batch).await, None);
     let events: Vec<Event> =
         server.published(0, 100).items.iter().map(|event| Event::from_detail(&event.detail).unwrap()).collect();
-    // The stream's day, another, and the quarantine's 30 behind them.
+    // One day in the stream, another day, and the quarantine's 30 days after them.
     for days in [1, 1, 30] {
         shop.days_pass(&events, days).await;
         assert_eq!(shop.marks(&events).await.len(), 6, "{days}");
         assert_eq!(earliest(&shop.consumer(publisher()), &batch).await, None);
         assert_eq!(server.published(0, 100).items.len(), 6, "{days}");
     }
-    // It is the marks that know: without them all comes again, under the same ids.
+    // The marks prevent the repetition. Without them all events are sent again with the same ids.
     shop.days_pass(&events, 4).await;
     assert_eq!(shop.marks(&events).await, []);
     assert_eq!(earliest(&shop.consumer(publisher()), &batch).await, None);
@@ -285,7 +285,7 @@ async fn without_the_marks_nothing_is_sent() {
     let consumer = shop.consumer(bus.clone());
     shop.test.faults().add(Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 }).unwrap();
     let batch = [insert("1", &product("p", 1)), insert("2", &pending("a"))];
-    // The product is no event, and done.
+    // The product has no event and is done.
     assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("2"));
     assert_eq!(bus.calls(), Vec::<Vec<String>>::new());
 }

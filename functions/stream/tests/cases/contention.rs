@@ -1,4 +1,5 @@
-//! Counters that everybody moves: a table that meets colliding transactions as DynamoDB does, which the embedded one never does.
+//! Tests of contended counters, on a table that reports transaction conflicts like DynamoDB. The
+//! embedded table never does.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,14 +24,14 @@ use tokio::time::Instant;
 use crate::derived::Shop;
 use crate::support::{consumer, earliest, insert, line, modify, order};
 
-/// A table that cancels a transaction which meets another one on an item, and then does with it what [`Table`] does.
+/// A table that cancels conflicting transactions and then retries them like [`Table`].
 struct Contended {
     table: Arc<Table>,
     under_way: Arc<Mutex<BTreeSet<Key>>>,
     conflicts: Arc<AtomicUsize>,
-    /// What somebody else does right before the first transaction.
+    /// Transactions of another consumer, applied right before the first transaction.
     before: Mutex<Vec<Transaction<()>>>,
-    /// Every transaction meets another for as long as this, and is given up then.
+    /// If set, every transaction is in conflict for this long and then fails.
     stuck: Option<Duration>,
 }
 
@@ -100,8 +101,8 @@ impl Items for Contended {
     }
 }
 
-/// 200 orders for one product in one shop, taken by so many consumers of eight lanes each, which share them out; how often two
-/// transactions met.
+/// Delivers 200 orders for one product in one shop to this number of consumers, in equal shares.
+/// Each consumer has eight lanes. Returns the number of conflicts.
 async fn conflicts(consumers: usize) -> usize {
     let shop = Shop::open().await;
     let mut records: Vec<Value> = Vec::new();
@@ -160,7 +161,7 @@ async fn who_is_overtaken_by_a_slow_predecessor_with_an_older_head_reads_again_a
     assert!(shop.rows("o1").await.values().all(|(_, rev, reversed)| rev == "2" && *reversed));
 }
 
-/// What a table that waits 5 s for others takes at most, with its last call's 8 s.
+/// The conflict lasts 13 s: the table's longest wait of 5 s, and its last call's 8 s.
 #[tokio::test]
 async fn an_order_that_meets_others_again_and_again_fails_before_the_functions_time_is_over() {
     let shop = Shop::open().await;

@@ -1,4 +1,4 @@
-//! The copies on a product: set, never added to, and by the newest.
+//! Tests of the copies on a product: they are set, never added to, and the newest source wins.
 
 use key_schema::category::CategoryNode;
 use key_schema::item::Stored;
@@ -23,7 +23,7 @@ impl Shop {
         self.product("p1").await.unwrap().copied
     }
 
-    /// A product that is created with so many pieces.
+    /// Opens a shop and creates a product with this many pieces.
     async fn with_product(available: u64) -> Self {
         let shop = Self::open().await;
         let nodes: [Stored<CategoryNode>; 0] = [];
@@ -33,7 +33,7 @@ impl Shop {
     }
 }
 
-/// A product's stock: sold out, filled up, sold out, retired, back.
+/// Returns the changes of a product's stock: sold out, refilled, sold out, retired, back.
 fn stocks() -> Vec<Value> {
     let states = [(5, true), (1, true), (0, true), (3, true), (0, true), (9, true), (9, false), (4, true)];
     let states: Vec<_> =

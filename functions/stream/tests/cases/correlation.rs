@@ -1,4 +1,4 @@
-//! For whom a record is worked on.
+//! Tests of correlation: the request id with which a record is processed.
 
 use std::sync::{Arc, Mutex};
 
@@ -43,16 +43,16 @@ async fn a_record_is_worked_on_for_the_request_that_made_the_change() {
     known.sort();
     let none = |sequence: &str| (sequence.to_owned(), None);
     let some = |sequence: &str, id: &str| (sequence.to_owned(), Some(id.to_owned()));
-    // Of a removal nothing is known, and what the old image has is the id of an earlier change.
+    // The request of a removal is not known: the old image has the id of an earlier change.
     let expected =
         [some("1", "request-1"), none("2"), none("3"), none("4"), none("5"), some("6", "request-6"), none("7")];
     assert_eq!(known, expected);
 }
 
-/// A record's sequence number, and for whom it was worked on.
+/// A record's sequence number, and the request id with which it was processed.
 type Worked = (String, Option<String>);
 
-/// A sink that notes for whom it works.
+/// A sink that records the request id of its work.
 #[derive(Clone, Default)]
 struct Causes(Arc<Mutex<Vec<Worked>>>);
 

@@ -1,4 +1,4 @@
-//! The counters of products: exact, whatever the stream does.
+//! Tests of the products' counters: they are exact for every behaviour of the stream.
 
 use std::slice::from_ref;
 
@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::derived::Shop;
 use crate::support::{consumer, earliest, insert, line, modify, order};
 
-/// Orders and the records of all that happened to them: one placed, one cancelled, one returned, one placed and paid.
+/// Returns orders and the records of their changes: one order is placed, one cancelled, one
+/// returned, and one placed and paid.
 fn history() -> (Vec<Stored<Order>>, Vec<Value>) {
     use OrderStatus::{Cancelled, Delivered, Paid, Pending, Returned};
     let placed = |id| order(id, Pending, 1, 2);
@@ -32,7 +33,7 @@ fn history() -> (Vec<Stored<Order>>, Vec<Value>) {
 }
 
 async fn assert_exact(shop: &Shop, seed: u64) {
-    // Of a and d: a piece of p1 and two of p2 each.
+    // Orders a and d each have one piece of p1 and two of p2.
     assert_eq!((shop.sold("p1").await, shop.sold("p2").await), ((2, 2), (4, 2)), "seed {seed}");
     assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 2 for 516 USD"], "seed {seed}");
 }
@@ -109,7 +110,7 @@ async fn an_order_of_161_lines_is_counted_line_by_line_and_once_over_a_crash() {
     let counted_at = SalePlace::of(&large, None, place::store_of(&large));
     let transactions = sales::apply(&large, &lines, &sales::Derived::default(), counted_at).unwrap();
     assert!(transactions.len() == 4 && transactions.iter().all(|transaction| transaction.check_size().is_ok()));
-    // A consumer that crashed after the second of four.
+    // A consumer crashed after the second of four transactions.
     for transaction in &transactions[..2] {
         shop.table.transact(transaction).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! A shop whose derived data is looked at.
+//! A shop with derived data, for the tests of the `derived` sink.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use table::Table;
 
 use crate::support::{consumer, earliest, line};
 
-/// A shop with a table and the sink over it.
+/// A shop with a table and the sink on it.
 pub struct Shop {
     pub test: TestTable,
     pub table: Arc<Table>,
@@ -35,7 +35,7 @@ impl Shop {
         Box::new(Derived::new(self.table.clone(), 4))
     }
 
-    /// Writes an item as it stands.
+    /// Writes an item unchanged.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) {
         let item = item.to_item().unwrap().into();
         self.test.client().put_item().table_name(self.test.name()).set_item(Some(item)).send().await.unwrap();
@@ -49,7 +49,7 @@ impl Shop {
         }
     }
 
-    /// The rows of an order, reversed ones too: quantity, rev, reversed, by sort key.
+    /// Returns the rows of an order by sort key, including reversed ones: quantity, rev, reversed.
     pub async fn rows(&self, order: &str) -> BTreeMap<String, (String, String, bool)> {
         let answer = self
             .test
@@ -74,20 +74,20 @@ impl Shop {
             .collect()
     }
 
-    /// What the list of a product's sales shows.
+    /// Returns the list of a product's sales.
     pub async fn listed(&self, product: &str) -> Vec<Listed> {
         let (from, to) = ("2017-01-01T00:00:00.000Z".parse().unwrap(), "2017-12-31T00:00:00.000Z".parse().unwrap());
         self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items
     }
 
-    /// What a customer bought, as the list shows it: product and order.
+    /// Returns a customer's purchases in the order of the list: product and order.
     pub async fn bought(&self, customer: &str) -> Vec<String> {
         let query = sales::bought(&customer.parse().unwrap()).unwrap();
         let found = self.table.query(&query).await.unwrap().items;
         found.into_iter().map(|bought| format!("{} in {}", bought.product_id, bought.order_id)).collect()
     }
 
-    /// What was sold of a product: pieces, orders.
+    /// Returns the sales of a product: pieces and orders.
     pub async fn sold(&self, product: &str) -> (u64, u64) {
         let page = self.table.query(&product::page(&product.parse().unwrap()).unwrap()).await.unwrap();
         let mut sold = page.items.into_iter().filter_map(|item| match item {
@@ -97,7 +97,7 @@ impl Shop {
         sold.next().unwrap_or_default()
     }
 
-    /// What was sold in a country in January 2017: city, shop, day, orders, amount.
+    /// Returns a country's sales in January 2017: city, shop, day, orders, amount.
     pub async fn totals(&self, country: &str) -> Vec<String> {
         let query = place::sales(country, &"2017-01".parse().unwrap(), None).unwrap();
         let totals = self.table.query(&query).await.unwrap().sum(|total, part| total.data.add(&part.data));
@@ -109,12 +109,12 @@ impl Shop {
         found.collect()
     }
 
-    /// A product as the table holds it.
+    /// Returns a product from the table.
     pub async fn product(&self, id: &str) -> Option<Stored<Product>> {
         self.table.get(&product::edit(&id.parse().unwrap()).unwrap()).await.unwrap()
     }
 
-    /// Runs batches one after the other; each must succeed.
+    /// Runs batches one after the other. Each must succeed.
     pub async fn deliver(&self, batches: &[&[Value]]) {
         let (consumer, shelf) = consumer([self.sink()]);
         for batch in batches {

@@ -1,4 +1,5 @@
-//! The search engine of a test: the embedded one, OpenSearch itself when `SEARCH_ENDPOINT` is set, or a script.
+//! The search engine of a test: embedded, a real OpenSearch if `SEARCH_ENDPOINT` is set, or
+//! scripted.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,14 +16,14 @@ use stream::search::Search;
 use stream::sink::Sink;
 use tokio::net::TcpListener;
 
-/// An engine whose indices are this test's own.
+/// An engine with separate indices for this test.
 pub struct Engine {
     pub client: SearchClient,
     pub server: Option<SearchServer>,
 }
 
 impl Engine {
-    /// The embedded engine, or the one that the environment names.
+    /// Starts the embedded engine, or connects to the one in the environment.
     pub async fn start() -> Self {
         match std::env::var("SEARCH_ENDPOINT") {
             Ok(endpoint) => Self { client: client(&endpoint), server: None },
@@ -30,7 +31,7 @@ impl Engine {
         }
     }
 
-    /// The embedded engine, which can be made to fail.
+    /// Starts the embedded engine, which can be made to fail.
     pub async fn embedded() -> Self {
         let server = SearchServer::start(None).await.unwrap();
         Self { client: client(server.url()), server: Some(server) }
@@ -40,13 +41,13 @@ impl Engine {
         Box::new(Search::open(self.client.clone()).await)
     }
 
-    /// The document of an item, or its tombstone.
+    /// Returns the document of an item, or its tombstone.
     pub async fn document<D: SearchDocument, T: Entity>(&self, item: &Stored<T>) -> Option<StoredDocument<D>> {
         let key = item.data.key().unwrap();
         self.client.get(&document_id(key.pk.as_str(), key.sk.as_str())).await.unwrap()
     }
 
-    /// Id and rev of every product that can be found.
+    /// Returns the id and rev of every product that can be found.
     pub async fn products(&self) -> Vec<(String, u64)> {
         self.client.refresh().await.unwrap();
         let page = self.client.list(Collection::Products, 1_000, None).await.unwrap();
@@ -54,25 +55,25 @@ impl Engine {
     }
 }
 
-/// A client that gives up at once.
+/// Returns a client that makes only two attempts.
 fn client(endpoint: &str) -> SearchClient {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("stream-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let mut limits = Limits { attempts: 2, backoff: Duration::from_millis(1), ..Limits::default() };
     if std::env::var_os("SEARCH_ENDPOINT").is_some() {
-        // How quick a real engine is on this machine is not what is tested.
+        // The speed of a real engine on this machine is not under test.
         (limits.attempt, limits.total) = (Duration::from_secs(30), Duration::from_secs(60));
     }
     SearchClient::new(&SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits))
 }
 
-/// An engine that gives the operations of each bulk request the statuses it was told, and remembers what it was asked.
+/// An engine that answers each bulk request with scripted statuses and records the requests.
 #[derive(Clone, Default)]
 pub struct ScriptedEngine(Arc<Mutex<Script>>);
 
 #[derive(Default)]
 struct Script {
-    /// One entry a request.
+    /// One entry per request.
     statuses: Vec<Vec<u16>>,
     /// The revs in each request.
     asked: Vec<Vec<u64>>,
@@ -80,7 +81,7 @@ struct Script {
 }
 
 impl ScriptedEngine {
-    /// Answers the first request with the first statuses, and so on.
+    /// Creates an engine that answers the first request with the first statuses, and so on.
     pub fn answering(statuses: &[&[u16]]) -> Self {
         let script =
             Script { statuses: statuses.iter().rev().map(|request| request.to_vec()).collect(), ..Script::default() };
@@ -100,12 +101,12 @@ impl ScriptedEngine {
         Box::new(Search::open(client(&endpoint)).await)
     }
 
-    /// The revs of the operations of each bulk request.
+    /// Returns the revs of the operations of each bulk request.
     pub fn asked(&self) -> Vec<Vec<u64>> {
         self.0.lock().unwrap().asked.clone()
     }
 
-    /// How often the sink made sure of an index.
+    /// Returns how often the sink created missing indices.
     pub fn ensured(&self) -> usize {
         self.0.lock().unwrap().templates / Collection::ALL.len()
     }
@@ -116,7 +117,8 @@ async fn template(State(engine): State<ScriptedEngine>) -> Json<Value> {
     Json(json!({"acknowledged": true}))
 }
 
-/// Each collection has one index, which is read and written. Asked is for `<prefix>-<collection>*`.
+/// Returns one index per collection, for reads and writes. The requested pattern is
+/// `<prefix>-<collection>*`.
 async fn aliases(Path(patterns): Path<String>) -> Json<Value> {
     let indices = patterns.split(',').map(|pattern| {
         let alias = pattern.trim_end_matches('*');

@@ -1,4 +1,4 @@
-//! The search index: no schedule loses, revives or falsifies a document.
+//! Tests of the search index: no schedule loses, revives or falsifies a document.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::engine::{Engine, ScriptedEngine};
 use crate::support::{Scripted, consumer, earliest, event, insert, modify, order, product, remove, retired};
 
-/// Runs batches one after the other; each must succeed.
+/// Runs batches one after the other. Each must succeed.
 async fn deliver(engine: &Engine, batches: &[&[Value]]) {
     let (consumer, shelf) = consumer([engine.sink().await]);
     for batch in batches {
@@ -31,7 +31,7 @@ async fn deliver(engine: &Engine, batches: &[&[Value]]) {
     assert_eq!(shelf.kept(), []);
 }
 
-/// The rev and the name that the index has of a product; no name for a tombstone.
+/// Returns the rev and the name of a product in the index. A tombstone has no name.
 async fn indexed(engine: &Engine, product: &Stored<Product>) -> (u64, Option<String>) {
     let stored = engine.document::<ProductDocument, _>(product).await.unwrap();
     (stored.rev, stored.document.map(|document| document.name))
@@ -103,7 +103,7 @@ async fn case_13_the_items_of_a_transaction_may_arrive_in_any_order() {
     ];
     for order_of_arrival in [[&a, &b, &c], [&a, &c, &b], [&b, &a, &c], [&b, &c, &a], [&c, &a, &b], [&c, &b, &a]] {
         let batch: Vec<Value> = order_of_arrival.into_iter().cloned().collect();
-        // Folded into one batch, and one record a batch.
+        // All records in one batch, and then one record per batch.
         deliver(&engine, &[&batch]).await;
         deliver(&engine, &[&batch[..1], &batch[1..2], &batch[2..]]).await;
         assert_eq!(indexed(&engine, &product("a", 4)).await, (4, Some("a at rev 4".to_owned())));
@@ -112,7 +112,7 @@ async fn case_13_the_items_of_a_transaction_may_arrive_in_any_order() {
     }
 }
 
-/// An engine that takes a bulk call and never answers it: whoever waits for it dies there.
+/// An engine that applies a bulk call and never responds, so its caller dies there.
 struct TakesAndDies {
     client: SearchClient,
     taken: Arc<Notify>,
@@ -163,7 +163,7 @@ async fn case_15_a_stale_insert_long_after_the_removal_does_not_bring_the_docume
     let (first, gone) = (product("a", 1), retired("a", 2));
     deliver(&engine, &[&[insert("1", &first)], &[modify("2", &first, &gone)], &[insert("1", &first)]]).await;
     assert_eq!(indexed(&engine, &gone).await, (2, None));
-    // The same for an item that an operator removed from the table: its last state must not come back either.
+    // An item that an operator removed from the table must not return with its last state either.
     let removed = product("b", 5);
     deliver(&engine, &[&[insert("3", &removed)], &[remove("4", &removed)], &[insert("3", &removed)]]).await;
     assert_eq!(indexed(&engine, &removed).await, (6, None));
@@ -208,7 +208,7 @@ async fn case_18_a_removal_that_arrives_before_its_insert_stays() {
     deliver(&engine, &[&[modify("2", &first, &gone)], &[insert("1", &first)]]).await;
     let by_hand = product("b", 1);
     deliver(&engine, &[&[remove("4", &by_hand)], &[insert("3", &by_hand)]]).await;
-    // In one batch too.
+    // The same in one batch.
     deliver(&engine, &[&[remove("6", &product("c", 1)), insert("5", &product("c", 1))]]).await;
     assert_eq!(engine.products().await, []);
 }
@@ -250,7 +250,7 @@ async fn a_lost_index_is_no_fault_of_the_documents() {
     assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"));
     assert_eq!(earliest(&consumer, &batch).await, None);
     assert_eq!(shelf.kept(), []);
-    // After the 404 it looked again, after the 403 there was no reason to.
+    // After the 404 the sink checked the indices again. After the 403 it had no reason to.
     assert_eq!(engine.ensured(), 2);
 }
 
@@ -304,7 +304,7 @@ async fn case_21_a_number_or_binary_key_of_equal_text_never_reaches_the_document
 
 #[tokio::test]
 async fn case_22_a_number_beyond_double_precision_is_indexed_exactly() {
-    // 2^53 + 1 is no double.
+    // 2^53 + 1 has no exact double.
     for amount in [9_007_199_254_740_993, i64::MAX - 1] {
         let engine = Engine::start().await;
         let mut dear = product("a", 1);
@@ -345,7 +345,7 @@ async fn a_consumer_that_starts_while_the_index_is_down_creates_it_later() {
     assert_eq!(engine.products().await, [("a".to_owned(), 1)]);
 }
 
-/// One more than the engine takes as a version.
+/// One more than the engine's highest version.
 const BEYOND: u64 = 1 << 63;
 
 #[tokio::test]
@@ -366,7 +366,8 @@ async fn case_35_an_item_with_a_rev_that_no_engine_takes_is_set_aside_and_keeps_
     assert!(shelf.kept().iter().all(|kept| kept.kind == "malformed_item"), "{:?}", shelf.kept());
 }
 
-/// The record of a removal whose tombstone the engine cannot take, and for which it refuses a whole call.
+/// Returns the record of a removal with an invalid tombstone, for which the engine refuses a whole
+/// call.
 fn spoils(sequence: u64) -> Value {
     remove(&sequence.to_string(), &product(&format!("poison{sequence}"), BEYOND - 1))
 }
@@ -384,7 +385,7 @@ async fn case_35_a_document_for_which_the_engine_refuses_the_whole_call_is_set_a
     assert_eq!(engine.products().await, written);
     assert_eq!(shelf.sequences(), ["5", "17"]);
     assert!(shelf.kept().iter().all(|kept| kept.kind == "index_rejects"), "{:?}", shelf.kept());
-    // Alone it is refused like in company.
+    // Alone it is refused as well.
     assert_eq!(earliest(&consumer, &[spoils(21)]).await, None);
     assert_eq!(shelf.sequences(), ["5", "17", "21"]);
 }

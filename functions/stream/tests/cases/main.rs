@@ -1,5 +1,6 @@
-//! The consumer under bad schedules: what it must get right, case by case, against scripted sinks, the embedded table and the embedded search
-//! engine. The numbers are those of the list of cases that the design keeps for its stream consumer.
+//! Tests of the consumer under bad schedules, case by case, with scripted sinks, the embedded table
+//! and the embedded search engine. The numbers refer to the design's list of cases for the stream
+//! consumer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod audit;

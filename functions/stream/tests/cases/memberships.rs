@@ -1,4 +1,4 @@
-//! A product in further categories: its entries end on what the product is.
+//! Tests of a product in further categories: its entries end at the product's newest state.
 
 use std::slice::from_ref;
 
@@ -14,7 +14,7 @@ fn summer() -> CategoryPath {
 }
 
 impl Shop {
-    /// What the list of the further category shows.
+    /// Returns the entries in the list of the further category.
     async fn summer(&self) -> Vec<Listed> {
         self.table.query(&schema::in_category(&summer()).unwrap()).await.unwrap().items
     }
@@ -23,7 +23,8 @@ impl Shop {
         self.summer().await.into_iter().map(|listed| listed.name).collect()
     }
 
-    /// Puts the product that is in the table, as it was seen, into the further category.
+    /// Adds the product in the table to the further category, on the condition that it is as
+    /// `seen`.
     async fn join(&self, seen: &Stored<Product>) -> bool {
         let add = membership::add(seen, &summer(), None, &seen.meta.born, seen.meta.updated_at).unwrap();
         self.table.transact(&add).await.is_ok()
@@ -60,7 +61,7 @@ async fn case_38_a_source_that_is_renamed_during_a_replay_of_its_old_name_leaves
         fastrand::Rng::with_seed(seed).shuffle(&mut records);
         shop.deliver(&[&records[..2], &records[2..]]).await;
         assert_eq!(shop.names().await, ["p1 at rev 3"], "seed {seed}");
-        // And by one that looked at the membership before it was refreshed, and writes only now.
+        // A consumer that read the membership before the refresh and writes only now is refused.
         assert!(shop.table.write(&membership::refresh(&two, &summer()).unwrap()).await.is_err());
     }
 }
@@ -101,7 +102,7 @@ async fn a_retired_product_leaves_the_list_and_a_revived_one_comes_back() {
     assert!(shop.summer().await.is_empty());
     shop.deliver(&[from_ref(&came), from_ref(&went)]).await;
     assert_eq!(shop.names().await, ["p1 at rev 3"]);
-    // Taken in the other order, and again.
+    // In the other order, and again.
     shop.deliver(&[&[came, went]]).await;
     assert_eq!(shop.names().await, ["p1 at rev 3"]);
 }
@@ -115,7 +116,7 @@ async fn a_membership_that_is_given_up_is_not_brought_back_by_a_record() {
     let lists = membership::lists([&one.data.id]).unwrap();
     let known = shop.table.batch_get(&lists).await.unwrap().remove(0).unwrap();
     shop.table.transact(&membership::remove(&known, &summer(), known.meta.updated_at).unwrap()).await.unwrap();
-    // A consumer that had found it before it was removed.
+    // A consumer that read the membership before its removal.
     let late = membership::refresh(&two, &summer()).unwrap();
     assert!(shop.table.write(&late).await.is_err());
     shop.deliver(&[&[modify("2", &one, &two)]]).await;

@@ -1,4 +1,5 @@
-//! The totals of places: each order in one place, and taken from the same again.
+//! Tests of the totals of places: each order counts in one place, and is subtracted from the same
+//! one.
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -92,7 +93,7 @@ async fn an_order_counts_on_the_day_it_was_placed_in_universal_time() {
     assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-31: 1 for 129 USD"]);
 }
 
-/// How many orders each shard of the online shop's total counts.
+/// Returns the number of orders in each shard of the online shop's total.
 async fn counted(shop: &Shop) -> BTreeMap<u32, i64> {
     let month = "2017-01".parse().unwrap();
     let parts = shop.table.query(&place::sales("US", &month, None).unwrap()).await.unwrap().items;
@@ -126,7 +127,7 @@ async fn online_orders_are_counted_in_every_shard_and_cancelled_where_they_were_
     assert!(counted(&shop).await.iter().all(|(shard, orders)| *orders <= before[shard]));
 }
 
-/// A release before the shards takes a cancelled order from shard 0, wherever it was counted.
+/// A release without shards subtracts a cancelled order from shard 0, wherever it was counted.
 #[tokio::test]
 async fn a_part_below_zero_is_added_like_any_other() {
     let shop = Shop::open().await;
@@ -162,7 +163,8 @@ async fn orders_of_another_shop_are_counted_in_one_item() {
     assert_eq!(counted(&shop).await, BTreeMap::from([(SHARDS.of("364"), 20)]));
 }
 
-/// Earlier releases counted every order of a total in one item, whose shard neither it nor the order's proof names.
+/// Earlier releases counted every order of a total in one item. Neither the item nor the order's
+/// proof names a shard.
 #[tokio::test]
 async fn a_total_of_an_earlier_release_counts_and_a_cancellation_takes_its_order_from_it() {
     let shop = Shop::open().await;

@@ -1,4 +1,4 @@
-//! The event bus of a test: a script, EventBridge's wire in the words of a script, or the embedded one.
+//! The event bus of a test: scripted, an endpoint with EventBridge's protocol, or embedded.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use stream::ports::Publisher;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-/// What an event is about, to tell events apart in tests.
+/// Returns the subject of an event, which distinguishes events in the tests.
 pub fn subject(event: &Event) -> String {
     match &event.data {
         Data::OrderPlaced(data) => data.order_id.to_string(),
@@ -31,7 +31,7 @@ fn subjects(events: &[Event]) -> Vec<String> {
 
 type Rule = Box<dyn Fn(&Event) -> Outcome + Send + Sync>;
 
-/// A bus that does as it is told.
+/// A scripted bus.
 #[derive(Clone, Default)]
 pub struct ScriptedBus(Arc<Script>);
 
@@ -45,44 +45,44 @@ struct Script {
 }
 
 impl ScriptedBus {
-    /// From now on the outcome of each event is what the rule says.
+    /// Sets the rule for the outcome of each event from now on.
     pub fn tell(&self, rule: impl Fn(&Event) -> Outcome + Send + Sync + 'static) {
         *self.0.rule.lock().unwrap() = Some(Box::new(rule));
     }
 
-    /// From now on it does not take the events with these subjects.
+    /// Fails the events with these subjects from now on.
     pub fn fail(&self, fails: &[&str]) {
         let fails: Vec<String> = fails.iter().map(|subject| (*subject).to_owned()).collect();
         self.tell(move |event| if fails.contains(&subject(event)) { retryable() } else { Outcome::Published });
     }
 
-    /// From now on it takes everything.
+    /// Accepts every event from now on.
     pub fn recover(&self) {
         *self.0.rule.lock().unwrap() = None;
         *self.0.hangs.lock().unwrap() = false;
     }
 
-    /// From now on it takes everything and never answers.
+    /// Accepts every event from now on, but never responds.
     pub fn hang(&self) {
         *self.0.hangs.lock().unwrap() = true;
     }
 
-    /// Waits until it has taken what it does not answer.
+    /// Waits until the bus has accepted events without a response.
     pub async fn hanging(&self) {
         self.0.hanging.notified().await;
     }
 
-    /// The subjects of the events of each call.
+    /// Returns the subjects of the events of each call.
     pub fn calls(&self) -> Vec<Vec<String>> {
         self.0.calls.lock().unwrap().iter().map(|call| subjects(call)).collect()
     }
 
-    /// What it took, in order.
+    /// Returns the accepted events, in order.
     pub fn published(&self) -> Vec<Event> {
         self.0.published.lock().unwrap().clone()
     }
 
-    /// The same, subjects alone.
+    /// Returns the subjects of the accepted events.
     pub fn subjects(&self) -> Vec<String> {
         subjects(&self.published())
     }
@@ -111,7 +111,7 @@ impl Publisher for ScriptedBus {
     }
 }
 
-/// The publisher itself, for an endpoint; it sends failed entries again for some milliseconds only.
+/// Returns the real publisher for an endpoint. It retries failed entries for 500 ms only.
 pub fn event_bus(endpoint: &str, bytes: usize) -> EventBus {
     let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
     let service = Service::of(Api::EventBridge, "us-east-1", Some(endpoint), credentials).unwrap();
@@ -119,7 +119,8 @@ pub fn event_bus(endpoint: &str, bytes: usize) -> EventBus {
     EventBus::new(service, "shop".to_owned()).with_limits(Limits { bytes, budget: Duration::from_millis(500) })
 }
 
-/// An endpoint with EventBridge's wire that fails one entry of its first answer, and remembers what it was sent.
+/// An endpoint with EventBridge's protocol that fails one entry of its first response and records
+/// the requests.
 #[derive(Clone, Default)]
 pub struct ScriptedEndpoint {
     fails: usize,
@@ -127,12 +128,12 @@ pub struct ScriptedEndpoint {
 }
 
 impl ScriptedEndpoint {
-    /// Fails the entry with this number, from 1, of the first call.
+    /// Creates an endpoint that fails the entry with this number, from 1, of the first call.
     pub fn failing(number: usize) -> Self {
         Self { fails: number, ..Self::default() }
     }
 
-    /// Starts it, and gives its address.
+    /// Starts the endpoint and returns its address.
     pub async fn start(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -141,7 +142,7 @@ impl ScriptedEndpoint {
         endpoint
     }
 
-    /// The ids of the events of each call.
+    /// Returns the ids of the events of each call.
     pub fn calls(&self) -> Vec<Vec<String>> {
         self.calls.lock().unwrap().clone()
     }

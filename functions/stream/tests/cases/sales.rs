@@ -1,4 +1,4 @@
-//! Derived sales: whatever the schedule, the rows say what the order says now.
+//! Tests of derived sales: in every schedule the rows agree with the order's current state.
 
 use key_schema::order::OrderStatus;
 use key_schema::place::{self, SalePlace};
@@ -31,7 +31,7 @@ async fn the_lines_of_a_placed_order_are_what_its_customer_bought_until_it_is_ca
     assert_eq!(shop.bought("c1").await, ["p1 in o2", "p2 in o1", "p1 in o1"]);
     assert!(shop.bought("c2").await.is_empty());
     shop.put(&cancelled).await;
-    // The old record once more brings nothing back.
+    // A second delivery of the old record restores nothing.
     shop.deliver(&[&[modify("3", &pending, &cancelled)], &placed]).await;
     assert_eq!(shop.bought("c1").await, ["p1 in o2"]);
 }
@@ -100,7 +100,7 @@ async fn case_03_what_succeeded_beside_a_failure_is_not_written_again_on_the_ret
     let (consumer, _) = consumer([shop.sink(), other.boxed()]);
     let batch = [insert("1", &a), insert("2", &b)];
     assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"));
-    // A mark on the row that a second write would wipe out.
+    // Change the row, so that a second write would be visible.
     let mut marked = sales::derive(&b, &line("b", 1).data);
     marked.data.quantity = 77;
     shop.put(&marked).await;
@@ -154,7 +154,7 @@ async fn a_slow_predecessor_with_an_older_head_overwrites_nothing() {
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&cancelled).await;
     shop.deliver(&[&[modify("2", &pending, &cancelled)]]).await;
-    // It read the head before the cancellation and writes only now.
+    // The predecessor read the head before the cancellation and writes only now.
     let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
     for late in sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at).unwrap() {
         assert!(shop.table.transact(&late).await.is_err());
@@ -183,7 +183,7 @@ async fn an_order_that_an_operator_removed_leaves_its_sales_in_the_books() {
     shop.place(&pending).await;
     shop.deliver(&[&[insert("1", &pending)], &[remove("2", &pending)]]).await;
     assert_eq!(shop.listed("p1").await.len(), 1);
-    // And a record of an order that is nowhere derives nothing.
+    // The record of a missing order derives nothing.
     shop.deliver(&[&[insert("3", &order("o2", OrderStatus::Pending, 1, 1))]]).await;
     assert!(shop.rows("o2").await.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Buckets of a test, and identities as they are spelled.
+//! Buckets for the tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const BUCKET: &str = "bodega-test";
 
-/// One bucket of an object store in this process, which can be made to fail.
+/// A bucket of an object store in this process, which can be made to fail.
 pub struct Bucket {
     pub server: ObjectServer,
     pub store: Arc<ObjectStore>,
@@ -27,27 +27,27 @@ impl Bucket {
         Self { server, store }
     }
 
-    /// Every object that lies there.
+    /// Returns every object in the bucket.
     pub fn objects(&self) -> Vec<ObjectInfo> {
         self.server.list(BUCKET, None, 1_000).unwrap().items
     }
 
-    /// Their names.
+    /// Returns the names of the objects.
     pub fn names(&self) -> Vec<String> {
         self.objects().into_iter().map(|object| object.name).collect()
     }
 
-    /// The text of an object.
+    /// Returns the text of an object.
     pub fn text(&self, name: &str) -> String {
         String::from_utf8(self.server.get(BUCKET, name).unwrap().unwrap().to_vec()).unwrap()
     }
 
-    /// An object's JSON.
+    /// Returns an object's JSON.
     pub fn json(&self, name: &str) -> Value {
         serde_json::from_str(&self.text(name)).unwrap()
     }
 
-    /// The JSON of every object.
+    /// Returns the JSON of every object.
     pub fn all(&self) -> Vec<Value> {
         self.names().iter().map(|name| self.json(name)).collect()
     }

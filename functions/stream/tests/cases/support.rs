@@ -1,4 +1,4 @@
-//! Records as a stream gives them, and sinks that do as they are told.
+//! Stream records and scripted sinks for the tests.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use stream::quarantine::{Entry, Quarantine};
 use stream::sink::Sink;
 use tokio::time::Instant;
 
-/// A product at a rev. Its name tells the rev, so that a document tells which one it shows.
+/// Returns a product at a rev. Its name contains the rev, so that a document shows its source.
 pub fn product(id: &str, rev: u64) -> Stored<Product> {
     let data = Product {
         id: ProductId::new(id).unwrap(),
@@ -36,14 +36,14 @@ pub fn product(id: &str, rev: u64) -> Stored<Product> {
     Stored { meta: meta(rev), data }
 }
 
-/// The same taken out of the catalogue.
+/// Returns a retired product.
 pub fn retired(id: &str, rev: u64) -> Stored<Product> {
     let mut product = product(id, rev);
     product.data.retired = true;
     product
 }
 
-/// An order of one customer, with `lines` lines.
+/// Returns an order of customer `c1` with `lines` lines.
 pub fn order(id: &str, status: OrderStatus, rev: u64, lines: u64) -> Stored<Order> {
     let data = Order {
         id: id.parse().unwrap(),
@@ -63,7 +63,7 @@ pub fn order(id: &str, status: OrderStatus, rev: u64, lines: u64) -> Stored<Orde
     Stored { meta: meta(rev), data }
 }
 
-/// A line of that order.
+/// Returns a line of an order.
 pub fn line(order: &str, line: u64) -> Stored<OrderLine> {
     let data = OrderLine {
         order_id: order.parse().unwrap(),
@@ -78,23 +78,23 @@ pub fn line(order: &str, line: u64) -> Stored<OrderLine> {
     Stored { meta: meta(1), data }
 }
 
-/// What an item has at a rev.
+/// Returns the metadata of an item at a rev.
 pub fn meta(rev: u64) -> Meta {
     let at = "2017-01-01T00:00:00.000Z".parse().unwrap();
     Meta { version: rev, rev, born: Born::new("b1").unwrap(), created_at: at, updated_at: at }
 }
 
-/// The record of a new item.
+/// Returns the record of a new item.
 pub fn insert<T: Entity>(sequence: &str, new: &Stored<T>) -> Value {
     record(sequence, "INSERT", new, json!({"NewImage": image(new)}))
 }
 
-/// The record of a change.
+/// Returns the record of a change.
 pub fn modify<T: Entity>(sequence: &str, old: &Stored<T>, new: &Stored<T>) -> Value {
     record(sequence, "MODIFY", new, json!({"NewImage": image(new), "OldImage": image(old)}))
 }
 
-/// The record of a removal.
+/// Returns the record of a removal.
 pub fn remove<T: Entity>(sequence: &str, old: &Stored<T>) -> Value {
     record(sequence, "REMOVE", old, json!({"OldImage": image(old)}))
 }
@@ -112,34 +112,34 @@ fn record<T: Entity>(sequence: &str, name: &str, item: &Stored<T>, mut change: V
     })
 }
 
-/// An item as a stream shows it.
+/// Returns an item as a stream image.
 pub fn image<T: Entity>(item: &Stored<T>) -> Value {
     serde_json::to_value(item.to_item().unwrap()).unwrap()
 }
 
-/// A batch as Lambda sends it.
+/// Returns a batch in Lambda's form.
 pub fn event(records: &[Value]) -> Event {
     serde_json::from_str(&json!({ "Records": records }).to_string()).unwrap()
 }
 
-/// Runs a batch with time enough.
+/// Runs a batch with enough time.
 pub async fn run(consumer: &Consumer, records: &[Value]) -> Taken {
     consumer.take(&event(records), Instant::now() + Duration::from_secs(60)).await.unwrap()
 }
 
-/// Runs a batch and gives the sequence number in the answer.
+/// Runs a batch and returns the sequence number in the response.
 pub async fn earliest(consumer: &Consumer, records: &[Value]) -> Option<String> {
     run(consumer, records).await.answer.earliest().map(ToString::to_string)
 }
 
-/// A consumer of these sinks, one lane at a time, that keeps what it sets aside in memory.
+/// Returns a consumer of these sinks with one lane at a time, and its quarantine in memory.
 pub fn consumer(sinks: impl IntoIterator<Item = Box<dyn Sink>>) -> (Consumer, Arc<Shelf>) {
     let shelf = Arc::new(Shelf::default());
     let settings = Settings { concurrency: 1, ..Settings::default() };
     (Consumer::new(sinks.into_iter().collect(), Box::new(Kept(shelf.clone())), settings), shelf)
 }
 
-/// A sink that does as it is told, one record at a time.
+/// A scripted sink, which takes one record at a time.
 #[derive(Clone)]
 pub struct Scripted(Arc<Script>);
 
@@ -151,12 +151,12 @@ pub struct Script {
 }
 
 impl Scripted {
-    /// Fails the records with these sequence numbers, until told otherwise.
+    /// Creates a sink that fails the records with these sequence numbers until it recovers.
     pub fn failing(name: &'static str, fails: &[&str]) -> Self {
         Self::new(name, fails, None)
     }
 
-    /// Never comes back from this record.
+    /// Creates a sink that hangs at this record.
     pub fn hanging(at: &str) -> Self {
         Self::new("scripted", &[], Some(at.to_owned()))
     }
@@ -166,12 +166,12 @@ impl Scripted {
         Self(Arc::new(Script { name, fails, hangs, taken: Mutex::default() }))
     }
 
-    /// From now on every record succeeds.
+    /// Lets every record succeed from now on.
     pub fn recover(&self) {
         self.0.fails.lock().unwrap().clear();
     }
 
-    /// The sequence numbers of the records that it was given, in order.
+    /// Returns the sequence numbers of the attempted records, in order.
     pub fn attempted(&self) -> Vec<String> {
         self.0.taken.lock().unwrap().clone()
     }
@@ -210,7 +210,7 @@ pub struct Shelf {
     broken: Mutex<bool>,
 }
 
-/// One record that was set aside.
+/// A record that was set aside.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shelved {
     pub consumer: String,
@@ -222,17 +222,17 @@ pub struct Shelved {
 struct Kept(Arc<Shelf>);
 
 impl Shelf {
-    /// From now on nothing can be set aside, or again everything.
+    /// Makes every quarantine write fail from now on, or succeed again.
     pub fn set_broken(&self, broken: bool) {
         *self.broken.lock().unwrap() = broken;
     }
 
-    /// What was set aside.
+    /// Returns the records that were set aside.
     pub fn kept(&self) -> Vec<Shelved> {
         self.kept.lock().unwrap().clone()
     }
 
-    /// The same, sequence numbers alone.
+    /// Returns the sequence numbers of the records that were set aside.
     pub fn sequences(&self) -> Vec<String> {
         self.kept().into_iter().map(|shelved| shelved.sequence).collect()
     }

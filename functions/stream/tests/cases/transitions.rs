@@ -1,4 +1,4 @@
-//! Which events a change is.
+//! Tests of the rules that derive events from changes.
 
 use bus::{Data, Event, Kind};
 use key_schema::customer::{Customer, Tier};
@@ -12,7 +12,7 @@ use stream::transitions::{Rules, UnreadableOldImage};
 
 use crate::support::{event, insert, line, modify, order, product, remove};
 
-/// What one record is, as the rules of a shop with a threshold of 10 say.
+/// Returns the events of one record, in a shop with a stock threshold of 10.
 pub fn told(record: Value) -> Result<Vec<Event>, UnreadableOldImage> {
     told_in("shop", record)
 }
@@ -24,14 +24,14 @@ fn told_in(table: &str, record: Value) -> Result<Vec<Event>, UnreadableOldImage>
     Rules { table: table.to_owned(), stock_low: 10 }.events(&batch.records[0])
 }
 
-/// The one thing that a record is, or nothing.
+/// Returns the data of the record's only event, if there is one.
 fn data(record: Value) -> Option<Data> {
     let mut events = told(record).unwrap();
     assert!(events.len() <= 1, "{events:?}");
     events.pop().map(|event| event.data)
 }
 
-/// The record with an old image that is not what it says.
+/// Makes the record's old image unreadable.
 fn unreadable(mut record: Value) -> Value {
     record["dynamodb"]["OldImage"]["rev"] = json!({"S": "eight"});
     record
@@ -85,7 +85,7 @@ const STATUSES: [OrderStatus; 8] = [
 fn an_order_is_placed_when_it_becomes_visible() {
     for status in STATUSES {
         let new = order("o1", status, 2, 3);
-        // One that is created at its end was restored from the archive.
+        // An order that is created in a closed status was restored from the archive.
         let created = (!status.is_closed()).then(|| insert("1", &new));
         let committed = modify("1", &order("o1", OrderStatus::Placing, 1, 3), &new);
         for record in created.into_iter().chain([committed]) {
@@ -137,7 +137,7 @@ fn a_stock_runs_low_when_it_falls_below_the_threshold_while_it_can_be_sold() {
         ((5, true), (20, true), false),
         ((10, false), (9, false), false),
         ((50, true), (3, false), false),
-        // It comes back into the catalogue with little, and did not run low.
+        // The product returns to the catalogue with little stock and did not run low.
         ((50, false), (3, true), false),
         ((50, false), (50, true), false),
         ((3, false), (3, true), false),
@@ -195,7 +195,7 @@ fn an_unreadable_old_image_is_an_error_where_an_event_depends_on_it_and_nowhere_
     assert_eq!(change(&pending, &order("o1", OrderStatus::Paid, 2, 1)), Err(UnreadableOldImage));
     assert_eq!(change(&stock(10, true, 1), &stock(9, true, 2)), Err(UnreadableOldImage));
     assert_eq!(change(&customer(Tier::Gold, 1), &customer(Tier::Gold, 2)), Err(UnreadableOldImage));
-    // Nothing that these can have been makes an event of what they are.
+    // For these new states no old image could give an event.
     assert_eq!(change(&pending, &order("o1", OrderStatus::Placing, 2, 1)), Ok(vec![]));
     assert_eq!(change(&stock(20, true, 1), &stock(10, true, 2)), Ok(vec![]));
     assert_eq!(change(&stock(20, true, 1), &stock(9, false, 2)), Ok(vec![]));

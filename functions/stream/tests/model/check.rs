@@ -1,4 +1,5 @@
-//! What must hold when everything was delivered: the consumer's side of the world is what the table and its history say.
+//! The checks after complete delivery: the consumer's data must agree with the table and its
+//! history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::records;
 use crate::run::Spent;
 use crate::world::World;
 
-/// Says what is wrong.
+/// Checks everything. An error describes the first difference.
 pub fn check(world: &World) -> Result<(), String> {
     let items: BTreeMap<&Key, AnyEntity> =
         world.table.items().map(|(key, item)| (key, AnyEntity::from_item(item.clone()).unwrap())).collect();
@@ -26,7 +27,7 @@ pub fn check(world: &World) -> Result<(), String> {
     copies(&items)
 }
 
-/// Each document is what its item says, and there is no other.
+/// Checks that each document shows its item, and that there are no other documents.
 fn index(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
     let mut expected = BTreeMap::new();
     for (key, item) in items {
@@ -38,7 +39,7 @@ fn index(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String>
     same("index", &expected, &world.index)
 }
 
-/// Every event of the history was published under its own id, and no other; those of one item in their order.
+/// Checks that exactly the events of the history were published, and those of one item in order.
 fn bus(world: &World) -> Result<(), String> {
     let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for shard in &world.stream {
@@ -57,7 +58,7 @@ fn bus(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// An event is published more than once only around a crash or a failure.
+/// Checks that an event was published more than once only around a crash or a failure.
 pub fn repeated(world: &World, spent: Spent) -> Result<(), String> {
     match world.times.iter().find(|(_, times)| **times > 1 + spent.crashes + spent.failures) {
         Some((id, times)) => Err(format!("an event was published {times} times: {id}")),
@@ -65,7 +66,7 @@ pub fn repeated(world: &World, spent: Spent) -> Result<(), String> {
     }
 }
 
-/// What expired has one object and one entry, which names it.
+/// Checks that every expired item has one object, and one entry that names it.
 fn audit(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
     let removed = world.stream.iter().flatten().filter(|record| record.contains(r#""eventName":"REMOVE""#)).count();
     let named: Vec<&str> = items
@@ -76,7 +77,7 @@ fn audit(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String>
     same("audit", &world.archive.keys().map(String::as_str).collect::<Vec<_>>(), &named)
 }
 
-/// The rows of an order say what its head says, and the counters what the rows say.
+/// Checks that the rows of an order agree with its head, and the counters with the rows.
 fn sales(items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
     let mut counted = (0, 0, 0);
     let mut counters = (0, 0, 0);
@@ -99,7 +100,7 @@ fn sales(items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
     same("counters", &counted, &counters)
 }
 
-/// What lies on the product and in its membership is what their sources say.
+/// Checks that the copies on the product and in its membership agree with their sources.
 fn copies(items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
     for item in items.values() {
         let AnyEntity::Product(product) = item else { continue };

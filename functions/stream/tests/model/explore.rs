@@ -1,10 +1,14 @@
-//! Every schedule of a small world.
+//! The search through every schedule of a small world.
 //!
-//! A schedule is a sequence of moves: the table is written, a batch of a shard is delivered, a delivery takes its next call, a delivery dies, an
-//! earlier stretch of a shard is delivered once more. Two shards deliver side by side, call by call. The search goes depth first and remembers
-//! the states it has been in; a state is everything that later moves can depend on. Futures cannot be copied, so a branch is entered from
-//! the last state in which no delivery was under way, by taking the moves since then again. Of schedules that differ only in the order of
-//! moves which do not touch each other one is taken ([`crate::territory`]), and where there is one move only, it is made without a look at the state.
+//! A schedule is a sequence of moves ([`Move`]). The table is written, a batch of a shard is
+//! delivered, or an earlier stretch of a shard is delivered again. A delivery makes its next call,
+//! or dies. Two shards deliver concurrently, call by call.
+//!
+//! The search goes depth first and remembers the states that it has visited. A state is everything
+//! that later moves can depend on. Futures cannot be copied, so the search enters a branch from the
+//! last state without a running delivery and repeats the moves since then. It takes only one of the
+//! schedules that differ just in the order of independent moves ([`crate::territory`]). A move
+//! without an alternative is made without a check of the state.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -13,36 +17,36 @@ use std::rc::Rc;
 use crate::history::History;
 use crate::run::Quiet;
 
-/// Which schedules there are.
+/// The limits of the schedules.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// How many deliveries die.
+    /// The number of deliveries that die.
     pub crashes: usize,
-    /// How many stretches are delivered once more.
+    /// The number of stretches that are delivered again.
     pub repeats: usize,
-    /// How many calls fail, or their last parts.
+    /// The number of calls that fail, as a whole or in their last part.
     pub failures: usize,
-    /// Whether the two shards deliver at the same time, call by call, and the shop writes meanwhile. Otherwise a delivery that has begun ends, or
-    /// dies, before anything else happens.
+    /// Whether the two shards deliver concurrently, call by call, while the shop writes. Otherwise
+    /// a delivery that has begun ends, or dies, before anything else happens.
     pub side_by_side: bool,
-    /// Whether schedules are left out that others stand for.
+    /// Whether the search skips schedules that are equivalent to another one.
     pub reduced: bool,
 }
 
 /// One move of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// The next write of a shard's items reaches the table, and the stream.
+    /// The next write of a shard's items is applied to the table and the stream.
     Write { shard: usize },
     /// The next records of a shard are delivered.
     Deliver { shard: usize, count: usize },
-    /// An earlier stretch of a shard is delivered once more.
+    /// An earlier stretch of a shard is delivered again.
     Repeat { shard: usize, from: usize, to: usize },
-    /// The delivery of a shard takes its next call, or its answer arrives.
+    /// The delivery of a shard makes its next call, or its response arrives.
     Step { shard: usize },
-    /// The call that the delivery of a shard waits for fails, or the last part of it.
+    /// The call that the delivery of a shard awaits fails, as a whole or in its last part.
     Fail { shard: usize },
-    /// The delivery of a shard dies where it is.
+    /// The delivery of a shard dies at its current call.
     Crash { shard: usize },
 }
 
@@ -59,16 +63,16 @@ impl Move {
     }
 }
 
-/// What was explored.
+/// The extent of a search.
 #[derive(Debug, Clone, Default)]
 pub struct Explored {
-    /// Different states.
+    /// The number of different states.
     pub states: usize,
-    /// Moves between them.
+    /// The number of moves between the states.
     pub moves: usize,
-    /// States in which everything was delivered, each of which was checked.
+    /// The number of states in which everything was delivered. Each of them was checked.
     pub ends: usize,
-    /// How it can end: what everything is then, and what has happened on the way.
+    /// The possible endings: digests of the final state and of the faults on the way.
     pub endings: BTreeSet<u64>,
 }
 
@@ -78,13 +82,13 @@ impl fmt::Display for Explored {
     }
 }
 
-/// A branch that is still to be entered.
+/// A branch that the search has not entered yet.
 struct Branch<'h> {
     from: Rc<Quiet<'h>>,
     since: Vec<Move>,
 }
 
-/// Explores every schedule; a wrong end is a panic that names the schedule.
+/// Explores every schedule. A wrong end is a panic that names the schedule.
 pub fn explore(history: &History, bounds: Bounds) -> Explored {
     let mut explored = Explored::default();
     let mut seen: HashSet<u64> = HashSet::new();
@@ -94,7 +98,7 @@ pub fn explore(history: &History, bounds: Bounds) -> Explored {
         for step in &since {
             run.take(*step);
         }
-        // Onward as far as states are new; the other branches are left for later.
+        // Continue while states are new. The other branches are explored later.
         while seen.insert(run.state()) {
             explored.states += 1;
             if run.is_settled() {

@@ -1,4 +1,4 @@
-//! Two small worlds: what the shop does to them, and the consumer that follows.
+//! Two small worlds: the shop's writes, and the consumer that processes them.
 
 use std::sync::Arc;
 
@@ -22,16 +22,16 @@ use crate::process::Process;
 use crate::territory::Sharing;
 use crate::world::{SourceWrite, World};
 
-/// A world at its beginning, and the shop's writes by shard.
+/// A world in its initial state, and the shop's writes by shard.
 pub struct History {
     pub world: World,
     pub writes: Vec<Vec<SourceWrite>>,
-    /// What not one alone touches.
+    /// The items that several actors touch.
     pub sharing: Sharing,
 }
 
 impl History {
-    /// Less of the shop's writes.
+    /// Keeps only the first writes of each shard.
     pub fn shortened(mut self, writes: [usize; 2]) -> Self {
         for (shard, left) in self.writes.iter_mut().zip(writes) {
             shard.truncate(left);
@@ -40,12 +40,12 @@ impl History {
     }
 }
 
-/// What decides which events a record is.
+/// Returns the rules that derive the events of a record.
 pub fn rules() -> Rules {
     Rules { table: "model".into(), stock_low: 1 }
 }
 
-/// The consumer with every sink, as one process runs it.
+/// Creates the consumer with every sink in one process.
 pub fn consumer(process: &Process) -> Consumer {
     let table = Arc::new(process.clone());
     let sinks: Vec<Box<dyn stream::sink::Sink>> = vec![
@@ -57,7 +57,8 @@ pub fn consumer(process: &Process) -> Consumer {
     Consumer::new(sinks, Box::new(process.clone()), Settings { concurrency: 1, ..Settings::default() })
 }
 
-/// An order is placed, paid and cancelled; a product is created and changed; a session expires.
+/// A history in which an order is placed, paid and cancelled, a product is created and changed, and
+/// a session expires.
 pub fn sold_and_cancelled() -> History {
     let writes = vec![
         vec![
@@ -71,12 +72,13 @@ pub fn sold_and_cancelled() -> History {
             write(&session(), |_| None),
         ],
     ];
-    // The order's head is read when its sales are derived.
+    // The derivation of sales reads the order's head.
     let sharing = Sharing { items: vec![order(OrderStatus::Pending).data.key().unwrap()], ..Sharing::default() };
     History { world: world(&[item(&line()), item(&session()), item(&customer())]), writes, sharing }
 }
 
-/// A stock runs out, comes back and runs out; a product that is listed twice is renamed twice and reviewed.
+/// A history in which a stock runs out, returns and runs out again, and a product with two listings
+/// is renamed twice and reviewed.
 pub fn copied_from_elsewhere() -> History {
     let writes = vec![
         vec![
@@ -90,7 +92,8 @@ pub fn copied_from_elsewhere() -> History {
             write(&product(), |now| changed::<Product>(now, |product| product.name = "Cubed ice".into())),
         ],
     ];
-    // Stock and rating are copied to the product, by the deliveries of both shards; and that is a change of the product.
+    // The deliveries of both shards copy stock and rating to the product, which changes the
+    // product.
     let items = vec![product().data.key().unwrap()];
     let sharing = Sharing { items, across_shards: true, fed: Some(1) };
     History { world: world(&[item(&product()), item(&stock()), item(&membership())]), writes, sharing }
@@ -111,7 +114,7 @@ fn item<T: Entity>(stored: &Stored<T>) -> Option<Item> {
     Some(stored.to_item().unwrap())
 }
 
-/// A change that people see, to the item as it is now.
+/// Applies a visible change to the current item.
 fn changed<T: Entity>(now: Option<&Item>, change: impl FnOnce(&mut T)) -> Option<Item> {
     let mut stored: Stored<T> = Stored::from_item(now.unwrap().clone()).unwrap();
     change(&mut stored.data);
@@ -192,7 +195,7 @@ fn membership() -> Stored<Membership> {
     stored(Membership { id, path, retired, source_rev: 1, category_path, name, brand, package_size, price })
 }
 
-/// Whose the session is: of nobody it would not be archived.
+/// The session's owner. Without an owner the session would not be archived.
 fn customer() -> Stored<Customer> {
     stored(Customer {
         id: "c1".parse().unwrap(),

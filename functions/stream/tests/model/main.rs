@@ -1,11 +1,16 @@
-//! Every schedule of small worlds, against the consumer's own code with its ports in memory.
+//! Tests of every schedule of small worlds, with the consumer's own code on ports in memory.
 //!
-//! Two shards, three items, six writes of the shop, deliveries of every length, the deliveries of both shards and the shop's writes interleaved call by
-//! call. Each world is explored with a crash and a repetition in one schedule: a delivery dies between any two of its calls or before its answer
-//! arrives, and any stretch is delivered once more at any later time; and with one call that fails, or a part of it. Schedules that others
-//! stand for are left out ([`territory`] says which, and why); that this loses nothing is tried on smaller worlds, which are explored both ways.
+//! A world has two shards, three items, six writes of the shop and deliveries of every length. The
+//! deliveries of both shards and the shop's writes are interleaved call by call. Each world is
+//! explored in two ways. One has a crash and a repetition in one schedule. The delivery dies
+//! between any two of its calls, or before its response arrives. Any stretch is delivered again at
+//! any later time. The other has one call that fails, as a whole or in part.
 //!
-//! What was explored is printed: `cargo test -p stream --test model -- --nocapture`. The largest world takes minutes and is explored with `--ignored`.
+//! The search skips schedules that are equivalent to others ([`territory`] explains which, and
+//! why). Smaller worlds are explored both ways to check that this loses nothing.
+//!
+//! The tests print the extent of each search: `cargo test -p stream --test model -- --nocapture`.
+//! The largest world takes minutes and is explored with `--ignored`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod check;
@@ -22,7 +27,7 @@ mod world;
 use explore::{Bounds, Explored, explore};
 use history::History;
 
-/// Explores a world; it has at least this many states.
+/// Explores a world, which must have at least `least` states.
 fn explored(name: &str, history: &History, bounds: Bounds, least: usize) -> Explored {
     let explored = explore(history, bounds);
     println!("{name}, {bounds:?}: {explored}");
@@ -65,9 +70,9 @@ async fn case_39_a_failure_anywhere_leaves_copies_as_their_sources_say() {
     explored("copied from elsewhere", &history::copied_from_elsewhere(), FAILURE, 100);
 }
 
-/// The schedules that are left out end like those that are kept.
+/// The skipped schedules have the same ends as the explored ones.
 ///
-/// One test for each kind of schedule, because each explores for a long time on one core.
+/// Each kind of schedule has one test, because each explores for a long time on one core.
 mod schedules_that_are_left_out_end_as_those_that_stand_for_them {
     use super::{Bounds, CRASH_AND_REPETITION, FAILURE, History, REDUCED, explored, history};
 

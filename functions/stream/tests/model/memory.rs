@@ -1,4 +1,5 @@
-//! The table in memory: it executes the requests of `key-schema` as DynamoDB does, conditions and all.
+//! The table in memory. It executes the requests of `key-schema` like DynamoDB, including
+//! conditions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use serde_dynamo::AttributeValue;
 
 use crate::world::digest_item;
 
-/// Nothing, or the positions of the writes whose conditions do not hold, with the items there.
+/// The result of a write. An error has the positions of the refused writes, with their current
+/// items.
 pub type Refused = Result<(), Vec<(usize, Option<Item>)>>;
 
 /// The items of a table by key.
@@ -19,7 +21,7 @@ pub type Refused = Result<(), Vec<(usize, Option<Item>)>>;
 pub struct MemoryTable {
     items: BTreeMap<Key, Arc<Item>>,
     digests: BTreeMap<Key, u64>,
-    /// How often it was changed.
+    /// The number of changes.
     pub changes: usize,
 }
 
@@ -32,7 +34,7 @@ impl MemoryTable {
         self.items.iter().map(|(key, item)| (key, &**item))
     }
 
-    /// A digest of each item.
+    /// Returns a digest of each item.
     pub fn digests(&self) -> &BTreeMap<Key, u64> {
         &self.digests
     }
@@ -50,7 +52,8 @@ impl MemoryTable {
         self.items.remove(key);
     }
 
-    /// A page of a list on the table itself, and whether there is more. The sinks read no index.
+    /// Returns a page of a query on the table, and the next position if there are more items. The
+    /// sinks query no index.
     pub fn query<T>(&self, query: &Query<T>) -> (Vec<Item>, Option<String>) {
         assert!(query.index().is_none(), "the sinks read no index");
         let Some(bounds) = query.bounds() else { return (Vec::new(), None) };
@@ -70,7 +73,8 @@ impl MemoryTable {
         (found.into_iter().map(|(_, item)| item.clone()).collect(), next)
     }
 
-    /// Does all of the writes or none; the positions of those whose conditions do not hold, with the item there.
+    /// Applies all writes, or none. An error has the positions of the refused writes, with their
+    /// items.
     pub fn transact(&mut self, writes: &[&Guarded]) -> Refused {
         let refused: Vec<(usize, Option<Item>)> = writes
             .iter()
@@ -118,7 +122,7 @@ impl MemoryTable {
     }
 }
 
-/// Whose write it is.
+/// Returns the key of the item that the write changes.
 pub fn target(write: &Write) -> Key {
     match write {
         Write::Put { item } => key_of(item).unwrap(),

@@ -1,4 +1,4 @@
-//! The ports of the sinks, on the world in memory.
+//! The ports of the sinks, implemented on the world in memory.
 
 use bus::{Event, Outcome};
 use futures::future::BoxFuture;
@@ -81,7 +81,7 @@ impl Items for Process {
     }
 }
 
-/// What is done of a call with several parts.
+/// Returns the parts that a call completes. A failing call loses its last part.
 fn part<T>(parts: &[T], fate: Fate) -> &[T] {
     match fate {
         Fate::Done => parts,
@@ -89,7 +89,7 @@ fn part<T>(parts: &[T], fate: Fate) -> &[T] {
     }
 }
 
-/// The answer of a call that is done as a whole or not at all.
+/// Returns the response of a call that succeeds or fails as a whole.
 fn answered<T>(fate: Fate, act: impl FnOnce() -> T) -> Result<T, TableError> {
     match fate {
         Fate::Done => Ok(act()),
@@ -115,7 +115,7 @@ fn digest_refusals(done: &Refused) -> u64 {
     }
 }
 
-#[allow(clippy::ref_option)] // The signature that `Process::call` asks for.
+#[allow(clippy::ref_option)] // `Process::call` requires this signature.
 fn digest_optional(item: &Option<Item>) -> u64 {
     item.as_ref().map_or(0, digest_item)
 }
@@ -126,7 +126,7 @@ fn digest_all<'a>(items: impl Iterator<Item = Option<&'a Item>>) -> u64 {
 
 impl Index for Process {
     fn ensure(&self) -> BoxFuture<'_, Result<(), SearchError>> {
-        // Creating what is there already is no step of this model.
+        // Creating existing indices is no step of this model.
         Box::pin(std::future::ready(Ok(())))
     }
 

@@ -1,4 +1,4 @@
-//! One run of the consumer: what it reaches of the world, one step at a time.
+//! One run of the consumer: its calls on the world, one step at a time.
 
 use std::fmt::Debug;
 use std::future::poll_fn;
@@ -9,31 +9,31 @@ use std::task::{Poll, Waker};
 use crate::territory::{Actor, Footprint, Reach, Territory};
 use crate::world::World;
 
-/// Lets the calls of one run through one at a time. Between two calls the run can be looked at, made to wait for another, or dropped: that is a
-/// crash.
+/// A gate that lets the calls of one run pass one at a time. Between two calls the run can be
+/// inspected, paused or dropped. A drop is a crash.
 #[derive(Debug, Default)]
 pub struct Gate(Mutex<Passage>);
 
 #[derive(Debug, Default)]
 struct Passage {
     open: Option<Fate>,
-    /// The calls that wait, in the order in which they will be polled.
+    /// The waiting calls, in the order in which they will be polled.
     waiting: Vec<(Waker, Reach)>,
-    /// What the run has seen so far, which is all that its local state can depend on.
+    /// A digest of all responses to the run. Its local state depends on nothing else.
     seen: u64,
 }
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is done.
+    /// The call succeeds.
     Done,
-    /// It is not, or not the last part of it.
+    /// The call fails, as a whole or in its last part.
     Fails,
 }
 
 impl Gate {
-    /// The next call may pass.
+    /// Lets the next call pass.
     pub fn open(&self, fate: Fate) {
         let mut passage = self.0.lock().unwrap();
         passage.open = Some(fate);
@@ -42,17 +42,17 @@ impl Gate {
         }
     }
 
-    /// Whether no call has used the permission.
+    /// Returns whether no call has used the permission.
     pub fn is_open(&self) -> bool {
         self.0.lock().unwrap().open.is_some()
     }
 
-    /// How far the next call reaches; `None` if none waits.
+    /// Returns the reach of the next call, or `None` if no call waits.
     pub fn next(&self) -> Option<Reach> {
         self.0.lock().unwrap().waiting.first().map(|(_, reach)| *reach)
     }
 
-    /// A digest of all answers that the run has got.
+    /// Returns a digest of all responses to the run.
     pub fn seen(&self) -> u64 {
         self.0.lock().unwrap().seen
     }
@@ -89,7 +89,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// For a delivery of a shard.
+    /// Creates the ports for a delivery of a shard.
     pub fn new(world: Arc<Mutex<World>>, territory: Arc<Territory>, shard: usize) -> Self {
         Self { world, territory, shard, gate: Arc::default() }
     }
@@ -98,7 +98,7 @@ impl Process {
         self.world.lock().unwrap()
     }
 
-    /// One call: waits for its turn, then acts on the world at once.
+    /// Makes one call: waits for its turn, then acts on the world at once.
     pub async fn call<R>(
         &self,
         name: &'static str,
@@ -123,7 +123,7 @@ impl Process {
     }
 }
 
-/// A digest of what prints alike. Not for what holds maps without an order.
+/// Returns a digest of a value's debug output. It does not fit values that hold unordered maps.
 pub fn digest(value: &impl Debug) -> u64 {
     let mut hasher = DefaultHasher::new();
     format!("{value:?}").hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Records as Lambda hands them over.
+//! Stream records in the form in which Lambda delivers them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use key_schema::key::Key;
 use serde_json::{Value, json};
 use stream::batch::Event;
 
-/// The record of a change of an item. Whatever is removed in this world has expired.
+/// Returns the record of an item's change. Every removal in this world is an expiry.
 pub fn raw(sequence: &str, key: &Key, old: Option<&Item>, new: Option<&Item>) -> Value {
     let name = match (old, new) {
         (None, _) => "INSERT",
@@ -32,7 +32,7 @@ pub fn raw(sequence: &str, key: &Key, old: Option<&Item>, new: Option<&Item>) ->
     record
 }
 
-/// A batch.
+/// Returns a batch.
 pub fn event(records: &[Arc<str>]) -> Event {
     serde_json::from_str(&format!("{{\"Records\":[{}]}}", records.join(","))).unwrap()
 }

@@ -1,4 +1,4 @@
-//! A world under way: where each shard is, and what is being delivered.
+//! A run: the position of each shard, and the deliveries in progress.
 
 use std::future::Future;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -22,13 +22,14 @@ use crate::world::World;
 struct Delivery {
     /// The positions of its records in the shard.
     range: Range<usize>,
-    /// Whether it moves the shard on; a repetition does not.
+    /// Whether it is a repetition, which does not advance the shard.
     repeats: bool,
     process: Process,
     work: Pin<Box<dyn Future<Output = Answer>>>,
-    /// What it answered, until that arrives.
+    /// The response, until it arrives.
     answer: Option<Answer>,
-    /// Whether it has just changed something, so that dying now is another thing than dying before.
+    /// Whether its last step changed something. Then a crash now differs from a crash before that
+    /// step.
     changed: bool,
 }
 
@@ -38,12 +39,12 @@ struct Shard {
     delivery: Option<Delivery>,
 }
 
-/// How far a shard is.
+/// The progress of a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Place {
-    /// How many of the shop's writes were made.
+    /// The number of the shop's writes so far.
     written: usize,
-    /// How many records have passed.
+    /// The number of acknowledged records.
     delivered: usize,
 }
 
@@ -55,21 +56,21 @@ pub struct Run<'h> {
     bounds: Bounds,
     spent: Spent,
     territory: Arc<Territory>,
-    /// What was done, for whoever reads that it went wrong.
+    /// The moves so far, for the report of a failure.
     path: Vec<Move>,
 }
 
-/// How much of the bounds was used up.
+/// The part of the bounds that is used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Spent {
     pub crashes: usize,
     pub repeats: usize,
     pub failures: usize,
-    /// Of shards that share nothing, which is under way, from the last to the first.
+    /// The current shard, if the shards share nothing. It runs from the last shard to the first.
     front: usize,
 }
 
-/// A run in which no delivery is under way. It can be gone on with any number of times.
+/// A run without a delivery in progress. It can be resumed any number of times.
 pub struct Quiet<'h> {
     history: &'h History,
     world: World,
@@ -81,7 +82,7 @@ pub struct Quiet<'h> {
 }
 
 impl<'h> Quiet<'h> {
-    /// Nothing has happened yet.
+    /// Returns the initial state.
     pub fn start(history: &'h History, bounds: Bounds) -> Self {
         let places = history.writes.iter().map(|_| Place::default()).collect();
         let territory = Arc::new(Territory::new(history.sharing.clone()));
@@ -103,7 +104,7 @@ impl<'h> Quiet<'h> {
 }
 
 impl<'h> Run<'h> {
-    /// The run as it is, if no delivery is under way.
+    /// Returns the current state, if no delivery is in progress.
     pub fn quiet(&self) -> Option<Quiet<'h>> {
         self.shards.iter().all(|shard| shard.delivery.is_none()).then(|| Quiet {
             history: self.history,
@@ -120,7 +121,8 @@ impl<'h> Run<'h> {
         self.world.lock().unwrap()
     }
 
-    /// The moves that can be made now, less those that others stand for ([`crate::territory`]).
+    /// Returns the moves that are possible now, without those equivalent to others
+    /// ([`crate::territory`]).
     pub fn moves(&self) -> Vec<Move> {
         let mut moves = Vec::new();
         if self.bounds.reduced {
@@ -150,13 +152,13 @@ impl<'h> Run<'h> {
         moves
     }
 
-    /// Whether the shop's next write in this shard can as well be made now.
+    /// Returns whether no actor notices if the shop makes its next write in this shard now.
     fn unnoticed_write(&self, shard: usize) -> bool {
         let next = self.history.writes[shard].get(self.shards[shard].place.written);
         next.is_some_and(|write| self.territory.is_unnoticed(shard, &write.key))
     }
 
-    /// Whether nobody else can tell what the delivery of this shard does next.
+    /// Returns whether no other actor notices the delivery's next step.
     fn keeps_to_itself(&self, shard: usize) -> bool {
         self.shards[shard].delivery.as_ref().is_some_and(|delivery| {
             delivery.answer.is_some() || delivery.process.gate.next().is_some_and(|reach| reach == Reach::Own)
@@ -189,7 +191,7 @@ impl<'h> Run<'h> {
         moves.extend((1..=waiting).map(|count| Move::Deliver { shard: number, count }));
     }
 
-    /// Makes a move, and then those to which there is no other.
+    /// Makes a move, and then all moves without an alternative.
     pub fn take(&mut self, step: Move) {
         self.make(step);
         while !self.is_settled() {
@@ -241,7 +243,7 @@ impl<'h> Run<'h> {
         };
         let work = Box::pin(tokio::task::unconstrained(work));
         let mut delivery = Delivery { range, repeats, process, work, answer: None, changed: false };
-        // Up to its first call.
+        // Run up to the first call.
         delivery.answer = poll(&mut delivery.work);
         self.shards[shard].delivery = Some(delivery);
     }
@@ -276,7 +278,7 @@ impl<'h> Run<'h> {
         }
     }
 
-    /// Everything was written and delivered.
+    /// Returns whether everything was written and delivered.
     pub fn is_settled(&self) -> bool {
         (0..self.shards.len()).all(|shard| self.is_through(shard))
     }
@@ -287,12 +289,12 @@ impl<'h> Run<'h> {
         written && shard.delivery.is_none() && shard.place.delivered == self.written(number)
     }
 
-    /// How many records a shard has, those of the consumer's own changes too.
+    /// Returns the number of records in a shard, including those of the consumer's own changes.
     fn written(&self, shard: usize) -> usize {
         self.world().stream[shard].len()
     }
 
-    /// A digest of everything that later moves can depend on.
+    /// Returns a digest of everything that later moves can depend on.
     pub fn state(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.world().digest().hash(&mut hasher);
@@ -300,7 +302,7 @@ impl<'h> Run<'h> {
         for shard in &self.shards {
             shard.place.hash(&mut hasher);
             if let Some(delivery) = &shard.delivery {
-                // Of one that has answered, only the answer is left.
+                // Once a delivery has responded, only its response matters.
                 let earliest = delivery.answer.as_ref().map(|answer| answer.earliest().map(ToString::to_string));
                 let seen = if earliest.is_some() { 0 } else { delivery.process.gate.seen() };
                 let may_die = delivery.changed && self.spent.crashes < self.bounds.crashes;
@@ -311,13 +313,13 @@ impl<'h> Run<'h> {
         hasher.finish()
     }
 
-    /// A digest of how it ended.
+    /// Returns a digest of the ending.
     pub fn end(&self) -> u64 {
         let Spent { crashes, repeats, failures, .. } = self.spent;
         digest(&(self.world().digest(), crashes, repeats, failures))
     }
 
-    /// Everything is as the table's history says.
+    /// Checks that everything agrees with the table's history.
     pub fn check(&self) {
         if let Err(wrong) = check(&self.world()) {
             panic!("{wrong}\nafter {:#?}", self.path);

@@ -1,20 +1,26 @@
-//! Who touches what: the reason why not every order of moves need be tried.
+//! Territories: the items that each actor touches, and why the search can skip most orders of
+//! moves.
 //!
-//! Two moves *commute* when they touch nothing in common: done in either order they leave the same state, and neither keeps the other from being
-//! made. Of all orders of commuting moves one is enough, for they end alike. A history says which items are *shared*, between the deliveries of
-//! the shards and the shop; everything else, each document, mark, row, object, belongs to one of them alone. So
+//! Two moves *commute* if they touch nothing in common. In either order they leave the same state,
+//! and neither prevents the other. One order of commuting moves is enough, because all of them end
+//! alike. A history lists the items that the deliveries of the shards and the shop *share*.
+//! Everything else (each document, mark, row and object) belongs to one actor alone. This gives
+//! four rules:
 //!
-//! - a call that reaches nothing shared is made, or fails, or its delivery dies, before anybody else moves: whoever would have moved in between,
-//!   moves behind it to the same effect. A crash counts against a common bound, and takes none away from the others: an order in which another crashed
-//!   first has this call in it as done;
-//! - a write of the shop to an item that no delivery touches, in a shard that only the shop feeds, is made at once: a delivery of fewer
-//!   records is possible all the same;
-//! - shards that share nothing with each other go one after the other;
-//! - a delivery dies only right behind a call that changed something: dying later, up to its next such call and with its answer under way, leaves the
-//!   same; and dying before the first such call leaves what not beginning does.
+//! - A call that reaches nothing shared succeeds, fails or dies before any other actor moves. A
+//!   move in between has the same effect after it. A crash uses up the common bound but takes no
+//!   schedule away: in an order where another delivery crashed first, this call has already
+//!   succeeded.
+//! - The shop writes at once to an item that no delivery touches, in a shard that only the shop
+//!   feeds. A delivery of fewer records remains possible.
+//! - Shards that share nothing run one after the other.
+//! - A delivery dies only directly after a call that changed something. A later death, up to its
+//!   next such call or with its response under way, leaves the same state. A death before the first
+//!   such call is equivalent to not beginning.
 //!
-//! Moves never lead back to an earlier state, so nothing is put off for ever. That everything keeps to its territory is not believed: every call says what
-//! it reaches before it waits for its turn, and one that reaches what is another's, and not shared, is a panic.
+//! Moves never lead back to an earlier state, so no move is postponed forever. The territories are
+//! checked: every call declares its reach before it waits for its turn. A call that reaches another
+//! actor's unshared data is a panic.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -22,10 +28,10 @@ use std::sync::Mutex;
 use key_schema::key::{Key, PartitionKey};
 use key_schema::request::{Query, Range};
 
-/// Somebody who moves.
+/// An actor, which makes moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
-    /// The deliveries of a shard, of which there is one at a time.
+    /// The deliveries of a shard, one at a time.
     Delivery(usize),
     /// The shop's writes to the items of a shard.
     Shop(usize),
@@ -39,12 +45,12 @@ impl Actor {
     }
 }
 
-/// What a call touches, read or written.
+/// The data that a call reads or writes.
 #[derive(Debug, Default)]
 pub struct Footprint {
     keys: Vec<Key>,
     ranges: Vec<Stretch>,
-    /// Documents, objects, the bus.
+    /// Documents, objects and the bus.
     others: Vec<String>,
 }
 
@@ -74,27 +80,27 @@ impl Footprint {
     }
 }
 
-/// Whether others can tell when a call is made.
+/// Whether other actors can notice a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// It touches what is its actor's alone.
+    /// It touches only data of its actor.
     Own,
-    /// It touches something shared.
+    /// It touches shared data.
     Shared,
 }
 
-/// What a history says of who touches what.
+/// A history's declaration of the shared items.
 #[derive(Debug, Clone, Default)]
 pub struct Sharing {
     /// The items that more than one actor touches.
     pub items: Vec<Key>,
-    /// Whether an actor of one shard touches what one of the other does.
+    /// Whether an actor of one shard touches data of an actor of the other.
     pub across_shards: bool,
-    /// The shard whose stream gets records of the consumer's own writes too.
+    /// The shard whose stream also has records of the consumer's own writes.
     pub fed: Option<usize>,
 }
 
-/// Who was seen where, in all schedules together.
+/// The actors seen on all data, in all schedules together.
 #[derive(Debug)]
 pub struct Territory {
     pub sharing: Sharing,
@@ -113,7 +119,7 @@ impl Territory {
         Self { sharing, seen: Mutex::default() }
     }
 
-    /// How far a call reaches, which must be where its actor may be.
+    /// Returns the reach of a call, and panics if it is outside its actor's territory.
     pub fn enter(&self, actor: Actor, footprint: &Footprint) -> Reach {
         let mut seen = self.seen.lock().unwrap();
         let mut reach = Reach::Own;
@@ -148,12 +154,12 @@ impl Territory {
         assert!(one == other || (shared && near), "{key:?} is touched by {one:?} and {other:?}");
     }
 
-    /// Whether a call that reaches so far may add records to a shard.
+    /// Returns whether a call with this reach may add records to a shard.
     pub fn is_fed(&self, shard: usize, reach: Reach) -> bool {
         self.sharing.fed == Some(shard) && reach == Reach::Shared
     }
 
-    /// Whether nobody can tell when the shop writes this item.
+    /// Returns whether no actor notices when the shop writes this item.
     pub fn is_unnoticed(&self, shard: usize, key: &Key) -> bool {
         self.sharing.fed != Some(shard) && !self.sharing.items.contains(key)
     }

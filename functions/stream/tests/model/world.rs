@@ -1,4 +1,4 @@
-//! Everything that the consumer can change.
+//! The world: everything that the consumer can change.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,35 +18,35 @@ use crate::memory::{MemoryTable, Refused, target};
 use crate::process::digest;
 use crate::records::raw;
 
-/// What the shop, or DynamoDB, does to one item.
+/// A write by the shop, or by DynamoDB, to one item.
 #[derive(Clone)]
 pub struct SourceWrite {
     pub key: Key,
-    /// What the item becomes; `None` if it is removed.
+    /// Returns the item's new state, or `None` if it is removed.
     pub becomes: fn(Option<&Item>) -> Option<Item>,
 }
 
-/// The table with its stream, the index, the bus, the archive.
+/// The table with its stream, the index, the bus and the archive.
 #[derive(Debug, Clone, Default)]
 pub struct World {
     pub table: MemoryTable,
     /// The stream's records by shard.
     pub stream: Vec<Vec<Arc<str>>>,
-    /// What each document was last written with.
+    /// The last operation on each document.
     pub index: BTreeMap<String, Arc<BulkOperation>>,
-    /// Ids of the published events, in the order in which they were published first.
+    /// The ids of the published events, in the order of their first publication.
     pub bus: Vec<String>,
-    /// How often each was published.
+    /// The number of publications of each event.
     pub times: BTreeMap<String, usize>,
     pub archive: BTreeMap<String, Vec<u8>>,
-    /// Digests of what is in the index.
+    /// Digests of the documents in the index.
     documents: BTreeMap<String, u64>,
-    /// How often something else than the table was changed.
+    /// The number of changes outside the table.
     changes: usize,
 }
 
 impl World {
-    /// Writes an item; its shard has the record then.
+    /// Writes an item and adds the record to its shard.
     pub fn write(&mut self, write: &SourceWrite) {
         let old = self.table.get(&write.key).cloned();
         match (write.becomes)(old.as_ref()) {
@@ -56,7 +56,7 @@ impl World {
         self.record(&write.key, old.as_ref());
     }
 
-    /// Does writes of the consumer. What it changes of a source is in the stream as well.
+    /// Applies writes of the consumer. Changes of source items are added to the stream.
     pub fn transact(&mut self, writes: &[&Guarded]) -> Refused {
         let olds: Vec<(Key, Option<Item>)> = writes
             .iter()
@@ -78,7 +78,8 @@ impl World {
         self.stream[shard].push(raw(&sequence, key, old, new).to_string().into());
     }
 
-    /// The engine's external versions: the highest stays, an equal one is written again.
+    /// Applies the engine's external versions: the highest stays, and an equal one is written
+    /// again.
     pub fn index(&mut self, operation: &BulkOperation) -> BulkOutcome {
         let id = operation.document_id();
         if self.index.get(id).is_some_and(|known| known.rev() > operation.rev()) {
@@ -116,7 +117,7 @@ impl World {
         Put::Created
     }
 
-    /// How often anything was changed.
+    /// Returns the number of changes anywhere.
     pub fn changes(&self) -> usize {
         self.changes + self.table.changes
     }
@@ -129,19 +130,20 @@ impl World {
         for (key, digest) in self.table.digests() {
             (key.pk.as_str(), key.sk.as_str(), digest).hash(&mut hasher);
         }
-        // How often a marked event was published is history: it is not published again.
+        // The count of a marked event is history, because the event is not published again.
         let times: Vec<_> = self.times.iter().filter(|(id, _)| !self.is_marked(id)).collect();
         (&self.documents, &self.bus, times, &self.archive).hash(&mut hasher);
         hasher.finish()
     }
 }
 
-/// What differs from run to run without meaning anything: when the consumer wrote, and the ids that it made up.
+/// Attributes that differ from run to run without a meaning: write times and generated ids.
 const INCIDENTAL: [&str; 6] = ["at", "born", "created_at", "updated_at", "expires_at", "ttl"];
-/// What the shop writes; everything else is the consumer's own.
+/// The entities that the shop writes. The consumer writes all others.
 const SOURCES: [&str; 7] = ["Order", "OrderLine", "Product", "Session", "Stock", "ReviewStats", "Membership"];
 
-/// In which of the two shards the items of an entity lie; the consumer's own are filtered out before they are delivered.
+/// Returns the shard of an entity's items. The consumer's own items are filtered out before
+/// delivery.
 fn shard_of(entity: &str) -> Option<usize> {
     match entity {
         "Order" | "Stock" => Some(0),
@@ -162,7 +164,7 @@ pub fn digest_item(item: &Item) -> u64 {
     hasher.finish()
 }
 
-/// Maps have no order of their own.
+/// Hashes a value. Maps are sorted first, because they have no order.
 fn hash_value(value: &AttributeValue, hasher: &mut DefaultHasher) {
     match value {
         AttributeValue::M(map) => {

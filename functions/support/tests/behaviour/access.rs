@@ -1,4 +1,4 @@
-//! Who may ask, read and answer.
+//! Tests of the permissions to ask, read and answer.
 
 use crate::desk::{Desk, answer, ask, open, question, questions_of, support_of};
 
@@ -8,7 +8,7 @@ async fn questions_are_their_customers_and_staffs_and_to_strangers_they_do_not_e
     let id = desk.asked("ann", "Ice").await;
     let calls = || [ask("ann", "Ice"), questions_of("ann"), support_of("ann"), question(&id)];
     for call in calls() {
-        // The last identity that a call is given counts.
+        // The last identity of a call counts.
         assert_eq!(desk.send(call.clone().claims(serde_json::json!({}))).await.status, 401);
         for stranger in ["bob", "nobody"] {
             let answer = desk.send(call.clone().customer(stranger)).await;

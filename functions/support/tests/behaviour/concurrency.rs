@@ -1,4 +1,4 @@
-//! Many at once.
+//! Tests of many concurrent requests.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A support desk with customers, in a table of its own for each test.
+//! A support desk with customers, in a separate table for each test.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl Desk {
         self.store.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
     }
 
-    /// A number for names that are nobody's yet.
+    /// Returns a random number for unused names.
     fn names(&self) -> u64 {
         u64::from_be_bytes(self.store.random().unwrap()[..8].try_into().unwrap())
     }
@@ -79,7 +79,7 @@ impl Desk {
         call.send(&self.routes, &self.store).await
     }
 
-    /// The same as a client that comes again when it is told to.
+    /// Sends a request as a client that retries after 503.
     pub async fn settled(&self, call: &Call) -> Answered {
         for _ in 0..50 {
             let answer = self.send(call.clone()).await;
@@ -90,21 +90,22 @@ impl Desk {
         panic!("no answer");
     }
 
-    /// Asks and expects that to succeed; gives the question's id.
+    /// Asks a question, expects success, and returns the question's id.
     pub async fn asked(&self, customer: &str, subject: &str) -> String {
         let answer = self.settled(&ask(customer, subject)).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer.body["id"].as_str().unwrap().to_owned()
     }
 
-    /// What staff see.
+    /// Reads as staff and returns the body.
     pub async fn read(&self, call: Call) -> Value {
         let answer = self.send(call.staff("s1")).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         answer.body
     }
 
-    /// A list's items, read to its end by staff in pages of so many, and the requests that each page took.
+    /// Reads a list as staff to its end in pages of `limit`. Returns the items, and the number of
+    /// requests per page.
     pub async fn pages(&self, list: &Call, limit: usize) -> (Vec<Value>, Vec<u32>) {
         let (mut found, mut requests, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
         loop {
@@ -122,12 +123,12 @@ impl Desk {
         }
     }
 
-    /// The patterns since the last look, and how many requests each took.
+    /// Returns the patterns since the last call, with the number of requests of each.
     pub fn costs(&self) -> Vec<(&'static str, u32)> {
         self.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
     }
 
-    /// Questions that were asked a second after the other, straight into the table.
+    /// Writes questions directly into the table, one second apart.
     pub async fn filled(&self, customer: &str, count: usize) -> Vec<String> {
         let asked = (0..count).map(|n| {
             let at = Instant::EPOCH.plus_seconds(1_700_000_000 + i64::try_from(n).unwrap());
@@ -156,12 +157,12 @@ impl Desk {
         ids
     }
 
-    /// Lets things go wrong from now on.
+    /// Makes the table fail from now on.
     pub fn break_with(&self, kind: FaultKind, rate: f64, seed: u64) {
         self.test.faults().add(Fault { kind, rate, count: None, seed }).unwrap();
     }
 
-    /// How often things went wrong; from now on they do not.
+    /// Ends the table's faults. Returns how many faults occurred.
     pub fn mend(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();

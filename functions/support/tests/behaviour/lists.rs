@@ -1,4 +1,4 @@
-//! The lists: a customer's questions, and those that wait for an answer.
+//! Tests of the lists: a customer's questions, and the questions without an answer.
 
 use http_api::sample::Call;
 use serde_json::Value;
@@ -37,7 +37,7 @@ async fn what_is_asked_and_answered_between_two_pages_costs_no_other_question_it
             let call = list.clone().query("limit", "9").staff("s1");
             let read = desk.send(cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await.body;
             found.extend(read["items"].as_array().unwrap().iter().cloned());
-            // What was shown last is answered, and something new is asked.
+            // The last question of the page gets an answer, and a new question is asked.
             let last = found.last().unwrap()["id"].as_str().unwrap();
             assert_eq!(desk.send(answer(last, "A")).await.status, 201);
             desk.asked("ann", &format!("New {page}")).await;

@@ -1,4 +1,4 @@
-//! Asking, and reading what was asked.
+//! Tests of asking and reading questions.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,8 @@ use crate::desk::{Desk, answer, ask, question, questions_of, support_of};
 
 #[tokio::test]
 async fn a_question_is_shown_alike_by_whom_it_was_asked_alone_in_the_list_and_beside_the_profile() {
-    // Ids with every mark that a key or a path gives a meaning to, and as long as one may be.
+    // The ids contain every character that has a meaning in a key or path. One has the maximum
+    // length.
     for customer in ["ann", "a#b~2F+c d", "ä&蘇黎世", &"#".repeat(128)] {
         let desk = Desk::open(&[customer]).await;
         let asked = desk.send(ask(customer, "Ice")).await;
@@ -30,7 +31,7 @@ async fn a_question_is_shown_alike_by_whom_it_was_asked_alone_in_the_list_and_be
 
 #[tokio::test]
 async fn profile_and_the_newest_ten_questions_are_one_query() {
-    // Whose partitions sort next to hers.
+    // The partitions of the other customers sort next to that of `ann`.
     let desk = Desk::open(&["ann", "ann2", "an"]).await;
     desk.filled("ann2", 1).await;
     for count in [0, 1, 10, 12] {
@@ -75,7 +76,7 @@ async fn with_a_key_a_question_is_asked_once_and_has_one_answer() {
     let other = desk.send(call("Snow")).await;
     assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
     assert_eq!(desk.read(questions_of("ann")).await["items"].as_array().unwrap().len(), 1);
-    // Another customer's key is another key, and without one two requests are two questions.
+    // Without a key, two equal requests are two questions.
     desk.asked("ann", "Ice").await;
     assert_eq!(desk.read(questions_of("ann")).await["items"].as_array().unwrap().len(), 2);
     let bad = desk.send(ask("ann", "Ice").header("idempotency-key", "ä")).await;

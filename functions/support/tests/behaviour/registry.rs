@@ -1,4 +1,4 @@
-//! The registry of access patterns says of each pattern which routes use it.
+//! Tests that the registry of access patterns lists the routes that use each pattern.
 
 use std::collections::BTreeSet;
 

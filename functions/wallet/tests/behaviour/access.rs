@@ -1,4 +1,4 @@
-//! Who may see and move what.
+//! Tests of the permissions to see wallets and to move money.
 
 use http_api::sample::Call;
 use serde_json::json;

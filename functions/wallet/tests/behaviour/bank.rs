@@ -1,4 +1,4 @@
-//! Customers with wallets, in a table of their own for each test.
+//! Customers with wallets, in a separate table for each test.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Bank {
     routes: Routes<Store>,
 }
 
-/// So many cents.
+/// Builds an amount in US dollars from cents.
 pub fn usd(amount: i64) -> Value {
     json!({ "amount": amount, "currency": "USD" })
 }
@@ -30,13 +30,13 @@ pub fn euros(amount: i64) -> Value {
     json!({ "amount": amount, "currency": "EUR" })
 }
 
-/// What staff pays into a customer's wallet.
+/// Builds the request of staff that pays into a customer's wallet.
 pub fn deposit(to: &str, body: &Value, key: &str) -> Call {
     let call = Call::new("POST /v1/customers/{id}/wallet/deposits").path("id", to);
     call.header("idempotency-key", key).json(body).staff("s1")
 }
 
-/// A transfer by who pays.
+/// Builds a transfer request of the payer.
 pub fn transfer(from: &str, to: &str, amount: &Value, key: &str) -> Call {
     let body = json!({ "from": from, "to": to, "amount": amount });
     Call::new("POST /v1/transfers").header("idempotency-key", key).json(&body).customer(from)
@@ -51,7 +51,7 @@ pub fn entries_of(customer: &str) -> Call {
 }
 
 impl Bank {
-    /// With these customers, whose wallets have not been opened.
+    /// Creates a table with these customers, whose wallets do not exist yet.
     pub async fn open(customers: &[&str]) -> Self {
         let test = TestTable::create().await;
         let bank = Self { store: test.store(), test, routes: wallet::routes() };
@@ -61,7 +61,7 @@ impl Bank {
         bank
     }
 
-    /// One customer more.
+    /// Adds a customer.
     pub async fn join(&self, id: &str) {
         let profile = Customer {
             id: CustomerId::new(id).unwrap(),
@@ -87,7 +87,7 @@ impl Bank {
         call.send(&self.routes, &self.store).await
     }
 
-    /// The same as a client that comes again when it is told to: a table that others keep busy answers 503.
+    /// Sends a request as a client that retries after 503, the response of a contended table.
     pub async fn settled(&self, call: impl Fn() -> Call) -> Answered {
         let mut answer = self.send(call()).await;
         for _ in 0..20 {
@@ -99,19 +99,19 @@ impl Bank {
         answer
     }
 
-    /// The answer as it goes over the wire.
+    /// Returns the raw HTTP response.
     pub async fn raw(&self, call: &Call) -> ApiGatewayV2httpResponse {
         self.routes.answer(&self.store, serde_json::from_value(call.event()).unwrap()).await
     }
 
-    /// Pays something in and expects that to succeed.
+    /// Pays an amount in and expects success.
     pub async fn pay_in(&self, to: &str, amount: &Value) {
         let key = format!("paid into {to}: {:x}", fastrand::u64(..));
         let answer = self.send(deposit(to, &json!({ "amount": amount }), &key)).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
     }
 
-    /// What a wallet has, after a check that its entries say the same.
+    /// Returns a wallet's balance, and checks that its entries add up to it.
     pub async fn balance(&self, customer: &str) -> i64 {
         let answer = self.send(balance_of(customer).staff("s1")).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -128,7 +128,7 @@ impl Bank {
         balance.amount
     }
 
-    /// All movements of a wallet, read in pages of so many.
+    /// Returns all entries of a wallet, read in pages of `limit`.
     pub async fn entries(&self, customer: &str, limit: usize) -> Vec<Value> {
         let (mut found, mut cursor) = (Vec::new(), None::<String>);
         loop {
@@ -144,7 +144,7 @@ impl Bank {
         }
     }
 
-    /// Gives an attribute of an item another value, past every rule.
+    /// Sets an attribute of an item directly in the table, without any check.
     pub async fn set(&self, pk: &str, sk: &str, attribute: &str, value: AttributeValue) {
         let update = self.test.client().update_item().table_name(self.test.name()).update_expression("SET #a = :a");
         let key = |text: &str| AttributeValue::S(text.to_owned());
@@ -152,12 +152,12 @@ impl Bank {
         update.expression_attribute_values(":a", value).send().await.unwrap();
     }
 
-    /// Lets things go wrong from now on.
+    /// Makes the table fail from now on.
     pub fn break_with(&self, kind: FaultKind, rate: f64, count: Option<u32>, seed: u64) {
         self.test.faults().add(Fault { kind, rate, count, seed }).unwrap();
     }
 
-    /// How often things went wrong; from now on they do not.
+    /// Ends the table's faults. Returns how many faults occurred.
     pub fn mend(&self) -> u64 {
         let fired = self.test.faults().counts().iter().map(|count| count.fired).sum();
         self.test.faults().clear();

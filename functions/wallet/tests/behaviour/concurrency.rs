@@ -1,4 +1,4 @@
-//! Many movements at once.
+//! Tests of many concurrent movements.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ async fn bank() -> Bank {
     bank
 }
 
-/// What all wallets have; each is what its entries come to.
+/// Returns all balances, each checked against its entries.
 async fn balances(bank: &Bank) -> Vec<i64> {
     join_all(WALLETS.iter().map(|wallet| bank.balance(wallet))).await
 }
 
-/// The wallets between which the `n`th transfer goes.
+/// Returns the wallets of the `n`th transfer.
 fn between(n: usize) -> (usize, usize) {
     let from = n % WALLETS.len();
     (from, (from + 1 + n / WALLETS.len() % (WALLETS.len() - 1)) % WALLETS.len())
@@ -32,7 +32,8 @@ fn between(n: usize) -> (usize, usize) {
 #[tokio::test]
 async fn fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money() {
     let bank = bank().await;
-    // Twice the amounts that the wallets have, so that some are refused.
+    // The amounts add up to more than twice the money in the wallets, so some transfers are
+    // refused.
     let amount = |n: usize| i64::try_from(n % 7 * 5 + 5).unwrap();
     let calls = (0..50).map(|n| {
         let (from, to) = between(n);
@@ -49,7 +50,7 @@ async fn fifty_transfers_at_once_between_four_wallets_lose_and_make_no_money() {
             expected[to] += amount(n);
         }
     }
-    // What is refused was refused for want of money, or because four wallets cannot serve fifty at once.
+    // The only refusals are missing money, and contention of fifty requests for four wallets.
     let known = [(201, None), (409, Some("insufficient_funds")), (503, Some("throttled"))];
     assert!(outcomes.keys().all(|outcome| known.contains(outcome)), "{outcomes:?}");
     assert!(outcomes[&(201, None)] > 20, "{outcomes:?}");

@@ -1,4 +1,4 @@
-//! POST /v1/customers/{id}/wallet/deposits
+//! Tests of POST /v1/customers/{id}/wallet/deposits.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
@@ -35,7 +35,7 @@ async fn a_wallet_keeps_its_currency_and_has_a_limit() {
     let other = bank.send(deposit("a", &json!({ "amount": euros(1) }), "k")).await;
     assert_eq!((other.status, other.code(), other.pointers()), (422, Some("invalid_body"), vec!["/amount/currency"]));
     assert_eq!(bank.balance("a").await, 1, "nothing was paid in");
-    // The key is as good as new.
+    // A refused request does not use up its key.
     assert_eq!(bank.send(deposit("a", &json!({ "amount": usd(2) }), "k")).await.body["balance"], usd(3));
 
     bank.set("WALLET#a", "WALLET", "amount", AttributeValue::N((MAX_BALANCE - 5).to_string())).await;

@@ -1,4 +1,4 @@
-//! GET /v1/customers/{id}/wallet and …/entries
+//! Tests of GET /v1/customers/{id}/wallet and …/entries.
 
 use serde_json::{Value, json};
 

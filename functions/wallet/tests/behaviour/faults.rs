@@ -1,4 +1,4 @@
-//! Movements while the table misbehaves: a request that is repeated until it is answered takes effect once.
+//! Tests of movements while the table fails: a request that the client repeats takes effect once.
 
 use emulators::table::FaultKind;
 use futures::future::join_all;
@@ -7,10 +7,10 @@ use serde_json::json;
 
 use crate::bank::{Bank, deposit, transfer, usd};
 
-/// How often a client repeats what was not answered.
+/// The most attempts of a client without a final response.
 const ATTEMPTS: usize = 20;
 
-/// Sends a request until it has an answer that is not "try again".
+/// Sends a request until the response is not 503.
 async fn insist(bank: &Bank, call: &Call) -> Answered {
     for _ in 0..ATTEMPTS {
         let answer = bank.send(call.clone()).await;
@@ -46,7 +46,8 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_do
     }
 }
 
-/// The table does what it was asked for and the answer never comes: the SDK sends the transaction again, which its token makes the same one.
+/// The table runs the transaction, but its response is lost. The SDK sends the transaction again,
+/// and the client request token makes it the same one.
 #[tokio::test]
 async fn a_lost_answer_of_the_table_doubles_nothing() {
     let bank = Bank::open(&["a", "b"]).await;

@@ -1,4 +1,4 @@
-//! POST /v1/transfers
+//! Tests of POST /v1/transfers.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use http_api::sample::Call;
@@ -151,7 +151,7 @@ async fn a_repetition_gets_the_first_answer_byte_for_byte_and_moves_nothing() {
         assert_eq!((other.status, other.code()), (422, Some("idempotency_key_reused")));
     }
     assert_eq!((bank.balance("a").await, bank.balance("b").await), (0, 500));
-    // Staff's key of the same name is another.
+    // The same key of another caller, here staff, is a different key.
     let staffs = json!({ "from": "b", "to": "a", "amount": usd(500) });
     let staffs = Call::new("POST /v1/transfers").header("idempotency-key", "k").json(&staffs).staff("a-colleague");
     assert_eq!(bank.send(staffs).await.status, 201);

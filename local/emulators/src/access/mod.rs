@@ -1,11 +1,12 @@
-//! Who may do what: the IAM statements of each function, enforced by every endpoint.
+//! Enforces each function's IAM statements at every endpoint.
 //!
-//! A function's calls carry its name as the session token of their credentials (`x-amz-security-token`), as real ones carry a role's session.
-//! An endpoint that was told of an [`Access`] asks it before anything else, also before a fault, as AWS does; calls that name no function that
-//! it knows are not checked. Each grant counts how often it was needed, so that one which never was can be found.
+//! A function's calls carry its name as the session token of their credentials
+//! (`x-amz-security-token`), as real calls carry a role's session. An endpoint with an [`Access`]
+//! checks it first, before any fault, as AWS does. It does not check calls of unknown functions.
+//! Each grant counts its uses, so that unused grants can be found.
 //!
-//! Evaluated is what a function's own policies say: nothing is allowed that no statement allows, and a denying statement wins.
-//! There are no policies of resources, boundaries or conditions here.
+//! Only a function's own policies are evaluated. Nothing is allowed without an allowing statement,
+//! and a denying statement wins. There are no resource policies, boundaries or conditions.
 
 mod policy;
 
@@ -19,12 +20,12 @@ use serde::Serialize;
 use policy::{Decision, evaluate};
 pub use policy::{Need, Rule};
 
-/// The header by which a function's calls tell whose they are.
+/// The header with the name of the calling function.
 pub(crate) const TOKEN: &str = "x-amz-security-token";
-/// How many different denials of one function are kept.
+/// Maximum number of different denials kept for one function.
 const KEPT: usize = 100;
 
-/// The statements of every function, and what they were needed for. For use by the endpoints it is shared ([`Arc`]).
+/// The statements of every function, and their uses. The endpoints share it in an [`Arc`].
 #[derive(Debug)]
 pub struct Access {
     region: String,
@@ -35,46 +36,46 @@ pub struct Access {
 #[derive(Debug)]
 struct Caller {
     rules: Vec<Rule>,
-    /// How often each of the rules allowed a call.
+    /// Number of calls that each rule has allowed.
     used: Vec<AtomicU64>,
     denied: Mutex<BTreeMap<Need, u64>>,
 }
 
-/// What one function may do, and what became of it.
+/// The permissions of one function, and the results of its calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The function.
+    /// Name of the function.
     pub function: String,
-    /// Its grants, in the order of the template.
+    /// The function's grants, in the order of the template.
     pub grants: Vec<Grant>,
-    /// What it was refused.
+    /// The function's denied calls.
     pub denied: Vec<Refused>,
 }
 
 /// One action that a statement allows on one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {
-    /// The statement's name.
+    /// Name of the statement.
     pub sid: Option<String>,
     /// The action.
     pub action: String,
     /// The resource: an ARN, perhaps with wildcards.
     pub resource: String,
-    /// How many calls needed it. What an earlier grant allows already does not need a later one.
+    /// Number of calls that needed this grant. A call uses the first grant that allows it.
     pub used: u64,
 }
 
-/// A call that was refused.
+/// A denied call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// What was to be done, and to what.
+    /// The action and the resource.
     #[serde(flatten)]
     pub need: Need,
-    /// How often.
+    /// Number of such calls.
     pub count: u64,
 }
 
-/// Why a call is refused. Reads as AWS says it.
+/// The reason why a call is denied. The message has AWS's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "User: arn:aws:sts::{account}:assumed-role/{caller}/{caller} is not authorized to perform: {} on resource: {} {reason}",
@@ -88,7 +89,8 @@ pub struct Denied {
 }
 
 impl Access {
-    /// Knows the functions with these names by their rules, in the account and region where the table, the bus and the rest are.
+    /// Creates the permissions of these functions. The table, the bus and the other resources
+    /// belong to this account and region.
     #[must_use]
     pub fn new(region: &str, account: &str, functions: impl IntoIterator<Item = (String, Vec<Rule>)>) -> Self {
         let caller = |rules: Vec<Rule>| {
@@ -99,7 +101,7 @@ impl Access {
         Self { region: region.to_owned(), account: account.to_owned(), callers }
     }
 
-    /// What every function may do and did, by its name.
+    /// Returns each function's permissions and calls, by name.
     #[must_use]
     pub fn report(&self) -> Vec<Report> {
         let reports = self.callers.iter().map(|(function, caller)| {
@@ -117,10 +119,10 @@ impl Access {
         reports.collect()
     }
 
-    /// Whether a function may do this, without counting it.
+    /// Checks whether a function may do this, without counting it.
     ///
     /// # Errors
-    /// [`Denied`].
+    /// [`Denied`] if the function lacks the permission.
     pub fn may(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(function) else { return Ok(()) };
         let need = Need::new(action, resource.to_owned());
@@ -130,20 +132,20 @@ impl Access {
         }
     }
 
-    /// As an endpoint asks it: for what is done in a function's name on this machine, and comes by no endpoint.
+    /// Checks and counts a call on a function's behalf on this machine that uses no endpoint.
     ///
     /// # Errors
-    /// [`Denied`].
+    /// [`Denied`] if the function lacks the permission.
     pub fn ask(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
         self.check(function, &[Need::new(action, resource.to_owned())])
     }
 
-    /// The ARN of what a service has under a name here.
+    /// Returns the ARN of a service's resource.
     pub(crate) fn arn(&self, service: &str, resource: &str) -> String {
         format!("arn:aws:{service}:{}:{}:{resource}", self.region, self.account)
     }
 
-    /// Whether the caller may do all of it. The first thing that it may not do is the one that is refused.
+    /// Checks all needs of a call. The error names the first one that is denied.
     fn check(&self, name: &str, needs: &[Need]) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(name) else { return Ok(()) };
         let mut needed = Vec::with_capacity(needs.len());
@@ -171,7 +173,7 @@ impl Access {
 }
 
 impl Decision {
-    /// Why not, as AWS says it; `None` where it is allowed.
+    /// Returns the reason of a denial in AWS's words, or `None` if the call is allowed.
     const fn reason(self) -> Option<&'static str> {
         match self {
             Self::Allowed(_) => None,
@@ -194,18 +196,19 @@ impl Caller {
     }
 }
 
-/// What an endpoint asks, once it was told whom: clones are told together.
+/// An endpoint's permission check. Without an [`Access`] it allows all calls. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard(Arc<OnceLock<Arc<Access>>>);
 
 impl Guard {
-    /// From now on the access is asked. The first that is set stays.
+    /// Enables the check. The first value stays.
     pub(crate) fn set(&self, access: Arc<Access>) {
-        // Whoever sets it twice has it as it was.
+        // A second call has no effect.
         let _ = self.0.set(access);
     }
 
-    /// Refuses what the caller may not do. Of a caller that is not known nothing is asked.
+    /// Refuses a call that the caller has no permission for. Calls of unknown callers are not
+    /// checked.
     pub(crate) fn check(&self, caller: Option<&str>, needs: impl FnOnce(&Access) -> Vec<Need>) -> Result<(), Denied> {
         match (self.0.get(), caller) {
             (Some(access), Some(name)) if access.callers.contains_key(name) => access.check(name, &needs(access)),
@@ -214,7 +217,7 @@ impl Guard {
     }
 }
 
-/// The caller that the headers of a signed call name.
+/// Returns the caller that the headers of a signed call name.
 pub(crate) fn caller(headers: &HeaderMap) -> Option<&str> {
     headers.get(TOKEN)?.to_str().ok()
 }
@@ -244,7 +247,7 @@ mod tests {
         };
         assert!(ask(&["s:Get"]).is_ok());
         assert!(ask(&["s:Get", "s:Delete"]).is_ok());
-        // A call that is refused needed nothing.
+        // A denied call uses no grant.
         let denied = ask(&["s:Delete", "s:Put"]).unwrap_err().to_string();
         assert_eq!(
             denied,

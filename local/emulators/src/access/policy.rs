@@ -1,28 +1,29 @@
-//! The evaluation of statements, as AWS documents it for the policies of an identity.
+//! Evaluates statements as AWS documents it for identity-based policies.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
-/// One action and one resource of a statement; a statement that lists several is as many rules.
+/// One action and one resource of a statement. A statement with several of them becomes several
+/// rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// The statement's name, if it has one.
+    /// Name of the statement, if it has one.
     pub sid: Option<String>,
-    /// Whether it allows rather than denies.
+    /// Whether the rule allows. Otherwise it denies.
     pub allow: bool,
-    /// The action, e.g. `dynamodb:Query`; may have the wildcards `*` and `?`.
+    /// The action, e.g. `dynamodb:Query`. It may contain the wildcards `*` and `?`.
     pub action: String,
-    /// The resource, an ARN; may have them, too.
+    /// The resource's ARN. It may contain the same wildcards.
     pub resource: String,
 }
 
-/// Something that a call needs to be allowed.
+/// A permission that a call needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Need {
     /// The action, e.g. `dynamodb:Query`.
     pub action: Cow<'static, str>,
-    /// The ARN of what it is done to.
+    /// ARN of the resource.
     pub resource: String,
 }
 
@@ -34,11 +35,11 @@ impl Need {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// By this rule, the first that allows it; none denies it.
+    /// This rule is the first that allows it, and no rule denies it.
     Allowed(usize),
     /// A rule denies it.
     Denied,
-    /// No rule speaks of it.
+    /// No rule matches.
     NotAllowed,
 }
 
@@ -58,22 +59,24 @@ pub(super) fn evaluate(rules: &[Rule], need: &Need) -> Decision {
     decision
 }
 
-/// Actions are the same in upper and lower case.
+/// Matches an action. Case is ignored.
 fn is_action(pattern: &str, action: &str) -> bool {
     let lower = |text: &str| text.to_ascii_lowercase().into_bytes();
     pattern == action || matches(&lower(pattern), &lower(action), |_| true)
 }
 
-/// A wildcard stands for anything in its segment of the ARN, and `*` at the end of one for what follows, too.
+/// Matches a resource. A wildcard matches within its ARN segment. `*` at the end of a segment also
+/// matches the following segments.
 fn is_resource(pattern: &str, resource: &str) -> bool {
     let ends_segment = |rest: &[u8]| matches!(rest.first(), None | Some(b':'));
     pattern == resource || matches(pattern.as_bytes(), resource.as_bytes(), ends_segment)
 }
 
-/// Whether `text` is what `pattern` describes. `?` is any one byte but a colon, `*` any number of bytes: with colons if `crosses` says so of
-/// the rest of the pattern. ARNs and actions are ASCII, but for names of objects.
+/// Returns whether `pattern` matches `text`. `?` matches one byte except a colon, and `*` any
+/// number of bytes. `*` also matches colons if `crosses` accepts the rest of the pattern. ARNs and
+/// actions are ASCII, except for object names.
 fn matches(pattern: &[u8], text: &[u8], crosses: impl Fn(&[u8]) -> bool) -> bool {
-    // Where each prefix of the pattern can end in the text: a row for each of its bytes.
+    // For each byte of the pattern, the row says where its prefix can end in the text.
     let mut ends = vec![false; text.len() + 1];
     if let Some(first) = ends.first_mut() {
         *first = true;
@@ -122,7 +125,7 @@ mod tests {
         assert_eq!(decided(&rules, "dynamodb:GetItem", TABLE), Decision::Allowed(0));
         assert_eq!(decided(&rules, "dynamodb:PutItem", TABLE), Decision::NotAllowed);
         assert_eq!(decided(&rules, "dynamodb:GetItem", &format!("{TABLE}2")), Decision::NotAllowed);
-        // A table's grant is none for its indexes, nor the other way round.
+        // A grant for a table does not include its indexes, and the reverse.
         assert_eq!(decided(&rules, "dynamodb:GetItem", &format!("{TABLE}/index/GSI1")), Decision::NotAllowed);
     }
 
@@ -173,11 +176,11 @@ mod tests {
             ("arn:aws:s3:::b/expired/*", "arn:aws:s3:::b/expired", false),
             ("arn:aws:s3:::b/*/*.json", "arn:aws:s3:::b/x/y/z.json", true),
             ("arn:aws:s3:::b/*/*.json", "arn:aws:s3:::b/z.json", false),
-            // In the middle of a segment a wildcard stays in it.
+            // A wildcard in the middle of a segment stays in the segment.
             ("arn:aws:s3:::b*d", "arn:aws:s3:::b:d", false),
             ("arn:aws:s3:::b?d", "arn:aws:s3:::b:d", false),
             ("arn:aws:s3*:b", "arn:aws:s3:::b", true),
-            // A dot is a dot.
+            // A dot matches only a dot.
             ("arn:aws:s3:::b.d", "arn:aws:s3:::bxd", false),
         ] {
             assert_eq!(is_resource(pattern, resource), expected, "{pattern} {resource}");

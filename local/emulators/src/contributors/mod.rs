@@ -1,4 +1,5 @@
-//! What CloudWatch knows of a table's throttled keys: Contributor Insights for DynamoDB, as far as [`GetInsightRuleReport`] gives it.
+//! Emulates Contributor Insights for DynamoDB: a table's throttled keys, as
+//! [`GetInsightRuleReport`] returns them.
 //!
 //! [`GetInsightRuleReport`]: https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetInsightRuleReport.html
 

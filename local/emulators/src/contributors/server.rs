@@ -1,4 +1,4 @@
-//! The call, in the JSON protocol of CloudWatch.
+//! Serves the call in CloudWatch's JSON protocol.
 
 use std::io;
 use std::sync::Arc;
@@ -16,40 +16,41 @@ use crate::faults::{FaultKind, Faults};
 
 const TARGET: &str = "GraniteServiceVersion20100801.GetInsightRuleReport";
 const RULES: &str = "DynamoDBContributorInsights-PKT-";
-/// Contributors where the request does not say.
+/// Number of contributors if the request has none.
 const CONTRIBUTORS: usize = 10;
-/// The most that it may say.
+/// Maximum number of contributors in a request.
 const MAX_CONTRIBUTORS: usize = 100;
 
-/// A CloudWatch that answers `GetInsightRuleReport` of throttled keys, in this process. Dropping the value ends it.
+/// An in-process CloudWatch that answers `GetInsightRuleReport` for throttled keys. Dropping the
+/// value ends it.
 pub struct InsightServer {
     endpoint: Endpoint,
     faults: Faults,
 }
 
 impl InsightServer {
-    /// Opens a loopback port and reports there what has been counted. Needs a Tokio runtime.
+    /// Opens a loopback port and reports the counts there. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When no port can be opened.
+    /// If no port can be opened.
     pub async fn start(throttles: Throttles) -> io::Result<Self> {
         let faults = Faults::default();
         Ok(Self { endpoint: Endpoint::start(Arc::new(Insights(throttles)), faults.clone()).await?, faults })
     }
 
-    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> &str {
         self.endpoint.url()
     }
 
-    /// The faults in force, to add to and to clear.
+    /// Returns the fault rules, to add to and to clear.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// From now on functions are refused what they may not do.
+    /// Makes the endpoint refuse calls that a function has no permission for.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
@@ -85,7 +86,7 @@ impl Service for Insights {
         if asked.period != 60 || !(1..=MAX_CONTRIBUTORS).contains(&most) || asked.start_time >= asked.end_time {
             return invalid("a period is 60 seconds here, contributors are 1 to 100, and a time ends after it starts");
         }
-        // The table is any: the proxy that counts stands in front of one.
+        // Any table name is valid, because the counting proxy serves only one table.
         let table = asked.rule_name.strip_prefix(RULES).and_then(|rest| rest.rsplit_once('-')).map(|(table, _)| table);
         if table.is_none_or(|table| self.0.rule(table) != asked.rule_name) {
             return error(StatusCode::NOT_FOUND, "ResourceNotFoundException", "There is no such rule.");
@@ -112,7 +113,7 @@ impl Service for Insights {
     }
 }
 
-/// In the form of the API reference; times are seconds since 1970.
+/// Returns the report in the form of the API reference. Times are seconds since 1970.
 fn report(found: &[Throttled]) -> Value {
     let contributor = |throttled: &Throttled| {
         let points = throttled.minutes.iter();

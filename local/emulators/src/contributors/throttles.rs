@@ -1,25 +1,25 @@
-//! How often each partition key was throttled, minute by minute.
+//! Counts throttled requests per partition key and minute.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use time::OffsetDateTime;
 
-/// Minutes that are remembered; CloudWatch has 15 days.
+/// Number of minutes kept. CloudWatch keeps 15 days.
 const KEPT_MINUTES: i64 = 180;
-/// Keys that are counted in a minute; CloudWatch keeps as many contributors of a rule.
+/// Maximum number of keys per minute. CloudWatch keeps as many contributors of a rule.
 const KEPT_KEYS: usize = 500;
 const MINUTE: i64 = 60;
 
-/// The counts, shared by who counts and who reports: clones see the same.
+/// The counts. Clones share them between the counting proxy and the report.
 #[derive(Debug, Clone)]
 pub struct Throttles {
     minutes: Arc<Mutex<BTreeMap<i64, BTreeMap<String, u64>>>>,
-    /// When counting began, in milliseconds: a part of the rule's name.
+    /// Start of counting, in milliseconds. It is a part of the rule's name.
     began: i128,
 }
 
-/// A key, and how often it was throttled in the minutes that begin then, in seconds since 1970.
+/// A key with its counts per minute. A minute's key is its start in seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Throttled {
     pub(super) key: String,
@@ -39,7 +39,7 @@ impl Default for Throttles {
 }
 
 impl Throttles {
-    /// What the rule is called that counts the throttled partition keys of a table.
+    /// Returns the name of the rule that counts the throttled partition keys of a table.
     #[must_use]
     pub fn rule(&self, table: &str) -> String {
         format!("DynamoDBContributorInsights-PKT-{table}-{}", self.began)
@@ -50,7 +50,7 @@ impl Throttles {
         self.record_at(key, OffsetDateTime::now_utc().unix_timestamp());
     }
 
-    /// Counts one that was throttled at another time, in seconds since 1970.
+    /// Counts a request that was throttled at another time, in seconds since 1970.
     pub fn record_at(&self, key: &str, at: i64) {
         let minute = at.div_euclid(MINUTE) * MINUTE;
         let mut minutes = self.minutes();
@@ -65,7 +65,8 @@ impl Throttles {
         }
     }
 
-    /// The keys that were throttled in minutes that begin from one time to before another, those first that were most.
+    /// Returns the keys throttled in minutes that begin at or after `from` and before `to`. The
+    /// most throttled keys come first.
     pub(super) fn most(&self, from: i64, to: i64, most: usize) -> Vec<Throttled> {
         let mut found: BTreeMap<String, BTreeMap<i64, u64>> = BTreeMap::new();
         if from < to {

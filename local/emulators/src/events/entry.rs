@@ -1,37 +1,37 @@
-//! Entries of `PutEvents`: what they must be, and what they become.
+//! Validates entries of `PutEvents` and converts them into events.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// What a specified time counts, whatever its form.
+/// Bytes that AWS counts for a time, independent of its form.
 const TIME_BYTES: usize = 14;
 
-/// An event that the bus took.
+/// An event that the bus has accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// The bus's own id of it: another one each time that it is put.
+    /// Id that the bus assigns. Each put gets a new id.
     pub event_id: String,
-    /// When it happened, as the publisher says, else when it was put: RFC 3339, whole seconds.
+    /// Time of the event from the publisher, or else of the put: RFC 3339, whole seconds.
     pub time: String,
-    /// Who published it.
+    /// Name of the publisher.
     pub source: String,
-    /// What kind of event it is.
+    /// Type of the event.
     pub detail_type: String,
     /// The event itself, a JSON object.
     pub detail: Value,
-    /// What it is about, by ARN.
+    /// ARNs of the affected resources.
     pub resources: Vec<String>,
-    /// The bus that took it, by name.
+    /// Name of the bus.
     pub bus: String,
-    /// The trace that it continues. No target is told here.
+    /// The trace that the event continues. Targets do not receive it here.
     #[serde(default)]
     pub trace_header: Option<String>,
 }
 
 impl Published {
-    /// The form in which rules match events and targets get them.
+    /// Returns the event in the form that rules match and targets receive.
     #[must_use]
     pub fn envelope(&self) -> Value {
         json!({
@@ -61,7 +61,7 @@ pub(super) struct Entry {
     trace_header: Option<String>,
 }
 
-/// Why one entry is refused while others are taken.
+/// The reason why one entry is rejected while others are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: &'static str,
@@ -84,14 +84,14 @@ impl Refusal {
 }
 
 impl Entry {
-    /// Its size as AWS counts it ("Calculating PutEvents event entry size").
+    /// Returns the size as AWS counts it ("Calculating PutEvents event entry size").
     pub(super) fn size(&self) -> usize {
         let texts = [&self.source, &self.detail_type, &self.detail].into_iter().flatten();
         let texts = texts.chain(&self.resources).map(String::len).sum::<usize>();
         texts + self.time.map_or(0, |_| TIME_BYTES)
     }
 
-    /// The event that it is, on one of the buses.
+    /// Converts the entry into an event on one of the buses.
     pub(super) fn event(self, buses: &[String]) -> Result<Published, Refusal> {
         let required = |value: Option<String>, name: &str| {
             let value = value.filter(|value| !value.is_empty());
@@ -110,7 +110,7 @@ impl Entry {
         let malformed = || Refusal { code: "MalformedDetail", message: "Detail is malformed.".to_owned() };
         let detail = serde_json::from_str(&detail).ok().filter(Value::is_object).ok_or_else(malformed)?;
         let name = self.event_bus_name.unwrap_or_else(|| "default".to_owned());
-        // A bus can be named by its ARN, too.
+        // A bus may also be named by its ARN.
         let name = name.rsplit_once(":event-bus/").map_or(name.as_str(), |(_, name)| name);
         let Some(bus) = buses.iter().find(|bus| *bus == name) else {
             let message = format!("Event bus {name} does not exist.");
@@ -125,13 +125,13 @@ impl Entry {
     }
 }
 
-/// From seconds since 1970, with a fraction that events do not keep.
+/// Converts seconds since 1970. Events drop the fraction.
 fn instant(seconds: f64) -> Option<OffsetDateTime> {
     let whole = format!("{:.0}", seconds.floor()).parse().ok()?;
     OffsetDateTime::from_unix_timestamp(whole).ok()
 }
 
-/// In the form of a version 4 UUID.
+/// Returns an id in the form of a version 4 UUID.
 fn event_id() -> String {
     let bits = (fastrand::u128(..) & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");

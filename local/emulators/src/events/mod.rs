@@ -1,17 +1,28 @@
-//! The event bus on one machine: EventBridge's `PutEvents`.
+//! Emulates EventBridge's `PutEvents`.
 //!
-//! [`EventBusServer`] takes what EventBridge takes, refuses entries in its words, keeps what it took, and hands it on to those who
-//! subscribed, who do what rules and targets do there. The handlers are our own: `winterbaume-eventbridge` 0.2 answers `PutEvents` with ids and
-//! forgets the events.
+//! [`EventBusServer`] accepts the entries that EventBridge accepts, and rejects others in its
+//! words. It keeps accepted events and passes them to its subscribers, which act as rules and
+//! targets. The module replaces `winterbaume-eventbridge` 0.2, which answers `PutEvents` with ids
+//! and drops the events.
 //!
-//! Stricter than EventBridge on purpose: there are only the buses that it is started with, and the size of an entry counts against the limit of
-//! the request that AWS documents for every region (256 KB).
+//! Two rules are stricter than EventBridge's on purpose. Only the buses given at the start exist.
+//! The size of an entry counts against the request limit that AWS documents for every region (256
+//! KB).
 //!
 //! # Faults
 //!
-//! [`EventBusServer::faults`] makes requests fail: `throttle` answers 400 `ThrottlingException`, `error` 500 `InternalException`, `reset`
-//! closes the connection, all three with nothing done; `slow` answers late, `timeout` takes the events and never answers.
-//! `partial` fails some entries of a request with `ThrottlingException` and takes the others. `conflict` has no meaning here.
+//! [`EventBusServer::faults`] makes requests fail. With these faults nothing is done:
+//! - `throttle` returns 400 `ThrottlingException`.
+//! - `error` returns 500 `InternalException`.
+//! - `reset` closes the connection.
+//!
+//! With these faults the events are accepted:
+//! - `slow` delays the response.
+//! - `timeout` never responds.
+//! - `truncate` closes the connection in the middle of the response.
+//!
+//! `partial` fails some entries of a request with `ThrottlingException` and accepts the others.
+//! `conflict` has no meaning here.
 
 mod entry;
 mod server;

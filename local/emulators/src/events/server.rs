@@ -1,4 +1,4 @@
-//! The call, and what becomes of the events.
+//! Serves the call and passes the events on.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,35 +19,36 @@ use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
-/// How many events are kept to be looked at.
+/// Maximum number of events kept for inspection.
 const KEPT: usize = 200_000;
 /// EventBridge's limits for a request.
 const MAX_ENTRIES: usize = 10;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Keeps an event for its subscribers, before the publisher is told that it was taken. A failure refuses the event.
+/// Stores an event for its subscribers before the publisher gets a success. A failure rejects the
+/// event.
 pub type Accept = Box<dyn Fn(&Published) -> io::Result<()> + Send + Sync>;
 
-/// An event bus that answers as EventBridge does, in this process. Dropping the value ends it.
+/// An in-process event bus that responds as EventBridge does. Dropping the value ends it.
 pub struct EventBusServer {
     endpoint: Endpoint,
     bus: Arc<Bus>,
 }
 
 impl EventBusServer {
-    /// Opens a loopback port and answers there for the buses with these names. Needs a Tokio runtime.
+    /// Opens a loopback port and serves the buses with these names. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When no port can be opened.
+    /// If no port can be opened.
     pub async fn start(buses: &[String]) -> io::Result<Self> {
         Self::serve(buses, Log::new(KEPT), None).await
     }
 
-    /// Like [`EventBusServer::start`], with the events that the file has from before, which keeps those that are taken from now on, and
-    /// with `accept` for each of them.
+    /// Works like [`EventBusServer::start`], and keeps events in a file. Earlier events are read
+    /// from it. Each new event is passed to `accept`.
     ///
     /// # Errors
-    /// When no port can be opened, or the file cannot be used.
+    /// If no port can be opened, or the file cannot be used.
     pub async fn open(buses: &[String], history: &Path, accept: Accept) -> io::Result<Self> {
         Self::serve(buses, Log::open(history, KEPT)?, Some(accept)).await
     }
@@ -59,26 +60,28 @@ impl EventBusServer {
         Ok(Self { endpoint: Endpoint::start(Arc::clone(&bus), faults).await?, bus })
     }
 
-    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> &str {
         self.endpoint.url()
     }
 
-    /// The faults in force, to add to and to clear.
+    /// Returns the fault rules, to add to and to clear.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.bus.faults
     }
 
-    /// From now on functions are refused what they may not do.
+    /// Makes the endpoint refuse calls that a function has no permission for.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
 
-    /// The events that are put from now on. A publisher has its answer when every subscriber has its events queued, so that a queue of
-    /// `capacity` (at least 1) events which nobody empties makes publishers wait, and their requests time out; nothing is lost.
-    /// Dropping the receiver ends the subscription.
+    /// Returns the events that are put from now on.
+    ///
+    /// A publisher gets its response when every subscriber's queue has its events. A full queue of
+    /// `capacity` (at least 1) events therefore makes publishers wait until their requests time
+    /// out. No event is lost. Dropping the receiver ends the subscription.
     #[must_use]
     pub fn subscribe(&self, capacity: usize) -> mpsc::Receiver<Published> {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -86,14 +89,14 @@ impl EventBusServer {
         receiver
     }
 
-    /// At most `limit` of the events that were taken, without the first `after`. The newest 200,000 are kept; of those from before the
-    /// start, 20,000.
+    /// Returns at most `limit` accepted events, without the first `after`. The newest 200,000 are
+    /// kept. A restart restores at most 20,000.
     #[must_use]
     pub fn published(&self, after: u64, limit: usize) -> Page<Published> {
         self.bus.published.page(after, limit)
     }
 
-    /// How many events were taken but are no longer kept.
+    /// Returns the number of accepted events that are no longer kept.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.bus.published.dropped()
@@ -114,7 +117,7 @@ struct PutEvents {
     entries: Vec<Entry>,
 }
 
-/// What permissions are about: the buses that a request names.
+/// The part of a request that decides its permissions: the buses.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Buses {
@@ -160,7 +163,7 @@ impl Service for Bus {
             true => name,
             false => access.arn("events", &format!("event-bus/{name}")),
         };
-        // What names no bus is refused for that.
+        // An entry without a valid bus is rejected for that reason.
         let arns: BTreeSet<String> = names.map(arn).collect();
         arns.into_iter().map(|arn| Need::new("events:PutEvents", arn)).collect()
     }
@@ -191,7 +194,8 @@ impl Bus {
         json!({"FailedEntryCount": failed, "Entries": results})
     }
 
-    /// Which of so many entries a partial failure strikes, as bits: one at least, and not all where there are two or more.
+    /// Returns the entries that a partial failure hits, as bits: at least one, and of several not
+    /// all.
     fn failing(&self, entries: usize) -> u64 {
         let Some(strike) = self.faults.draw(|kind| kind == FaultKind::Partial) else { return 0 };
         let all = (1 << entries.min(MAX_ENTRIES)) - 1;
@@ -199,11 +203,12 @@ impl Bus {
         1 + strike.chance % choices
     }
 
-    /// Hands an event to every subscriber and to the log at once, after there is room everywhere: a publisher that goes away while it
-    /// waits leaves no event that only some have seen. Gives the event's id.
+    /// Sends an event to every subscriber and to the log, once all of them have room. A publisher
+    /// that disconnects while it waits leaves no event that only some subscribers have received.
+    /// Returns the event's id.
     async fn publish(&self, event: Published) -> Result<String, Refusal> {
         let subscribers = self.subscribers().clone();
-        // A subscriber without room any more is one that left.
+        // `reserve_owned` fails only for a subscriber that has left.
         let room = join_all(subscribers.into_iter().map(mpsc::Sender::reserve_owned)).await;
         if let Some(accept) = &self.accept
             && let Err(error) = accept(&event)

@@ -1,33 +1,33 @@
-//! The message: what it must be.
+//! Validates messages.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// SES's limit for a message, counted here over subject and body.
+/// SES's maximum size of a message, applied here to subject and body.
 const MAX_BYTES: usize = 40 * 1024 * 1024;
 const MAX_RECIPIENTS: usize = 50;
 const MAX_TAG: usize = 256;
 
-/// A message that was taken.
+/// An accepted message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
-    /// The id that the sender was given.
+    /// Id that the sender received.
     pub message_id: String,
-    /// The sender's address.
+    /// Address of the sender.
     pub from: String,
-    /// The addresses it goes to.
+    /// Addresses of the recipients.
     pub to: Vec<String>,
     /// The subject.
     pub subject: String,
-    /// The body as text; empty where there is HTML alone.
+    /// The body as text. Empty if the message has only HTML.
     pub text: String,
     /// The body as HTML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
-    /// What the sender tagged it with.
+    /// The tags that the sender set.
     pub tags: BTreeMap<String, String>,
-    /// When it was taken: RFC 3339, whole seconds.
+    /// Time of acceptance: RFC 3339, whole seconds.
     pub at: String,
 }
 
@@ -83,7 +83,7 @@ struct Tag {
 }
 
 impl SendEmail {
-    /// The message that it asks for, or why it is refused.
+    /// Returns the message, or the reason why it is rejected.
     pub(super) fn message(self, message_id: String, at: String) -> Result<Mail, String> {
         let from = self.from_email_address.ok_or("Missing required field FromEmailAddress.")?;
         address(&from)?;
@@ -123,14 +123,14 @@ impl Text {
     fn data(self) -> Result<String, String> {
         let ascii = self.charset.is_none_or(|charset| charset.eq_ignore_ascii_case("us-ascii"));
         if ascii && !self.data.is_ascii() {
-            // SES would send question marks.
+            // SES would replace these characters by question marks.
             return Err("Data has characters that its Charset, by default 7-bit ASCII, does not have.".to_owned());
         }
         Ok(self.data)
     }
 }
 
-/// `name@domain` or `Display name <name@domain>`, in ASCII.
+/// Validates `name@domain` or `Display name <name@domain>`, in ASCII.
 fn address(text: &str) -> Result<(), String> {
     let bare = match text.split_once('<') {
         Some((_, bare)) => bare.strip_suffix('>').unwrap_or_default(),
@@ -140,7 +140,7 @@ fn address(text: &str) -> Result<(), String> {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '<' | '>' | ',' | ';' | '@'))
     };
     let parts = bare.rsplit_once('@').filter(|(local, domain)| is_plain(local) && is_plain(domain));
-    // What is refused is not quoted: it may be somebody's.
+    // The error does not quote the address, because it may be personal data.
     if parts.is_none() || text.chars().any(char::is_control) {
         return Err("An address is not of the form name@domain.".to_owned());
     }

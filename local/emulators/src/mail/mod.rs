@@ -1,14 +1,23 @@
-//! Mail on one machine: SES v2's `SendEmail`.
+//! Emulates SES v2's `SendEmail`.
 //!
-//! [`MailServer`] takes simple messages (a subject, a text, perhaps HTML) as SES does, refuses what SES refuses and what it does not
-//! know, sends nothing, and keeps what it took to be looked at. The handlers are our own: it is one call, and a crate that knows all of
-//! SES (`winterbaume-sesv2`) still does not let it fail on purpose.
+//! [`MailServer`] accepts simple messages (a subject, a text, optionally HTML) as SES does. It
+//! rejects messages that SES rejects, and unsupported features. It sends nothing and keeps accepted
+//! messages for inspection. The module replaces `winterbaume-sesv2`, which knows all of SES but
+//! cannot inject faults.
 //!
 //! # Faults
 //!
-//! [`MailServer::faults`] makes requests fail: `throttle` answers 429 `TooManyRequestsException`, `error` 500 `InternalServiceException`,
-//! `reset` closes the connection, all three with nothing done; `slow` answers late, `timeout` takes the message and never answers. `partial`
-//! and `conflict` have no meaning here.
+//! [`MailServer::faults`] makes requests fail. With these faults nothing is done:
+//! - `throttle` returns 429 `TooManyRequestsException`.
+//! - `error` returns 500 `InternalServiceException`.
+//! - `reset` closes the connection.
+//!
+//! With these faults the message is accepted:
+//! - `slow` delays the response.
+//! - `timeout` never responds.
+//! - `truncate` closes the connection in the middle of the response.
+//!
+//! `partial` and `conflict` have no meaning here.
 
 mod message;
 mod server;

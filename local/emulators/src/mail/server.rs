@@ -1,4 +1,4 @@
-//! The call, and what is kept.
+//! Serves the call and keeps the messages.
 
 use std::io;
 use std::path::Path;
@@ -18,10 +18,11 @@ use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
-/// How many messages are kept to be looked at.
+/// Maximum number of messages kept for inspection.
 const KEPT: usize = 50_000;
 
-/// A mail service that answers as SES does, in this process, and sends nothing. Dropping the value ends it.
+/// An in-process mail service that responds as SES does and sends nothing. Dropping the value ends
+/// it.
 pub struct MailServer {
     endpoint: Endpoint,
     faults: Faults,
@@ -29,18 +30,19 @@ pub struct MailServer {
 }
 
 impl MailServer {
-    /// Opens a loopback port and answers there. Needs a Tokio runtime.
+    /// Opens a loopback port and serves there. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When no port can be opened.
+    /// If no port can be opened.
     pub async fn start() -> io::Result<Self> {
         Self::serve(Log::new(KEPT)).await
     }
 
-    /// Like [`MailServer::start`], with the messages that the file has from before, which keeps those that are taken from now on.
+    /// Works like [`MailServer::start`], and keeps messages in a file. Earlier messages are read
+    /// from it.
     ///
     /// # Errors
-    /// When no port can be opened, or the file cannot be used.
+    /// If no port can be opened, or the file cannot be used.
     pub async fn open(history: &Path) -> io::Result<Self> {
         Self::serve(Log::open(history, KEPT)?).await
     }
@@ -50,31 +52,31 @@ impl MailServer {
         Ok(Self { endpoint: Endpoint::start(Arc::clone(&outbox), faults.clone()).await?, faults, outbox })
     }
 
-    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> &str {
         self.endpoint.url()
     }
 
-    /// The faults in force, to add to and to clear.
+    /// Returns the fault rules, to add to and to clear.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// From now on functions are refused what they may not do.
+    /// Makes the endpoint refuse calls that a function has no permission for.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
 
-    /// At most `limit` of the messages that were taken, without the first `after`. The newest 50,000 are kept; of those from before the
-    /// start, 20,000.
+    /// Returns at most `limit` accepted messages, without the first `after`. The newest 50,000 are
+    /// kept. A restart restores at most 20,000.
     #[must_use]
     pub fn sent(&self, after: u64, limit: usize) -> Page<Mail> {
         self.outbox.sent.page(after, limit)
     }
 
-    /// How many messages were taken but are no longer kept.
+    /// Returns the number of accepted messages that are no longer kept.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.outbox.sent.dropped()
@@ -85,7 +87,7 @@ struct Outbox {
     sent: Log<Mail>,
 }
 
-/// What the permission is about: whose message it is.
+/// The part of a request that decides its permission: the sender.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Sender {
@@ -122,7 +124,7 @@ impl Service for Outbox {
         }
     }
 
-    /// The identity is the sender's domain: addresses are not verified one by one here.
+    /// The identity is the sender's domain, because addresses are not verified separately here.
     fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need> {
         let sender = serde_json::from_slice::<Sender>(request.body()).ok().and_then(|sender| sender.from_email_address);
         let sender = sender.unwrap_or_default();
@@ -137,7 +139,7 @@ impl Service for Outbox {
     }
 }
 
-/// In the form of SES's: time, random, a suffix.
+/// Returns an id in SES's form: time, random number and suffix.
 fn message_id() -> String {
     let millis = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
     format!("{millis:016x}-{:016x}-000000", fastrand::u64(..))

@@ -1,4 +1,4 @@
-//! Pages of other origins: what S3 answers to their browsers
+//! S3's CORS responses for pages of other origins
 //! (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/cors.html>).
 
 use bytes::Bytes;
@@ -12,23 +12,24 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use super::problem::Problem;
 use crate::endpoint::{Answer, plain};
 
-/// A rule of a bucket: which pages may use it, and how. An origin or a header may hold one `*`, which stands for any text.
+/// A rule of a bucket for pages of other origins. An origin or a header may contain one `*`, which
+/// matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorsRule {
-    /// Whose pages.
+    /// Allowed origins.
     pub origins: Vec<String>,
-    /// By which methods, in upper case.
+    /// Allowed methods, in upper case.
     pub methods: Vec<String>,
-    /// With which headers, in lower case.
+    /// Allowed headers, in lower case.
     pub headers: Vec<String>,
-    /// Which headers of an answer a page may read.
+    /// Response headers that a page may read.
     pub exposed: Vec<String>,
-    /// Seconds that a browser may remember this.
+    /// Seconds for which a browser may cache this rule.
     pub max_age: Option<u32>,
 }
 
-/// Returns the answer to a browser that asks before a request, for which it needs no signature. `None` for any other
-/// request.
+/// Returns the response to a preflight request, or `None` for any other method. A preflight request
+/// needs no signature.
 pub(super) fn preflight(rules: &[CorsRule], request: &Request<Bytes>) -> Option<Answer> {
     if request.method() != Method::OPTIONS {
         return None;
@@ -53,7 +54,7 @@ pub(super) fn preflight(rules: &[CorsRule], request: &Request<Bytes>) -> Option<
     Some(answer)
 }
 
-/// The headers that tell a browser whether its page may read the answer to this request.
+/// Returns the CORS headers for the response to this request.
 pub(super) fn share(rules: &[CorsRule], request: &Request<Bytes>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(origin) = text(request.headers(), &ORIGIN)
@@ -96,7 +97,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// A list is left out if it is empty.
+/// Inserts a list unless it is empty.
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Some(value) = HeaderValue::from_str(value).ok().filter(|value| !value.is_empty()) {
         headers.insert(name, value);

@@ -1,4 +1,4 @@
-//! A bucket in a folder: one file an object.
+//! Stores a bucket in a folder, with one file per object.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::store::Properties;
 
-/// The longest first line: a name of 1,024 bytes, escaped, and the properties.
+/// Maximum length of the first line: an escaped name of 1,024 bytes, and the properties.
 const MAX_HEADER: u64 = 64 * 1024;
 const OBJECT: &str = "object";
 const UNFINISHED: &str = "unfinished";
 
-/// The folder. A file is called by the hash of the object's name, which no name can lead out of the folder and no file system finds too
-/// long or the same but for case. Its first line has the name and the properties as JSON, the rest is the body.
+/// The folder of a bucket. A file's name is the hash of the object's name. Thus no name leads out
+/// of the folder, is too long for a file system, or collides on a case-insensitive one. The first
+/// line is JSON with the name and the properties. The rest is the body.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -29,7 +30,7 @@ struct Header {
 }
 
 impl Folder {
-    /// Makes the folder if it is missing, and removes what an interrupted write left.
+    /// Creates the folder if it is missing, and removes files of interrupted writes.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let folder = Self(path.to_owned());
         fs::create_dir_all(path).map_err(failed(path))?;
@@ -39,7 +40,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Every object.
+    /// Reads the name and the properties of every object.
     pub(super) fn each(&self, mut take: impl FnMut(String, Properties)) -> Result<(), Error> {
         for path in self.files(OBJECT)? {
             let mut file = BufReader::new(File::open(&path).map_err(failed(&path))?);
@@ -54,7 +55,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes an object, whole or not at all: under another name first.
+    /// Writes an object atomically: under another name first, then renamed.
     pub(super) fn write(&self, name: &str, properties: &Properties, body: &[u8]) -> Result<(), Error> {
         let path = self.path(name);
         let unfinished = path.with_extension(UNFINISHED);
@@ -89,7 +90,8 @@ impl Folder {
         self.0.join(hex).with_extension(OBJECT)
     }
 
-    /// The files with this ending. Others, as file managers leave them, are nobody's.
+    /// Returns the files with this extension. Other files, such as those of file managers, are
+    /// ignored.
     fn files(&self, ending: &str) -> Result<Vec<PathBuf>, Error> {
         let entries = fs::read_dir(&self.0).map_err(failed(&self.0))?;
         let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();

@@ -1,7 +1,8 @@
-//! Requests that are signed in their query: what a client of a function's does with a URL that it was given.
+//! Checks requests that are signed in their query: calls of clients with a URL from a function.
 //!
-//! They are the only ones that come from outside the functions, so they are checked as S3 checks them: Signature Version 4 over method, path, query and the
-//! headers that were signed, from its date until it expires. The secret of an access key is the key itself here.
+//! Only these requests come from outside the functions, so the store checks them as S3 does. It
+//! checks Signature Version 4 over method, path, query and signed headers, from its date until it
+//! expires. Here the secret of an access key is the key itself.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -16,20 +17,21 @@ use time::format_description::well_known::Rfc3339;
 
 use super::problem::Problem;
 
-/// What a signature leaves as it is.
+/// Characters to percent-encode in a canonical request: all except letters, digits and these four.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const SIGNATURE: &str = "X-Amz-Signature";
-/// The longest life of a URL: a week.
+/// Maximum lifetime of a URL, in seconds: a week.
 const MAX_LIFE: u64 = 7 * 24 * 60 * 60;
-/// How far clocks may be apart.
+/// Maximum difference between clocks.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// What the query of a request says of its signature.
+/// The query parameters of a presigned request.
 pub(super) struct Presigned(BTreeMap<String, String>);
 
 impl Presigned {
-    /// Takes what belongs to the signature out of a request's parameters; `None` when there is none.
+    /// Removes the signature's parameters from a request's parameters. Returns `None` if there are
+    /// none.
     pub(super) fn take(parameters: &mut BTreeMap<String, String>) -> Option<Self> {
         parameters.contains_key("X-Amz-Algorithm").then(|| {
             let all = parameters.clone();
@@ -38,12 +40,12 @@ impl Presigned {
         })
     }
 
-    /// Whose session signed.
+    /// Returns the session token of the signer.
     pub(super) fn token(&self) -> Option<&str> {
         self.0.get("X-Amz-Security-Token").map(String::as_str)
     }
 
-    /// Refuses a request that was not signed as it came, or is late.
+    /// Rejects a request that differs from the signed one, has expired or is not yet valid.
     pub(super) fn check(&self, request: &Request<Bytes>, now: SystemTime) -> Result<(), Problem> {
         let get = |name: &str| self.0.get(name).map(String::as_str).ok_or(Problem::query());
         let (date, signed) = (get("X-Amz-Date")?, get("X-Amz-SignedHeaders")?);
@@ -75,7 +77,7 @@ impl Presigned {
     }
 }
 
-/// S3 takes no header of its own that the signature does not cover.
+/// Rejects `x-amz-` headers that the signature does not cover, as S3 does.
 fn all_signed(headers: &HeaderMap, signed: &str) -> Result<(), Problem> {
     let is_signed = |name: &str| signed.split(';').any(|signed| signed == name);
     let is_own = |name: &&str| name.starts_with("x-amz-");
@@ -97,7 +99,7 @@ fn canonical(request: &Request<Bytes>, query: &BTreeMap<String, String>, signed:
     let query: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mut headers = String::new();
     for name in signed.split(';') {
-        // What was signed must have come: a length that a client leaves out, too.
+        // Every signed header must be present, even a length that a client leaves out.
         let values: Vec<&str> =
             request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
         if values.is_empty() {
@@ -121,7 +123,7 @@ fn instant(text: &str) -> Option<SystemTime> {
     OffsetDateTime::parse(&format!("{date}T{time}Z"), &Rfc3339).ok().map(Into::into)
 }
 
-/// In lower case.
+/// Formats bytes in lower-case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -136,7 +138,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// The example of S3's documentation, "Authenticating Requests: Using Query Parameters", with its secret.
+    /// The example of S3's documentation, "Authenticating Requests: Using Query Parameters", with
+    /// its secret.
     #[test]
     fn the_signature_of_the_documentation_is_the_one_that_is_computed() {
         let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";

@@ -1,4 +1,4 @@
-//! Refusals, in S3's words.
+//! Error responses in S3's words.
 
 use hyper::StatusCode;
 
@@ -6,7 +6,7 @@ use super::Error;
 use super::xml::{element, xml_answer};
 use crate::endpoint::Answer;
 
-/// Why a request is refused.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -46,7 +46,8 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
-    /// No rule allows the request of another origin's page; there may be none at all.
+    /// No rule allows the request of another origin's page. `has_rules` says whether the bucket has
+    /// rules.
     pub(super) const fn cors(has_rules: bool) -> Self {
         let message = if has_rules {
             "CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / \
@@ -121,7 +122,7 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "XAmzContentSHA256Mismatch", message)
     }
 
-    /// What S3 knows and this store does not.
+    /// The feature exists in S3 but not in this store.
     pub(super) const fn unknown(message: &'static str) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
     }

@@ -1,4 +1,4 @@
-//! What a request asks for, in path style: `/bucket/name?parameters`.
+//! Parses path-style requests: `/bucket/name?parameters`.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -15,10 +15,10 @@ use super::problem::Problem;
 use super::store::{Kind, MAX_NAME_BYTES, is_name};
 use crate::access::Need;
 
-/// The classes that S3 has and Bodega's template may name.
+/// S3's storage classes that Bodega's template may use.
 const CLASSES: [&str; 7] =
     ["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "GLACIER", "DEEP_ARCHIVE"];
-/// The most that a list shows.
+/// Maximum number of entries in a list.
 const MAX_KEYS: usize = 1000;
 
 pub(super) struct Asked {
@@ -35,7 +35,7 @@ pub(super) enum Call {
     Delete { name: String },
 }
 
-/// What is copied.
+/// The source of a copy.
 pub(super) struct Source {
     pub(super) bucket: String,
     pub(super) name: String,
@@ -43,13 +43,13 @@ pub(super) struct Source {
 
 pub(super) struct List {
     pub(super) prefix: String,
-    /// The parameter as it came.
+    /// The parameter `start-after` as received.
     pub(super) start_after: String,
-    /// The token as it came.
+    /// The continuation token as received.
     pub(super) token: Option<String>,
-    /// What either says.
+    /// The name after which the list starts, from either parameter.
     pub(super) after: String,
-    /// Whether names are encoded as in addresses (`encoding-type=url`).
+    /// Whether names are encoded as in URLs (`encoding-type=url`).
     pub(super) is_encoded: bool,
     pub(super) limit: usize,
 }
@@ -60,12 +60,12 @@ impl Asked {
         let (bucket, name) = path.split_once('/').unwrap_or((path, ""));
         let (bucket, name) = (decoded(bucket)?, decoded(name)?);
         let mut parameters = parameters(request.uri().query().unwrap_or_default())?;
-        // The SDK's name of the operation, for the log of a server.
+        // The SDK's operation name, meant for server logs.
         parameters.remove("x-id");
         match Presigned::take(&mut parameters) {
             Some(presigned) => presigned.check(request, SystemTime::now())?,
             None if request.headers().contains_key(header::AUTHORIZATION) => {}
-            // Nobody is told what there is.
+            // An unsigned request learns nothing about existing objects.
             None => return Err(Problem::denied()),
         }
         if name.is_empty() {
@@ -102,15 +102,16 @@ impl Asked {
     }
 }
 
-/// Whose session signed the query of a request; nobody's whose signature is none.
+/// Returns the session that signed a request's query, or `None` if the signature is missing or
+/// invalid.
 pub(super) fn signer(request: &Request<Bytes>) -> Option<String> {
     let presigned = Presigned::take(&mut parameters(request.uri().query()?).ok()?)?;
     presigned.check(request, SystemTime::now()).ok()?;
     presigned.token().map(str::to_owned)
 }
 
-/// What a request needs to be allowed, and whether it reads an object, of which one is told only who may list its bucket. What is not known here is
-/// something that nobody is granted.
+/// Returns the permissions that a request needs. An unsupported request needs `s3:Unknown`, which
+/// no function is granted.
 pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     let mut needs = vec![need(request)];
     if let Ok(Some(source)) = source(request.headers()) {
@@ -119,7 +120,7 @@ pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     needs
 }
 
-/// The object that a request reads.
+/// Returns the object that a request reads.
 pub(super) fn read(request: &Request<Bytes>) -> Option<Source> {
     if let Ok(Some(source)) = source(request.headers()) {
         return Some(source);
@@ -167,7 +168,7 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
     if !parameters.is_empty() {
         return Err(Problem::unknown("this parameter of a list is not known here"));
     }
-    // A token is where the last page ended; it goes before `start-after`.
+    // A token is the last name of the previous page. It takes precedence over `start-after`.
     let after = match &token {
         Some(token) => untokened(token).ok_or(Problem::argument("The continuation token provided is incorrect"))?,
         None => start_after.clone(),
@@ -175,7 +176,7 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
     Ok(List { prefix, start_after, token, after, is_encoded, limit: limit.min(MAX_KEYS) })
 }
 
-/// The token of a list that goes on after a name.
+/// Returns the token of a list that continues after a name.
 pub(super) fn token(after: &str) -> String {
     STANDARD.encode(after)
 }
@@ -184,7 +185,7 @@ fn untokened(token: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(token).ok()?).ok()
 }
 
-/// The object that is to be copied: `bucket/name`, with or without a slash before it.
+/// Returns the object to copy: `bucket/name`, with or without a leading slash.
 fn source(headers: &HeaderMap) -> Result<Option<Source>, Problem> {
     let Some(source) = headers.get("x-amz-copy-source") else { return Ok(None) };
     let bad = Problem::argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
@@ -193,7 +194,7 @@ fn source(headers: &HeaderMap) -> Result<Option<Source>, Problem> {
     Ok(Some(Source { bucket: decoded(bucket)?, name: decoded(name)? }))
 }
 
-/// As it is: with its media type.
+/// Parses a copy. The copy keeps the media type of its source.
 fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem> {
     let known = |name: &str| !name.starts_with("x-amz-copy-source-") && name != "x-amz-metadata-directive";
     if !headers.keys().all(|name| known(name.as_str())) {
@@ -206,7 +207,7 @@ fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem
 fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem> {
     refuse(headers, &["if-match", "content-md5", "x-amz-trailer", "x-amz-tagging"])?;
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    // Kept as it is, a body in chunks with their signatures would not be the object.
+    // The store keeps bodies unchanged, so a body of signed chunks would not be the object.
     let is_streamed = |sum: &str| sum.starts_with("STREAMING-");
     if headers.contains_key(header::CONTENT_ENCODING) || text("x-amz-content-sha256").is_some_and(is_streamed) {
         return Err(Problem::unknown("an encoding of the body is not known here"));
@@ -241,12 +242,12 @@ fn put(name: String, headers: &HeaderMap, body: &Bytes) -> Result<Call, Problem>
     Ok(Call::Put { name, kind: Kind { class, content_type, sha256 }, new })
 }
 
-/// The form in which headers have it.
+/// Formats a CRC-32 as in headers.
 pub(super) fn crc32(sum: u32) -> String {
     STANDARD.encode(sum.to_be_bytes())
 }
 
-/// Refuses what would change the meaning of the request.
+/// Rejects headers that would change the meaning of the request.
 fn refuse(headers: &HeaderMap, unknown: &[&str]) -> Result<(), Problem> {
     if unknown.iter().any(|name| headers.contains_key(*name)) {
         return Err(Problem::unknown("a header you provided implies functionality that is not known here"));

@@ -1,4 +1,4 @@
-//! The calls, over HTTP and in process.
+//! Serves the calls over HTTP and in process.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ use crate::access::{self, Access, Denied, Need};
 use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 
-/// The characters that an encoded list has as they are.
+/// Characters to percent-encode in an encoded list: all except letters, digits and these five.
 const IN_LISTS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*').remove(b'/');
 
-/// An object store that answers as S3 does, in this process. Dropping the value ends it.
+/// An in-process object store that responds as S3 does. Dropping the value ends it.
 pub struct ObjectServer {
     endpoint: Endpoint,
     faults: Faults,
@@ -39,11 +39,14 @@ pub struct ObjectServer {
 type Cors = BTreeMap<String, Vec<CorsRule>>;
 
 impl ObjectServer {
-    /// Opens a loopback port and answers there for the buckets with these names. Objects are kept in the folder, each bucket in its own, or
-    /// without one in memory until the end. Needs a Tokio runtime; reading the folder blocks.
+    /// Opens a loopback port and serves the buckets with these names. Objects are kept in the
+    /// folder, each bucket in a subfolder. Without a folder they are kept in memory until the end.
+    ///
+    /// Needs a Tokio runtime. Reading the folder blocks.
     ///
     /// # Errors
-    /// [`Error::File`] and [`Error::Damaged`] for the folder, [`Error::BucketName`], [`Error::Serve`] without a port.
+    /// [`Error::File`] and [`Error::Damaged`] for the folder, [`Error::BucketName`], and
+    /// [`Error::Serve`] without a port.
     pub async fn start(data: Option<&Path>, buckets: &[String]) -> Result<Self, Error> {
         let (faults, store) = (Faults::default(), Arc::new(Store::open(data, buckets)?));
         let cors = Arc::default();
@@ -51,37 +54,40 @@ impl ObjectServer {
         Ok(Self { endpoint: Endpoint::start(service, faults.clone()).await?, faults, store, cors })
     }
 
-    /// The endpoint to give to the functions, with path-style addressing: `http://127.0.0.1:<port>`.
+    /// Returns the endpoint for the functions, with path-style addressing:
+    /// `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> &str {
         self.endpoint.url()
     }
 
-    /// The faults in force, to add to and to clear. They do not strike the calls in process below.
+    /// Returns the fault rules, to add to and to clear. They do not affect the in-process calls
+    /// below.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// From now on functions are refused what they may not do.
+    /// Makes the endpoint refuse calls that a function has no permission for.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
 
-    /// From now on pages of other origins may use buckets by these rules. The first that are set stay.
+    /// Allows pages of other origins to use buckets by these rules. The first rules stay.
     pub fn let_pages_in(&self, rules: BTreeMap<String, Vec<CorsRule>>) {
         let _ = self.cors.set(rules);
     }
 
-    /// At most `limit` objects of a bucket whose names come after `after`.
+    /// Returns at most `limit` objects of a bucket whose names come after `after`.
     ///
     /// # Errors
-    /// [`Error::NoBucket`].
+    /// [`Error::NoBucket`] if the bucket does not exist.
     pub fn list(&self, bucket: &str, after: Option<&str>, limit: usize) -> Result<ObjectPage, Error> {
         self.store.list(bucket, "", after.unwrap_or_default(), limit).map(Into::into)
     }
 
-    /// The body of an object; `None` when it is not there. Reads a file where there is a folder.
+    /// Returns the body of an object, or `None` if it does not exist. Reads a file if there is a
+    /// folder.
     ///
     /// # Errors
     /// [`Error::NoBucket`], [`Error::File`].
@@ -89,7 +95,7 @@ impl ObjectServer {
         Ok(self.store.get(bucket, name)?.map(|(_, body)| body))
     }
 
-    /// Writes a JSON object, over another if there is one. Writes a file where there is a folder.
+    /// Writes a JSON object, replacing an existing one. Writes a file if there is a folder.
     ///
     /// # Errors
     /// [`Error::NoBucket`], [`Error::Name`], [`Error::File`].
@@ -105,7 +111,8 @@ struct Handler {
 }
 
 impl Handler {
-    /// The rules of the bucket in the path, none for a path that names none.
+    /// Returns the rules of the bucket in the path. They are empty if the path names no known
+    /// bucket.
     fn rules(&self, request: &Request<Bytes>) -> &[CorsRule] {
         let bucket = request.uri().path().split('/').nth(1).unwrap_or_default();
         self.cors.get().and_then(|cors| cors.get(bucket)).map_or(&[], Vec::as_slice)
@@ -120,7 +127,7 @@ impl Service for Handler {
         }
         let shared = cors::share(rules, &request);
         let store = Arc::clone(&self.store);
-        // Files block.
+        // File access blocks.
         let answer =
             spawn_blocking(move || Asked::of(&request).and_then(|asked| done(&store, asked, request.body()))).await;
         let mut answer = answer.unwrap_or_else(|_| Err(Problem::internal())).unwrap_or_else(Problem::answer);
@@ -200,7 +207,7 @@ fn describe(properties: &Properties, has_checksum: bool, headers: &mut HeaderMap
         ("content-type", Some(properties.content_type.clone())),
         ("etag", Some(properties.etag.clone())),
         ("last-modified", Some(httpdate::fmt_http_date(properties.modified()))),
-        // S3 leaves out the usual one.
+        // S3 omits the default class.
         ("x-amz-storage-class", class),
     ];
     let checksum = match &properties.sha256 {
@@ -210,7 +217,7 @@ fn describe(properties: &Properties, has_checksum: bool, headers: &mut HeaderMap
     let checksums = [checksum, ("x-amz-checksum-type", Some("FULL_OBJECT".to_owned()))];
     let described = described.into_iter().chain(checksums.into_iter().filter(|_| has_checksum));
     for (name, value) in described {
-        // All are ASCII: they came by headers, or were made here.
+        // All values are ASCII: they come from headers or from this code.
         if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
             headers.insert(name, value);
         }

@@ -1,4 +1,4 @@
-//! The buckets and what lies in them.
+//! Stores the buckets and their objects.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,32 +12,32 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::files::Folder;
 
-/// S3's limit for a name.
+/// S3's maximum length of a name.
 pub(super) const MAX_NAME_BYTES: usize = 1024;
 
-/// An object, as a list shows it.
+/// An object in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
-    /// When it was written, in whole seconds.
+    /// Time of the last write, in whole seconds.
     pub modified: SystemTime,
-    /// Its storage class: `STANDARD`, `GLACIER_IR`, …
+    /// Storage class: `STANDARD`, `GLACIER_IR`, …
     pub class: String,
 }
 
 /// A page of a list, in the byte order of the names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectPage {
-    /// What it shows.
+    /// The objects of the page.
     pub items: Vec<ObjectInfo>,
-    /// The name after which the next page begins, if there are more.
+    /// The name after which the next page starts, if there is one.
     pub next: Option<String>,
 }
 
-/// What is known of an object besides its name and body.
+/// Properties of an object besides its name and body.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Properties {
     pub(super) size: u64,
@@ -47,14 +47,14 @@ pub(super) struct Properties {
     pub(super) content_type: String,
     pub(super) etag: String,
     pub(super) crc32: u32,
-    /// The checksum that its writer has given, as in the header.
+    /// The checksum from the writer, as in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sha256: Option<String>,
 }
 
 struct Object {
     properties: Properties,
-    /// Here, or in the folder.
+    /// The body in memory. `None` if it is in the folder.
     body: Option<Bytes>,
 }
 
@@ -68,7 +68,7 @@ struct Bucket {
 pub(super) struct Store(BTreeMap<String, Bucket>);
 
 impl Store {
-    /// Opens the buckets with these names; their objects lie in the folder, or in memory.
+    /// Opens the buckets with these names. Their objects are in the folder, or in memory.
     pub(super) fn open(data: Option<&Path>, names: &[String]) -> Result<Self, Error> {
         let mut buckets = BTreeMap::new();
         for name in names {
@@ -91,8 +91,9 @@ impl Store {
         self.0.contains_key(bucket)
     }
 
-    /// Writes an object; with `new`, only where there is none, and says whether it did. One write of a bucket at a time, so that one of
-    /// several that want a name gets it.
+    /// Writes an object. With `new` it writes only if no object has this name. Returns whether it
+    /// wrote. Writes to a bucket are serialized, so that only one of several writers gets a new
+    /// name.
     pub(super) fn put(&self, bucket: &str, name: &str, body: &Bytes, kind: Kind, new: bool) -> Result<bool, Error> {
         if !is_name(name) {
             return Err(Error::Name);
@@ -126,7 +127,7 @@ impl Store {
         Ok(Some((object.properties.clone(), body)))
     }
 
-    /// What is known of an object; `None` when it is not there.
+    /// Returns the properties of an object, or `None` if it does not exist.
     pub(super) fn describe(&self, bucket: &str, name: &str) -> Result<Option<Properties>, Error> {
         Ok(self.bucket(bucket)?.objects().get(name).map(|object| object.properties.clone()))
     }
@@ -165,7 +166,7 @@ impl Bucket {
     }
 }
 
-/// What the writer says of an object.
+/// The properties that the writer chooses.
 pub(super) struct Kind {
     pub(super) class: String,
     pub(super) content_type: String,
@@ -203,7 +204,7 @@ fn properties(body: &Bytes, kind: Kind) -> Properties {
         modified: UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()),
         class: kind.class,
         content_type: kind.content_type,
-        // S3's is an MD5 of the body, or something else: nobody may rely on it.
+        // S3's ETag is an MD5 of the body or another value, so clients must not rely on its form.
         etag: format!("\"{crc32:08x}-{}\"", body.len()),
         crc32,
         sha256: kind.sha256,
@@ -217,7 +218,8 @@ fn is_bucket_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
 }
 
-/// S3 takes any text of 1 to 1,024 bytes, unless `..` would lead out of the bucket if it were a path.
+/// Returns whether S3 accepts the name: 1 to 1,024 bytes, unless `..` would lead out of the bucket
+/// if the name were a path.
 pub(super) fn is_name(name: &str) -> bool {
     let mut depth = 0_i64;
     let inside = name.split('/').all(|segment| {

@@ -1,4 +1,4 @@
-//! The XML of answers.
+//! Builds the XML of responses.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use hyper::{StatusCode, header};
 
 use crate::endpoint::{Answer, plain};
 
-/// A piece of a document: text is escaped when it becomes one.
+/// A piece of a document. Converting a text into a piece escapes it.
 pub(super) struct Piece(String);
 
 impl From<&str> for Piece {
@@ -20,7 +20,7 @@ impl From<&str> for Piece {
                 '<' => escaped.push_str("&lt;"),
                 '>' => escaped.push_str("&gt;"),
                 '"' => escaped.push_str("&quot;"),
-                // Writing to a text cannot fail.
+                // Writing to a `String` cannot fail.
                 c if c.is_control() => drop(write!(escaped, "&#x{:X};", u32::from(c))),
                 c => escaped.push(c),
             }

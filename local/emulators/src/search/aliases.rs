@@ -1,4 +1,4 @@
-//! The names that indices are known by besides their own.
+//! Aliases of indices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::problem::Problem;
 
-/// By alias, its indices: one or more.
+/// The indices of each alias: one or more.
 #[derive(Debug, Default, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(super) struct Aliases(BTreeMap<String, BTreeSet<String>>);
@@ -21,7 +21,7 @@ impl Aliases {
         self.0.keys()
     }
 
-    /// The indices of an alias; none if there is no such alias.
+    /// Returns the indices of an alias. There are none if the alias does not exist.
     pub(super) fn indices(&self, alias: &str) -> impl Iterator<Item = &String> {
         self.0.get(alias).into_iter().flatten()
     }
@@ -30,7 +30,7 @@ impl Aliases {
         self.0.entry(alias.to_owned()).or_default().insert(index.to_owned());
     }
 
-    /// Takes an alias from an index; the alias ends with its last index.
+    /// Removes an alias from an index. The alias ends with its last index.
     pub(super) fn remove(&mut self, index: &str, alias: &str) -> Result<(), Problem> {
         let indices = self.0.get_mut(alias).ok_or_else(|| Problem::no_such_alias(alias))?;
         if !indices.remove(index) {
@@ -42,7 +42,7 @@ impl Aliases {
         Ok(())
     }
 
-    /// Takes all aliases from an index.
+    /// Removes all aliases from an index.
     pub(super) fn remove_index(&mut self, index: &str) {
         for indices in self.0.values_mut() {
             indices.remove(index);
@@ -50,14 +50,14 @@ impl Aliases {
         self.0.retain(|_, indices| !indices.is_empty());
     }
 
-    /// The aliases of an index that are wanted, as the engine lists them.
+    /// Returns the wanted aliases of an index, in the engine's form.
     pub(super) fn of_index(&self, index: &str, wanted: impl Fn(&str) -> bool) -> Value {
         let aliases = self.0.iter().filter(|(alias, indices)| indices.contains(index) && wanted(alias));
         Value::Object(aliases.map(|(alias, _)| (alias.clone(), json!({}))).collect())
     }
 }
 
-/// Reads also what was written when an alias had one index: its name alone.
+/// Also reads the older format, in which an alias had one index as a plain name.
 impl<'de> Deserialize<'de> for Aliases {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -75,12 +75,12 @@ impl<'de> Deserialize<'de> for Aliases {
     }
 }
 
-/// Names and patterns with `*` at the end, separated by commas.
+/// Names, and patterns with a final `*`, separated by commas.
 #[derive(Debug)]
 pub(super) struct Patterns<'a>(Vec<&'a str>);
 
 impl<'a> Patterns<'a> {
-    /// A `*` may only be at the end, which is all that is asked for.
+    /// Parses an expression. A `*` is accepted only at the end.
     pub(super) fn parse(expression: &'a str) -> Result<Self, Problem> {
         let patterns: Vec<_> = expression.split(',').collect();
         if patterns.iter().any(|pattern| pattern.is_empty() || pattern.trim_end_matches('*').contains('*')) {
@@ -96,7 +96,7 @@ impl<'a> Patterns<'a> {
         })
     }
 
-    /// Those that stand for one name.
+    /// Returns the patterns that are plain names.
     pub(super) fn literals(&self) -> impl Iterator<Item = &'a str> {
         self.0.iter().copied().filter(|pattern| !pattern.ends_with('*'))
     }

@@ -1,4 +1,4 @@
-//! Analyzers and normalizers, as the settings of an index define them.
+//! Builds the analyzers and normalizers from the settings of an index.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use unicode_segmentation::{UWordBoundIndices, UnicodeSegmentation};
 use super::problem::Problem;
 use super::strict::Strict;
 
-/// The list `_english_` of Lucene.
+/// Lucene's list `_english_`.
 const ENGLISH_STOP_WORDS: [&str; 33] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
     "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 ];
 
-/// What an index can analyze text with.
+/// The analyzers and normalizers of an index.
 #[derive(Default, Clone)]
 pub(super) struct Analysis {
     analyzers: BTreeMap<String, TextAnalyzer>,
@@ -26,8 +26,9 @@ pub(super) struct Analysis {
 }
 
 impl Analysis {
-    /// Reads the object `analysis` of an index's settings. Filters: `lowercase`, `asciifolding`, `stop` with
-    /// the list `_english_`, `stemmer` with the language `minimal_english`. Tokenizer: `standard`.
+    /// Reads the object `analysis` of an index's settings. Supported filters: `lowercase`,
+    /// `asciifolding`, `stop` with the list `_english_`, and `stemmer` with the language
+    /// `minimal_english`. Supported tokenizer: `standard`.
     pub(super) fn parse(settings: &Value) -> Result<Self, Problem> {
         let mut object = Strict::new("analysis", settings)?;
         let filters = named(object.value("filter"), parse_filter)?;
@@ -63,7 +64,7 @@ impl Analysis {
     }
 }
 
-/// The tokens of a text.
+/// Returns the tokens of a text.
 pub(super) fn tokens(analyzer: &TextAnalyzer, text: &str) -> Vec<Token> {
     let mut analyzer = analyzer.clone();
     let mut stream = analyzer.token_stream(text);
@@ -74,7 +75,7 @@ pub(super) fn tokens(analyzer: &TextAnalyzer, text: &str) -> Vec<Token> {
     tokens
 }
 
-/// A keyword as it is indexed and looked for.
+/// Returns a keyword in the form in which it is indexed and searched.
 pub(super) fn normalize(normalizer: Option<&TextAnalyzer>, keyword: &str) -> String {
     match normalizer {
         Some(normalizer) => tokens(normalizer, keyword).into_iter().map(|token| token.text).collect(),
@@ -149,8 +150,8 @@ fn with_filters(
     Ok(builder.build())
 }
 
-/// Words as Unicode's annex 29 divides a text, like the tokenizer of the same name in Lucene: `3.5`,
-/// `don't` and `foo_bar` are one word each, while `/` and `-` divide.
+/// Splits a text into words by Unicode's annex 29, like Lucene's tokenizer of the same name. `3.5`,
+/// `don't` and `foo_bar` are one word each. `/` and `-` separate words.
 #[derive(Clone, Default)]
 struct StandardTokenizer {
     token: Token,
@@ -172,7 +173,7 @@ impl Tokenizer for StandardTokenizer {
 
 impl TokenStream for StandardTokenStream<'_> {
     fn advance(&mut self) -> bool {
-        // What lies between words (spaces, punctuation) is divided off like a word.
+        // The iterator also returns the text between words (spaces, punctuation).
         let Some((start, word)) = self.words.by_ref().find(|(_, word)| word.contains(char::is_alphanumeric)) else {
             return false;
         };
@@ -193,7 +194,7 @@ impl TokenStream for StandardTokenStream<'_> {
     }
 }
 
-/// Turns plurals into singulars: Harman's "S-stemmer", as `minimal_english` in Lucene.
+/// Converts plurals to singulars: Harman's "S-stemmer", like Lucene's `minimal_english`.
 #[derive(Clone)]
 struct EnglishPlurals;
 
@@ -236,7 +237,8 @@ impl<T: TokenStream> TokenStream for SingularStream<T> {
     }
 }
 
-/// `ponies` becomes `pony`, `bars` `bar`, `boxes` `boxe`; `glass`, `cactus`, `shoes` and `as` stay.
+/// Converts `ponies` to `pony`, `bars` to `bar` and `boxes` to `boxe`. `glass`, `cactus`, `shoes`
+/// and `as` stay.
 fn to_singular(word: &mut String) {
     let Some(stem) = word.strip_suffix('s').filter(|stem| stem.chars().nth(1).is_some()) else { return };
     if let Some(shorter) = stem.strip_suffix("ie")
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn text_becomes_the_tokens_that_opensearch_makes_of_it() {
-        // As `_analyze` of OpenSearch 2.19 answers with the same definition.
+        // The response of `_analyze` in OpenSearch 2.19 for the same definition.
         let text = "The Crushed/Cubed Café foo_bar 3.5 don't 日本語";
         let tokens = tokens(&analysis().analyzer("words").unwrap(), text);
         let words: Vec<_> = tokens.iter().map(|token| token.text.as_str()).collect();

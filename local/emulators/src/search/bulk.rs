@@ -1,4 +1,4 @@
-//! `_bulk`: many writes and deletions in one request, each with an outcome of its own.
+//! `_bulk`: many writes and deletions in one request, each with a separate outcome.
 
 use axum::http::StatusCode;
 use serde_json::value::RawValue;
@@ -10,10 +10,10 @@ use super::problem::Problem;
 use super::strict::{Strict, only_entry};
 use super::version::WriteVersion;
 
-/// The engine's limit for an id.
+/// The engine's maximum length of an id.
 const MAX_ID_BYTES: usize = 512;
 
-/// One write of a bulk request, or without a source one deletion.
+/// A write of a bulk request, or without a source a deletion.
 pub(super) struct Operation<'a> {
     index: String,
     id: String,
@@ -22,7 +22,8 @@ pub(super) struct Operation<'a> {
     source: Option<&'a RawValue>,
 }
 
-/// Reads a bulk request. A line that is not understood fails all of it, as nothing after it can be trusted.
+/// Parses a bulk request. An invalid line fails the whole request, because later lines cannot be
+/// trusted.
 pub(super) fn parse(body: &str) -> Result<Vec<Operation<'_>>, Problem> {
     let lines = body
         .strip_suffix('\n')
@@ -43,8 +44,8 @@ pub(super) fn parse(body: &str) -> Result<Vec<Operation<'_>>, Problem> {
     Ok(operations)
 }
 
-/// Does the writes and answers what became of each. `refuse` says, once for each, whether it is to be
-/// throttled.
+/// Executes the operations and returns their outcomes. `refuse` decides, once for each operation,
+/// whether it is throttled.
 pub(super) fn run(
     cluster: &Cluster,
     operations: &[Operation<'_>],
@@ -52,7 +53,8 @@ pub(super) fn run(
 ) -> Result<Value, Problem> {
     let mut items = Vec::with_capacity(operations.len());
     let mut errors = false;
-    // The operations of a request mostly go to one index: it is looked up and locked once for each run of them.
+    // Most operations of a request are for one index, so each run of them looks it up and locks it
+    // once.
     for group in operations.chunk_by(|a, b| a.index == b.index && a.require_alias == b.require_alias) {
         let Some(first) = group.first() else { continue };
         let target = first.target(cluster);

@@ -1,4 +1,4 @@
-//! All indices, with the templates they are made from and the aliases they are known by.
+//! All indices, with their templates and aliases.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use super::mapping::Mapping;
 use super::problem::Problem;
 use super::strict::{Strict, only_entry};
 
-/// The file in the data folder that holds everything but the documents.
+/// The file in the data folder with everything but the documents.
 const STATE_FILE: &str = "indices.json";
 
 pub(super) struct Cluster {
@@ -32,7 +32,7 @@ struct State {
 #[derive(Default, Clone, Serialize, Deserialize)]
 struct Definitions {
     templates: BTreeMap<String, Template>,
-    /// By index, its settings and mappings.
+    /// Settings and mappings by index.
     indices: BTreeMap<String, Value>,
     aliases: Aliases,
 }
@@ -43,7 +43,7 @@ struct Template {
     definition: Value,
 }
 
-/// An index that a request names, directly or by alias.
+/// An index that a request names directly or by an alias.
 pub(super) struct Target {
     pub name: String,
     pub index: Arc<Mutex<Index>>,
@@ -57,7 +57,7 @@ impl Target {
 }
 
 impl Cluster {
-    /// Opens what the folder holds; without one, everything is in memory and gone at the end.
+    /// Opens the data in the folder. Without a folder, all data is in memory and lost at the end.
     pub(super) fn open(folder: Option<&Path>) -> Result<Self, Error> {
         let mut state = State::default();
         if let Some(folder) = folder {
@@ -77,7 +77,7 @@ impl Cluster {
         Ok(Self { folder: folder.map(Path::to_owned), state: Mutex::new(state) })
     }
 
-    /// The one index of this name or alias.
+    /// Returns the only index with this name or alias.
     pub(super) fn target(&self, name: &str) -> Result<Target, Problem> {
         let state = self.lock();
         let by_alias = state.definitions.aliases.contains(name);
@@ -90,7 +90,8 @@ impl Cluster {
         state.target(index, by_alias)
     }
 
-    /// The indices that names and patterns stand for, with or without aliases. A name must be there, a pattern may match nothing.
+    /// Returns the indices that match names and patterns, directly or by alias. A name must exist.
+    /// A pattern may match nothing.
     pub(super) fn targets(&self, expression: &str) -> Result<Vec<Target>, Problem> {
         let patterns = Patterns::parse(expression)?;
         let state = self.lock();
@@ -107,7 +108,7 @@ impl Cluster {
         indices.into_iter().map(|index| state.target(index, false)).collect()
     }
 
-    /// `GET /<index>`: what indices are.
+    /// `GET /<index>`: returns the definitions of indices.
     pub(super) fn describe(&self, expression: &str) -> Result<Value, Problem> {
         let targets = self.targets(expression)?;
         let state = self.lock();
@@ -121,7 +122,8 @@ impl Cluster {
         Ok(Value::Object(described.collect()))
     }
 
-    /// `GET /_alias/<alias>`: by index, those of the aliases that it has, and the aliases that were named and are not there.
+    /// `GET /_alias/<alias>`: returns the matching aliases by index, and the named aliases that do
+    /// not exist.
     pub(super) fn aliases(&self, expression: &str) -> Result<(Value, Vec<String>), Problem> {
         let patterns = Patterns::parse(expression)?;
         let state = self.lock();
@@ -139,7 +141,7 @@ impl Cluster {
         self.lock().definitions.templates.contains_key(name)
     }
 
-    /// `PUT /_index_template/<name>`; patterns may end in `*`.
+    /// `PUT /_index_template/<name>`: patterns may end in `*`.
     pub(super) fn put_template(&self, name: &str, body: &Value) -> Result<(), Problem> {
         let mut object = Strict::new("index_template", body)?;
         let patterns = object.list("index_patterns")?.into_iter().flatten().filter_map(Value::as_str);
@@ -156,7 +158,8 @@ impl Cluster {
         })
     }
 
-    /// `PUT /<index>`, defined by the body or, where that is silent, by the template whose pattern fits; with the aliases of the body.
+    /// `PUT /<index>`: creates an index with the aliases in the body. The body defines it. If the
+    /// body has no definition, the matching template does.
     pub(super) fn create_index(&self, name: &str, body: &Value) -> Result<(), Problem> {
         let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
         if !name.chars().all(valid) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 255 {
@@ -187,7 +190,7 @@ impl Cluster {
         })
     }
 
-    /// `DELETE /<index>`, with its documents and out of its aliases.
+    /// `DELETE /<index>`: deletes an index, its documents and its entries in aliases.
     pub(super) fn delete_index(&self, name: &str) -> Result<(), Problem> {
         self.change(|state| {
             if state.definitions.aliases.contains(name) {
@@ -206,7 +209,8 @@ impl Cluster {
         }
     }
 
-    /// `PUT /<index>/_mapping`: adds fields. Those that are there must be the same; OpenSearch would let some of their options change.
+    /// `PUT /<index>/_mapping`: adds fields. Existing fields must be the same. OpenSearch would
+    /// allow changes to some of their options.
     pub(super) fn add_fields(&self, name: &str, body: &Value) -> Result<(), Problem> {
         let target = self.target(name)?;
         self.change(|state| {
@@ -247,7 +251,7 @@ impl Cluster {
         })
     }
 
-    /// Makes a change and, if there is a folder, keeps it.
+    /// Makes a change and, if there is a folder, stores it.
     fn change(&self, change: impl FnOnce(&mut State) -> Result<(), Problem>) -> Result<(), Problem> {
         let mut state = self.lock();
         change(&mut state)?;
@@ -268,7 +272,7 @@ impl State {
         Ok(Target { name: index.to_owned(), index: open, by_alias })
     }
 
-    /// No alias may have the name of an index, one about to be made included.
+    /// Checks that no alias has the name of an index. `new_index` is an index about to be created.
     fn check_names(&self, aliases: &Aliases, new_index: Option<&str>) -> Result<(), Problem> {
         let is_index = |alias: &str| self.open.contains_key(alias) || new_index == Some(alias);
         match aliases.names().find(|alias| is_index(alias)) {
@@ -300,7 +304,7 @@ impl Template {
     }
 }
 
-/// The definition with the fields of a mapping added; `None` if it has them all.
+/// Returns the definition with the fields of a mapping added, or `None` if it already has them all.
 fn with_fields(definition: &Value, mapping: &Value) -> Result<Option<Value>, Problem> {
     let mut object = Strict::new("mappings", mapping)?;
     let dynamic = object.text("dynamic")?;
@@ -327,7 +331,7 @@ fn with_fields(definition: &Value, mapping: &Value) -> Result<Option<Value>, Pro
     Ok(is_extended.then_some(extended))
 }
 
-/// Index names hold nothing that means something in a path.
+/// Returns the file of an index. Index names contain no characters with a meaning in paths.
 fn documents_file(folder: &Path, index: &str) -> PathBuf {
     folder.join(format!("{index}.ndjson"))
 }

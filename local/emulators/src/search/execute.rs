@@ -1,4 +1,4 @@
-//! `_search` and `_count`: which documents match, which of them are shown, and how.
+//! `_search` and `_count`: selects the matching documents, sorts them and builds the response.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,10 +18,10 @@ use super::query::compile;
 use super::request::{SearchRequest, SortValue, SourceFilter, TermsAggregation, compare, compare_hit};
 use super::strict::Strict;
 
-/// Up to here `hits.total` is exact unless more is asked for.
+/// `hits.total` is exact up to this number, unless the request demands more.
 const COUNTED_HITS: usize = 10_000;
 
-/// Answers `_search`. The index must have been refreshed.
+/// Executes `_search`. The index must have been refreshed.
 pub(super) fn search(name: &str, index: &Index, body: &Value) -> Result<Vec<u8>, Problem> {
     let request = SearchRequest::parse(body, &index.mapping)?;
     let searcher = index.searcher();
@@ -54,7 +54,7 @@ pub(super) fn search(name: &str, index: &Index, body: &Value) -> Result<Vec<u8>,
     serde_json::to_vec(&answer).map_err(Problem::internal)
 }
 
-/// Answers `_count`. The index must have been refreshed.
+/// Executes `_count`. The index must have been refreshed.
 pub(super) fn count(index: &Index, body: &Value) -> Result<Value, Problem> {
     let mut object = Strict::new("count", body)?;
     let query = object.value("query");
@@ -109,21 +109,21 @@ enum Source<'a> {
     Part(Map<String, Value>),
 }
 
-/// A document that matches.
+/// A matching document.
 struct Found {
     slot: usize,
     score: Score,
 }
 
-/// A document that matches, with the values that it is sorted by.
+/// A matching document with its sort values.
 struct Ranked<'a> {
     document: &'a Document,
     score: Score,
     sort: Vec<SortValue<'a>>,
 }
 
-/// The documents of the page, in order. Most of many hits lose against the worst that is kept so far in one
-/// comparison, so that a page costs little more than looking at each hit.
+/// Returns the documents of the page, in order. Most hits lose the one comparison with the worst
+/// kept document, so a page costs little more than one look at each hit.
 fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
     let mut best: Vec<Ranked<'a>> = Vec::new();
     let mut worst: Option<Vec<SortValue<'a>>> = None;
@@ -208,7 +208,7 @@ fn parse_source(document: &Document) -> Result<Map<String, Value>, Problem> {
     serde_json::from_str(document.source.get()).map_err(Problem::internal)
 }
 
-/// The most frequent values of a field, those of equal frequency ascending.
+/// Returns the most frequent values of a field. Values of equal frequency are in ascending order.
 fn count_terms(index: &Index, found: &[Found], aggregation: &TermsAggregation) -> Value {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for document in found.iter().filter_map(|found| index.document(found.slot)) {
@@ -226,7 +226,7 @@ fn count_terms(index: &Index, found: &[Found], aggregation: &TermsAggregation) -
     json!({"doc_count_error_upper_bound": 0, "sum_other_doc_count": others, "buckets": buckets})
 }
 
-/// Collects where in the table of documents the matches lie.
+/// Collects the positions of the matches in the table of documents.
 struct Slots {
     scored: bool,
 }

@@ -1,5 +1,5 @@
-//! A door to a search engine for one function: calls to an engine on this machine are not signed, so that whose they are is known by where
-//! they come in.
+//! A gate to a search engine for one function. Calls to a local engine are not signed, so the port
+//! of the gate identifies the calling function.
 
 use std::borrow::Cow;
 use std::io;
@@ -19,19 +19,21 @@ use crate::access::{Access, Denied, Need};
 use crate::endpoint::{Answer, BrokenOff, Endpoint, HangUp, Service, plain};
 use crate::faults::{FaultKind, Faults};
 
-/// OpenSearch's limit for a request is this, and an answer of ours is shorter.
+/// OpenSearch's maximum request size. The emulator's responses are smaller.
 const MAX_ANSWER: usize = 100 << 20;
-/// How long the engine may take.
+/// Maximum duration of a call to the engine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A port that leads to a search engine, for one function, which is refused there what it may not do. Dropping the value closes it.
+/// A port to a search engine for one function, with that function's permissions. Dropping the value
+/// closes it.
 pub struct SearchGate(Endpoint);
 
 impl SearchGate {
-    /// Opens a loopback port in front of the engine at `upstream`, `http://host:port`, whose ARN is `arn`.
+    /// Opens a loopback port in front of the engine at `upstream`, `http://host:port`, whose ARN is
+    /// `arn`.
     ///
     /// # Errors
-    /// When that is no plain HTTP address, or no port can be opened.
+    /// If `upstream` is not a plain HTTP address, or no port can be opened.
     pub async fn start(upstream: &str, arn: &str, function: &str, access: Arc<Access>) -> io::Result<Self> {
         let uri: Uri = upstream.parse().map_err(io::Error::other)?;
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -44,13 +46,13 @@ impl SearchGate {
             .pool_idle_timeout(Duration::from_secs(60))
             .build(connector);
         let (authority, arn, function) = (authority.clone(), arn.to_owned(), function.to_owned());
-        // The engine has its own faults.
+        // The engine injects its own faults.
         let endpoint = Endpoint::start(Arc::new(Gate { client, authority, arn, function }), Faults::default()).await?;
         endpoint.enforce(access);
         Ok(Self(endpoint))
     }
 
-    /// The endpoint to give to the function: `http://127.0.0.1:<port>`.
+    /// Returns the endpoint for the function: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> &str {
         self.0.url()
@@ -69,7 +71,7 @@ impl Service for Gate {
         let (head, body) = request.into_parts();
         match tokio::time::timeout(PATIENCE, self.passed_on(head, body)).await {
             Ok(Some(answer)) => answer,
-            // The engine hung up, so the gate does.
+            // The engine closed the connection, so the gate does too.
             _ => {
                 let mut answer = plain(StatusCode::BAD_GATEWAY);
                 answer.extensions_mut().insert(HangUp);
@@ -103,13 +105,13 @@ impl Service for Gate {
 }
 
 impl Gate {
-    /// The engine's answer; `None` if it gave none.
+    /// Forwards a request. Returns the engine's response, or `None` if there is none.
     async fn passed_on(&self, mut head: Parts, body: Bytes) -> Option<Answer> {
         let mut uri = head.uri.into_parts();
         uri.scheme = Some(Scheme::HTTP);
         uri.authority = Some(self.authority.clone());
         head.uri = Uri::from_parts(uri).ok()?;
-        // These speak of the connection and of the body as it came.
+        // These headers describe the original connection and body.
         for name in [header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::HOST] {
             head.headers.remove(name);
         }
@@ -165,7 +167,7 @@ mod tests {
         let report = access.report().remove(0);
         assert_eq!(report.grants.iter().map(|grant| grant.used).collect::<Vec<_>>(), [1, 1]);
 
-        // The engine hangs up, and so does the gate.
+        // The engine closes the connection, and the gate does too.
         engine.faults().add(Fault { kind: FaultKind::Reset, rate: 1.0, count: Some(1), seed: 0 }).unwrap();
         assert!(get("/_cluster/health").await.is_err());
         assert!(SearchGate::start("https://x", "arn:x", "F", access).await.is_err());

@@ -1,11 +1,12 @@
-//! Marks the words that matched.
+//! Highlights the words that matched.
 
 use tantivy::tokenizer::TextAnalyzer;
 
 use super::analysis::tokens;
 use super::multi_match::Mark;
 
-/// The text as HTML with the words that fit a mark in `<em>`; `None` if no word does.
+/// Returns the text as HTML, with words that match a mark in `<em>`. Returns `None` if no word
+/// matches.
 pub(super) fn highlight(analyzer: &TextAnalyzer, text: &str, marks: &[&Mark]) -> Option<String> {
     let mut html = String::with_capacity(text.len() + 16);
     let mut done = 0;
@@ -25,7 +26,7 @@ pub(super) fn highlight(analyzer: &TextAnalyzer, text: &str, marks: &[&Mark]) ->
     Some(html)
 }
 
-/// As the engine's encoder `html` does it.
+/// Escapes HTML as the engine's encoder `html` does.
 fn escape(text: &str, html: &mut String) {
     for c in text.chars() {
         match c {

@@ -1,10 +1,11 @@
 //! One index: its documents, and tantivy's index of their words.
 //!
-//! The table of documents is what counts: ids, versions, sources and the values to sort by. Tantivy
-//! knows only where in this table the documents lie that a query matches. Writes go to both at once,
-//! and tantivy is committed when somebody searches, because a commit costs as much as hundreds of writes.
-//! Without a search it is committed after [`UNCOMMITTED`] writes, so that the first search after an
-//! import does not wait for all of it.
+//! The table of documents is authoritative. It holds ids, versions, sources and sort values.
+//! Tantivy only knows the positions in this table of the documents that match a query.
+//!
+//! Writes go to both at once. A search commits tantivy first, because a commit costs as much as
+//! hundreds of writes. Without a search, tantivy is committed after [`UNCOMMITTED`] writes, so that
+//! the first search after an import does not wait for all of it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,25 +21,27 @@ use super::mapping::{Mapping, Row};
 use super::problem::Problem;
 use super::version::{Current, Deleted, WriteVersion};
 
-/// Memory in which tantivy collects documents before it makes a segment of them.
+/// Memory in bytes for documents that tantivy collects before it creates a segment.
 const WRITER_MEMORY_BYTES: usize = 64 * 1024 * 1024;
-/// Writes after which the index is committed without a search. Tantivy queues up to 10,000 documents,
-/// which an unoptimised build indexes in ten seconds: longer than a search may take.
+/// Number of writes after which the index is committed without a search. Tantivy queues up to
+/// 10,000 documents. An unoptimised build takes ten seconds to index them, longer than a search may
+/// take.
 const UNCOMMITTED: usize = 2_000;
 
 pub(super) struct Index {
     pub mapping: Mapping,
-    /// By slot; `None` where a document was deleted.
+    /// The documents by slot. `None` marks a deleted document.
     documents: Vec<Option<Document>>,
     slots: HashMap<String, usize>,
     deleted: Deleted,
-    /// The number of the next write.
+    /// The sequence number of the next write.
     next_seq_no: u64,
-    /// Another one each time that the index is opened, so that numbers of writes from before mean nothing.
+    /// A new value each time that the index is opened, so that older sequence numbers become
+    /// invalid.
     primary_term: u64,
     writer: IndexWriter,
     reader: IndexReader,
-    /// Writes that the reader does not see yet.
+    /// Number of writes that the reader does not see yet.
     uncommitted: usize,
     journal: Option<Journal>,
 }
@@ -46,25 +49,25 @@ pub(super) struct Index {
 pub(super) struct Document {
     pub id: String,
     pub version: u64,
-    /// The number of the write that it comes from.
+    /// The sequence number of the write that created it.
     pub seq_no: u64,
     /// The document as it was sent.
     pub source: Box<RawValue>,
     pub row: Row,
 }
 
-/// A write or deletion that was done.
+/// A completed write or deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written {
     pub version: u64,
     pub seq_no: u64,
     pub primary_term: u64,
-    /// Whether there was a document before.
+    /// Whether a document existed before.
     pub existed: bool,
 }
 
 impl Index {
-    /// Opens the index of this definition; its documents are in `file`, or only in memory.
+    /// Opens the index with this definition. Its documents are in `file`, or only in memory.
     pub(super) fn open(definition: &Value, file: Option<&Path>) -> Result<Self, OpenError> {
         let mut index = Self::empty(Mapping::parse(definition)?)?;
         if let Some(path) = file {
@@ -81,7 +84,7 @@ impl Index {
             let entries: Vec<_> = index.documents.iter().flatten().map(Document::entry).collect();
             journal.compact(&entries)?;
             index.journal = Some(journal);
-            // The first search after the start should not be the one that waits for all of it.
+            // Otherwise the first search after the start would wait for all documents.
             index.refresh()?;
         }
         Ok(index)
@@ -107,7 +110,7 @@ impl Index {
         })
     }
 
-    /// Takes another definition, which must allow all that is there.
+    /// Applies another definition, which must accept all existing documents.
     pub(super) fn redefine(&mut self, definition: &Value) -> Result<(), Problem> {
         let mut next = Self::empty(Mapping::parse(definition)?)?;
         for document in self.documents.iter().flatten() {
@@ -119,7 +122,7 @@ impl Index {
         Ok(())
     }
 
-    /// Writes a document unless its version forbids it. Durable after [`Index::flush`].
+    /// Writes a document unless its version conflicts. The write is durable after [`Index::flush`].
     pub(super) fn write(&mut self, id: &str, version: WriteVersion, source: &RawValue) -> Result<Written, Problem> {
         let (current, primary_term) = (self.current(id), self.primary_term);
         let version = version.after(id, current, self.deleted.version(id))?;
@@ -132,7 +135,8 @@ impl Index {
         Ok(Written { version, seq_no, primary_term, existed: current.is_some() })
     }
 
-    /// Deletes a document, if there is one, unless the version forbids it. Durable after [`Index::flush`].
+    /// Deletes a document, if it exists, unless the version conflicts. The deletion is durable
+    /// after [`Index::flush`].
     pub(super) fn delete(&mut self, id: &str, version: WriteVersion) -> Result<Written, Problem> {
         let (current, primary_term) = (self.current(id), self.primary_term);
         let version = version.after(id, current, self.deleted.version(id))?;
@@ -148,23 +152,23 @@ impl Index {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.append(entry)).map_err(Problem::internal)
     }
 
-    /// The state of a document, if it is there.
+    /// Returns the state of a document, if it exists.
     pub(super) fn current(&self, id: &str) -> Option<Current> {
         let primary_term = self.primary_term;
         self.get(id).map(|document| Current { version: document.version, seq_no: document.seq_no, primary_term })
     }
 
-    /// The term that the numbers of writes belong to.
+    /// Returns the term of the current sequence numbers.
     pub(super) fn primary_term(&self) -> u64 {
         self.primary_term
     }
 
-    /// Makes the writes so far outlive this process.
+    /// Makes all earlier writes survive this process.
     pub(super) fn flush(&mut self) -> Result<(), Problem> {
         self.journal.as_mut().map_or(Ok(()), Journal::flush).map_err(Problem::internal)
     }
 
-    /// Makes the writes so far visible to [`Index::searcher`].
+    /// Makes all earlier writes visible to [`Index::searcher`].
     pub(super) fn refresh(&mut self) -> Result<(), Problem> {
         if self.uncommitted > 0 {
             self.writer.commit().map_err(Problem::internal)?;
@@ -178,7 +182,7 @@ impl Index {
         self.reader.searcher()
     }
 
-    /// The document at a place that a search found.
+    /// Returns the document at a slot that a search found.
     pub(super) fn document(&self, slot: usize) -> Option<&Document> {
         self.documents.get(slot).and_then(Option::as_ref)
     }
@@ -187,7 +191,7 @@ impl Index {
         self.slots.get(id).and_then(|slot| self.document(*slot))
     }
 
-    /// Puts a document in the place of the one with its id, and gives the number of the write.
+    /// Writes a document in place of the one with its id. Returns the sequence number.
     fn replace(&mut self, id: &str, version: u64, source: &RawValue) -> Result<u64, Problem> {
         let object: Map<String, Value> =
             serde_json::from_str(source.get()).map_err(|error| Problem::mapping(error.to_string()))?;
@@ -237,7 +241,7 @@ impl Document {
     }
 }
 
-/// Why an index cannot be opened: its definition, or its file.
+/// The reason why an index cannot be opened: its definition or its file.
 #[derive(Debug)]
 pub(super) enum OpenError {
     Definition(Problem),

@@ -1,8 +1,8 @@
-//! The file that an index is kept in: every write and deletion of a document, one JSON object a
-//! line.
+//! The file of an index: every write and deletion of a document, one JSON object per line.
 //!
-//! The index proper is in memory and is built anew from the file at the start. A write is answered
-//! when it has reached the operating system, so it survives the end of this process, not a power cut.
+//! The index itself is in memory and is rebuilt from the file at the start. A write is acknowledged
+//! when it has reached the operating system. It therefore survives the end of this process, but not
+//! a power cut.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 
 use super::Error;
 
-/// The file is written anew at the start when it has more than this many lines for each document.
+/// The file is rewritten at the start if it has more lines per document than this.
 const LINES_PER_DOCUMENT: usize = 2;
 
-/// One write, or without a source one deletion.
+/// A write, or without a source a deletion.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Entry<'a> {
     pub id: &'a str,
@@ -32,8 +32,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the file, creating it if need be, and gives each entry in it to `replay`. A last line that was cut off
-    /// (the process ended while writing) is removed; its write was never answered.
+    /// Opens or creates the file, and passes each entry to `replay`. An incomplete last line, left
+    /// by a process that ended while writing, is removed. Its write was never acknowledged.
     pub(super) fn open(path: &Path, mut replay: impl FnMut(Entry<'_>) -> Result<(), String>) -> Result<Self, Error> {
         let at = |source| Error::File { path: path.to_owned(), source };
         let options = OpenOptions::new().read(true).append(true).create(true).clone();
@@ -60,7 +60,7 @@ impl Journal {
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), lines })
     }
 
-    /// Adds an entry, which [`Journal::flush`] hands to the operating system.
+    /// Adds an entry. [`Journal::flush`] passes it to the operating system.
     pub(super) fn append(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         serde_json::to_writer(&mut self.file, entry)?;
         self.file.write_all(b"\n")?;
@@ -72,7 +72,7 @@ impl Journal {
         self.file.flush()
     }
 
-    /// Writes the file anew with just these entries if it holds many more.
+    /// Rewrites the file with only these entries if it holds many more.
     pub(super) fn compact(&mut self, entries: &[Entry<'_>]) -> Result<(), Error> {
         if self.lines <= entries.len().saturating_mul(LINES_PER_DOCUMENT) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the fields of an index are, and what a document holds in them.
+//! The fields of an index, and the values of a document in them.
 
 use serde_json::{Map, Value};
 use tantivy::TantivyDocument;
@@ -18,57 +18,57 @@ use super::strict::{Strict, one_or_many};
 pub(super) struct Mapping {
     fields: Vec<Field>,
     pub schema: Schema,
-    /// The document's id, to replace it by.
+    /// The document's id, by which it is replaced.
     pub id: Handle,
-    /// Its place in the table of documents.
+    /// The document's slot in the table of documents.
     pub slot: Handle,
-    /// The names of the fields that it has a value in, for `exists`.
+    /// The names of the fields in which the document has a value, for `exists`.
     pub present: Handle,
     pub tokenizers: TokenizerManager,
 }
 
-/// A field that can be searched, filtered or sorted by.
+/// A field for search, filters or sorting.
 pub(super) struct Field {
-    /// Its full name, such as `brand.words`.
+    /// Full name of the field, such as `brand.words`.
     pub name: String,
-    /// The property of the document that it takes its values from.
+    /// The property of the document that contains the values.
     pub property: String,
     pub kind: Kind,
-    /// Where the values are indexed; `None` if they are only stored.
+    /// The index of the values. `None` if they are only stored.
     pub handle: Option<Handle>,
 }
 
 pub(super) enum Kind {
-    /// Text that is one value.
+    /// Text that is a single value.
     Keyword {
         normalizer: Option<TextAnalyzer>,
     },
-    /// Text that is searched by word.
+    /// Text that is searched by words.
     Text {
         analyzer: TextAnalyzer,
     },
     /// A 64-bit integer.
     Long,
-    /// An instant, kept in milliseconds since 1970.
+    /// An instant in milliseconds since 1970.
     Date,
     Boolean,
 }
 
-/// The values of a document by which it is sorted and counted, in the order of the mapping's fields.
+/// A document's values for sorting and counting, in the order of the mapping's fields.
 pub(super) type Row = Box<[Values]>;
 
 /// The values of one field of one document, ascending.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Values {
-    /// There is none, or the field is not one to sort by.
+    /// The document has no value, or the field does not support sorting.
     None,
     Keywords(Box<[Box<str>]>),
     Longs(Box<[i64]>),
 }
 
 impl Mapping {
-    /// Reads `settings` and `mappings` of an index. The mapping must be strict and flat; a field may have
-    /// further `fields`.
+    /// Reads `settings` and `mappings` of an index. The mapping must be strict and flat. A field
+    /// may have additional `fields`.
     pub(super) fn parse(definition: &Value) -> Result<Self, Problem> {
         let mut object = Strict::new("index", definition)?;
         let analysis = parse_settings(object.value("settings"))?;
@@ -95,7 +95,7 @@ impl Mapping {
         self.fields.get(position)
     }
 
-    /// The values of a document, and the document as it is indexed.
+    /// Returns the values of a document, and the document in its indexed form.
     pub(super) fn document(&self, source: &Map<String, Value>) -> Result<(Row, TantivyDocument), Problem> {
         let known = |name: &String| self.fields.iter().any(|field| field.property == *name);
         if let Some(name) = source.keys().find(|name| !known(name)) {
@@ -116,7 +116,7 @@ impl Mapping {
 }
 
 impl Field {
-    /// Adds the values to the document to be indexed, and gives those to sort by.
+    /// Adds the values to the indexed document, and returns the sort values.
     fn index(&self, values: &[&Value], document: &mut TantivyDocument) -> Result<Values, Problem> {
         match &self.kind {
             Kind::Text { .. } => {
@@ -153,7 +153,8 @@ impl Field {
         value.as_str().ok_or_else(|| self.unreadable())
     }
 
-    /// A value of a numeric field as it is indexed: dates in milliseconds, booleans as 0 and 1.
+    /// Returns a value of a numeric field in its indexed form: dates in milliseconds, booleans as 0
+    /// and 1.
     pub(super) fn long(&self, value: &Value) -> Option<i64> {
         match self.kind {
             Kind::Long => value.as_i64(),
@@ -178,7 +179,7 @@ impl Field {
     }
 }
 
-/// Reads the settings; only `analysis` has an effect here.
+/// Reads the settings. Only `analysis` has an effect here.
 fn parse_settings(settings: Option<&Value>) -> Result<Analysis, Problem> {
     let Some(settings) = settings else {
         return Ok(Analysis::default());
@@ -246,7 +247,7 @@ impl Builder {
 
     fn declare(&mut self, name: &str, kind: &Kind) -> Handle {
         match kind {
-            // Normalised before it comes here, because it is also sorted by in that form.
+            // Values arrive normalised, because they are also sorted in that form.
             Kind::Keyword { .. } => self.schema.add_text_field(name, STRING),
             Kind::Text { analyzer } => {
                 self.tokenizers.register(name, analyzer.clone());

@@ -1,23 +1,33 @@
-//! The search engine on one machine: the part of OpenSearch's HTTP interface that Bodega uses, over
-//! [`tantivy`].
+//! Emulates the part of OpenSearch's HTTP interface that Bodega uses, over [`tantivy`].
 //!
-//! [`SearchServer`] answers on a loopback port: index templates, indices, mappings and aliases, `_bulk` with
-//! external versions, `_search`, `_count`, `_refresh`, `GET _doc` and `_mget`. It knows the few query types,
-//! analyzers and options that `search-index` sends and answers 400 to everything else, so that a
-//! query which works here means the same to OpenSearch. Scores are BM25 but not the same numbers.
+//! [`SearchServer`] serves a loopback port: index templates, indices, mappings and aliases, `_bulk`
+//! with external versions, `_search`, `_count`, `_refresh`, `GET _doc` and `_mget`. It supports the
+//! few query types, analyzers and options that `search-index` sends. It returns 400 to all others,
+//! so that every accepted query means the same to OpenSearch. Scores are BM25 but not the same
+//! numbers.
 //!
-//! Where it differs on purpose:
-//! - Writes become visible with the next search, which refreshes first; OpenSearch takes up to a second.
-//! - A write to an index that does not exist fails; OpenSearch creates one unless told otherwise.
-//! - A search or a write names one index, itself or by an alias that has no other; `GET`, `_refresh` and `GET _alias` take
-//!   patterns.
-//! - The sequence numbers of documents mean nothing after the engine was closed: its primary term is another then.
+//! It differs from OpenSearch on purpose:
+//! - Writes become visible with the next search, which refreshes first. OpenSearch takes up to a
+//!   second.
+//! - A write to a missing index fails. OpenSearch creates the index unless configured otherwise.
+//! - A search or a write names one index, directly or by an alias of only that index. `GET`,
+//!   `_refresh` and `GET _alias` accept patterns.
+//! - Sequence numbers of documents become invalid when the engine closes, because its primary term
+//!   changes.
 //!
 //! # Faults
 //!
-//! [`SearchServer::faults`] makes requests fail: `throttle` answers 429, `error` 503, `reset` closes
-//! the connection, all three with nothing done; `slow` answers late, `timeout` does what was asked
-//! and never answers. `partial` refuses single operations of a bulk request with 429, each by the rate of the fault.
+//! [`SearchServer::faults`] makes requests fail. With these faults nothing is done:
+//! - `throttle` returns 429.
+//! - `error` returns 503.
+//! - `reset` closes the connection.
+//!
+//! With these faults the request is processed:
+//! - `slow` delays the response.
+//! - `timeout` never responds.
+//! - `truncate` closes the connection in the middle of the response.
+//!
+//! `partial` rejects single operations of a bulk request with 429, each by the rate of the fault.
 //! `conflict` has no meaning here.
 
 mod aliases;
@@ -46,23 +56,23 @@ pub use crate::table::{Fault, FaultCount, FaultKind, Faults};
 pub use gate::SearchGate;
 pub use server::SearchServer;
 
-/// Why the search engine cannot run.
+/// The reason why the search engine cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The folder of the data, or a file in it, cannot be read or written.
+    /// The data folder, or a file in it, cannot be read or written.
     #[error("cannot use {}: {source}", path.display())]
     File {
-        /// The file or folder in question.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A file in the data folder is not what this engine wrote.
+    /// This engine did not write a file in the data folder.
     #[error("{} is damaged: {reason}", path.display())]
     Damaged {
-        /// The file in question.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         reason: String,
     },
     /// No port could be opened on the loopback interface.

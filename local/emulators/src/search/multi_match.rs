@@ -1,7 +1,9 @@
-//! `multi_match`: words in several fields, the best of which gives the score, with typing mistakes forgiven.
+//! `multi_match`: searches words in several fields and tolerates typing errors. The best field
+//! determines the score.
 //!
-//! OpenSearch scores a misspelt word by the statistics of the terms it may stand for. Here a term that is
-//! spelt exactly so always scores more than any that is merely near, and those score by their distance.
+//! OpenSearch scores a misspelt word by the statistics of the terms that it may stand for. Here an
+//! exact term always scores higher than a similar one, and similar terms score by their edit
+//! distance.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +23,13 @@ use super::strict::Strict;
 /// The engine's default for `max_expansions`.
 const DEFAULT_EXPANSIONS: u64 = 50;
 
-/// A word that a query looks for in a field.
+/// A word that a query searches in a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
     /// The field's position in the mapping.
     pub field: usize,
     pub token: String,
-    /// Up to how many mistakes are forgiven.
+    /// Maximum edit distance.
     pub edits: usize,
 }
 
@@ -37,7 +39,7 @@ impl Mark {
     }
 }
 
-/// Translates the query, and gives the words it looks for.
+/// Translates the query, and returns the searched words.
 pub(super) fn compile(
     body: &Value,
     mapping: &Mapping,
@@ -79,7 +81,8 @@ struct Options<'a> {
     occur: Occur,
     fuzzy: bool,
     expansions: usize,
-    /// Whether a text that has no words (for the analyzer) matches everything or nothing.
+    /// Whether a text without words (after analysis) matches everything. Otherwise it matches
+    /// nothing.
     all_without_words: bool,
 }
 
@@ -131,7 +134,7 @@ fn parse_boost(field: &str) -> Result<(&str, f32), Problem> {
     }
 }
 
-/// Fuzziness `AUTO`: the longer a word, the more mistakes are forgiven.
+/// Fuzziness `AUTO`: longer words allow more edits.
 fn allowed_edits(word: &str) -> usize {
     match word.chars().count() {
         0..=2 => 0,
@@ -151,7 +154,7 @@ fn word_query(
     if edits == 0 {
         return Ok(Box::new(exact));
     }
-    // An exact word has 1 more than its own score, a word at distance d has 1/(d+1) at most.
+    // An exact word adds 1 to its own score. A word at distance d scores at most 1/(d+1).
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = vec![
         (Occur::Should, Box::new(ConstScoreQuery::new(Box::new(exact.clone()), 1.0))),
         (Occur::Should, Box::new(exact)),
@@ -168,7 +171,7 @@ fn word_query(
     Ok(Box::new(BooleanQuery::new(clauses)))
 }
 
-/// The terms of the index that the word may stand for, nearest first, without the word itself.
+/// Returns the similar terms of the index, nearest first, without the word itself.
 fn near_terms(
     field: Handle,
     word: &str,
@@ -194,8 +197,8 @@ fn near_terms(
     Ok(near.into_iter().take(expansions).collect())
 }
 
-/// The number of insertions, deletions, replacements and swaps of neighbours that make one word the
-/// other, where no letter is touched twice.
+/// Returns the number of insertions, deletions, replacements and swaps of adjacent letters between
+/// two words. No letter is edited twice.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut before_last: Vec<usize> = Vec::new();

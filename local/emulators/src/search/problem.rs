@@ -1,10 +1,10 @@
-//! Refusals, in OpenSearch's form.
+//! Error responses in OpenSearch's form.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// Why a request, or one item of a bulk request, was refused.
+/// The reason why a request, or one item of a bulk request, was rejected.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Problem {
     pub status: StatusCode,
@@ -18,22 +18,22 @@ impl Problem {
         Self { status, kind, reason: reason.into() }
     }
 
-    /// A query that cannot be understood, or is not supported here.
+    /// The query is invalid or not supported here.
     pub(super) fn parsing(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "parsing_exception", reason)
     }
 
-    /// An argument that makes no sense.
+    /// An argument is invalid.
     pub(super) fn illegal(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "illegal_argument_exception", reason)
     }
 
-    /// A mapping, or a document that does not fit it.
+    /// The mapping is invalid, or a document does not fit it.
     pub(super) fn mapping(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "mapper_parsing_exception", reason)
     }
 
-    /// A document with a field that a strict mapping lacks.
+    /// A document has a field that a strict mapping lacks.
     pub(super) fn unknown_field(field: &str) -> Self {
         let reason = format!("mapping set to strict, dynamic introduction of [{field}] within [_doc] is not allowed");
         Self::new(StatusCode::BAD_REQUEST, "strict_dynamic_mapping_exception", reason)
@@ -47,7 +47,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "aliases_not_found_exception", format!("aliases [{name}] missing"))
     }
 
-    /// An alias where one index is needed.
+    /// The alias has several indices, but the request needs one.
     pub(super) fn many_indices(alias: &str) -> Self {
         let reason =
             format!("alias [{alias}] has more than one index associated with it, can't execute a single index op");
@@ -76,14 +76,14 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "version_conflict_engine_exception", reason)
     }
 
-    /// A deletion on the condition of a state that the document is not in.
+    /// A conditional deletion found the document in another state.
     pub(super) fn state_conflict(id: &str, required: (u64, u64)) -> Self {
         let (seq_no, term) = required;
         let reason = format!("[{id}]: version conflict, required seqNo [{seq_no}], primary term [{term}]");
         Self::new(StatusCode::CONFLICT, "version_conflict_engine_exception", reason)
     }
 
-    /// What OpenSearch says when its queue of writes is full.
+    /// OpenSearch's error when its write queue is full.
     pub(super) fn throttled() -> Self {
         let reason = "rejected execution of the operation: the queue is full";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "rejected_execution_exception", reason)
@@ -93,7 +93,7 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_block_exception", "the service is unavailable")
     }
 
-    /// This engine itself failed.
+    /// The emulator itself failed.
     pub(super) fn internal(error: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "exception", error.to_string())
     }

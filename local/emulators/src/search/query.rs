@@ -1,4 +1,4 @@
-//! The query language, translated into tantivy's queries.
+//! Translates the query language into tantivy's queries.
 
 use std::ops::Bound;
 
@@ -15,17 +15,17 @@ use super::multi_match::{self, Mark};
 use super::problem::Problem;
 use super::strict::{Strict, one_or_many, only_entry};
 
-/// Clauses may lie this deep in one another.
+/// Maximum nesting of clauses.
 const MAX_DEPTH: usize = 20;
 
-/// A query that was understood.
+/// A translated query.
 pub(super) struct Compiled {
     pub query: Box<dyn Query>,
-    /// The words that it looks for, to highlight them.
+    /// The searched words, for highlighting.
     pub marks: Vec<Mark>,
 }
 
-/// Translates a query; without one, everything matches.
+/// Translates a query. Without a query, every document matches.
 pub(super) fn compile(query: Option<&Value>, mapping: &Mapping, searcher: &Searcher) -> Result<Compiled, Problem> {
     let mut compiler = Compiler { mapping, searcher, marks: Vec::new(), depth: 0 };
     let query = match query {
@@ -117,7 +117,7 @@ impl Compiler<'_> {
         if !matches!(field.kind, Kind::Keyword { .. } | Kind::Text { .. }) {
             return Err(Problem::illegal(format!("[prefix] queries need text or keywords, [{name}] is neither")));
         }
-        // A fuzzy prefix of distance 0 is a prefix.
+        // A fuzzy prefix of distance 0 is a plain prefix.
         Ok(Box::new(FuzzyTermQuery::new_prefix(exact(field, handle, value)?, 0, true)))
     }
 
@@ -160,8 +160,8 @@ impl Compiler<'_> {
         Ok(Box::new(ConstScoreQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::Basic)), 1.0)))
     }
 
-    /// A field that queries can use. OpenSearch finds nothing in an unknown one; here it is refused, because it
-    /// is always a mistake.
+    /// Returns an indexed field. OpenSearch finds nothing in an unknown field. Here it is an error,
+    /// because it is always a mistake.
     fn indexed(&self, name: &str) -> Result<(&Field, Handle), Problem> {
         let field = self.mapping.field(name).and_then(|(_, field)| Some((field, field.handle?)));
         field.ok_or_else(|| Problem::illegal(format!("Cannot search on field [{name}] since it is not indexed.")))
@@ -185,7 +185,7 @@ fn field_value<'a>(kind: &'static str, body: &'a Value) -> Result<(&'a str, &'a 
     Ok((name, value))
 }
 
-/// The term that a value is indexed as.
+/// Returns the term under which a value is indexed.
 fn exact(field: &Field, handle: Handle, value: &Value) -> Result<Term, Problem> {
     let unreadable = || Problem::parsing(format!("cannot look for such a value in [{}]", field.name));
     match &field.kind {

@@ -1,4 +1,4 @@
-//! The body of `_search`, apart from the query.
+//! The body of `_search`, except for the query.
 
 use std::cmp::Ordering;
 
@@ -8,21 +8,21 @@ use super::mapping::{Kind, Mapping, Values};
 use super::problem::Problem;
 use super::strict::{Strict, one_or_many, only_entry};
 
-/// The engine's limit for a page, `index.max_result_window`.
+/// The engine's maximum page size, `index.max_result_window`.
 const MAX_SIZE: u64 = 10_000;
 
-/// What is asked for, with fields already looked up in the mapping.
+/// A search request, with its fields resolved in the mapping.
 pub(super) struct SearchRequest<'a> {
     pub query: Option<&'a Value>,
     pub sort: Vec<SortKey>,
     pub after: Option<Vec<SortValue<'a>>>,
     pub size: usize,
     pub aggregations: Vec<TermsAggregation>,
-    /// The fields whose text is returned with marks.
+    /// The fields whose text is returned with highlights.
     pub highlight: Vec<usize>,
     pub source: SourceFilter,
     pub with_version: bool,
-    /// Whether hits tell the write that they come from.
+    /// Whether hits include the sequence number and primary term.
     pub with_state: bool,
     /// Whether `hits.total` is exact beyond 10,000.
     pub exact_total: bool,
@@ -40,7 +40,7 @@ pub(super) enum SortBy {
     Field(usize),
 }
 
-/// A value that a hit is sorted by. Missing values come last in either direction.
+/// A sort value of a hit. Missing values come last in either direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum SortValue<'a> {
     Score(f32),
@@ -91,14 +91,14 @@ impl<'a> SearchRequest<'a> {
         Ok(request)
     }
 
-    /// Whether the order depends on how well a document matches.
+    /// Returns whether the order depends on the score.
     pub(super) fn needs_scores(&self) -> bool {
         self.sort.iter().any(|key| key.by == SortBy::Score)
     }
 }
 
 impl SortKey {
-    /// The value to sort a document by: of several, the one that comes first in this direction.
+    /// Returns the sort value of a document. If it has several, the first in this direction counts.
     pub(super) fn value<'a>(&self, score: f32, row: &'a [Values]) -> SortValue<'a> {
         let SortBy::Field(field) = self.by else {
             return SortValue::Score(score);
@@ -125,20 +125,21 @@ impl SortKey {
             (SortValue::Score(a), SortValue::Score(b)) => a.total_cmp(b),
             (SortValue::Long(a), SortValue::Long(b)) => a.cmp(b),
             (SortValue::Keyword(a), SortValue::Keyword(b)) => a.cmp(b),
-            // A field has values of one type; `parse_after` sees to it that so has `search_after`.
+            // A field has values of one type, and `parse_after` ensures the same for
+            // `search_after`.
             _ => Ordering::Equal,
         };
         if self.descending { ascending.reverse() } else { ascending }
     }
 }
 
-/// Orders by the keys, the first that differs deciding.
+/// Compares by the keys. The first difference decides.
 pub(super) fn compare(sort: &[SortKey], a: &[SortValue<'_>], b: &[SortValue<'_>]) -> Ordering {
     let mut orders = sort.iter().zip(a.iter().zip(b)).map(|(key, (a, b))| key.compare(a, b));
     orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Orders a hit, whose values are looked up only as far as they are needed, against values.
+/// Compares a hit with sort values. Looks up the hit's values only as far as necessary.
 pub(super) fn compare_hit(sort: &[SortKey], score: f32, row: &[Values], other: &[SortValue<'_>]) -> Ordering {
     let mut orders = sort.iter().zip(other).map(|(key, other)| key.compare(&key.value(score, row), other));
     orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
@@ -193,7 +194,7 @@ fn parse_after<'a>(values: &'a [Value], sort: &[SortKey], mapping: &Mapping) -> 
         .map(|(value, key)| {
             let parsed = match key.by {
                 _ if value.is_null() => Some(SortValue::Missing),
-                // A score is a single; the text it was written as gives the same one again.
+                // A score is an `f32`, and its text converts back to the same value.
                 #[allow(clippy::cast_possible_truncation)]
                 SortBy::Score => value.as_f64().map(|score| SortValue::Score(score as f32)),
                 SortBy::Field(field) => match mapping.field_at(field).map(|field| &field.kind) {
@@ -228,7 +229,7 @@ fn parse_aggregations(aggregations: Option<&Value>, mapping: &Mapping) -> Result
         .collect()
 }
 
-/// Only whole fields are highlighted, in HTML, with the default marks.
+/// Only whole fields are highlighted, in HTML, with the default tags.
 fn parse_highlight(highlight: &Value, mapping: &Mapping) -> Result<Vec<usize>, Problem> {
     let mut object = Strict::new("highlight", highlight)?;
     if object.text("encoder")? != Some("html") || object.number("number_of_fragments")? != Some(0) {

@@ -1,4 +1,4 @@
-//! The routes: what each request is answered with.
+//! The routes and their handlers.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::{FaultKind, Faults, bulk, execute};
 /// OpenSearch's limit for a request, `http.max_content_length`.
 const MAX_REQUEST_BYTES: usize = 100 * 1024 * 1024;
 
-/// What requests are answered with.
+/// State of the handlers.
 #[derive(Clone)]
 pub(super) struct Engine {
     pub cluster: Arc<Cluster>,
@@ -159,7 +159,8 @@ async fn document(State(engine): State<Engine>, Segment((name, id)): Segment<(St
     .await
 }
 
-/// `_mget`: several documents of one index by their ids. That the index is missing is said of each.
+/// `_mget`: returns several documents of one index by their ids. If the index is missing, each
+/// entry has the error.
 async fn documents(State(engine): State<Engine>, Segment(name): Segment<String>, body: Bytes) -> Answer {
     blocking(move || {
         let body = parse(&body)?;
@@ -179,7 +180,7 @@ async fn documents(State(engine): State<Engine>, Segment(name): Segment<String>,
     .await
 }
 
-/// A document as it was last written, and whether it is there.
+/// Returns a document as it was last written, and whether it exists.
 fn one_document(target: &Target, id: &str) -> Result<(bool, Value), Problem> {
     let index = target.lock();
     let Some(document) = index.get(id) else {
@@ -197,7 +198,7 @@ async fn no_handler(request: Request<Body>) -> Problem {
     Problem::illegal(format!("no handler found for uri [{}] and method [{}]", request.uri(), request.method()))
 }
 
-/// Runs what may take long beside the tasks that serve connections.
+/// Runs slow work on a separate thread, so that connections are still served.
 async fn blocking(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
     spawn_blocking(work).await.map_err(Problem::internal)?
 }

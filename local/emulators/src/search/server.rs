@@ -25,16 +25,16 @@ use super::routes::{Engine, router};
 use super::{Error, FaultKind, Faults};
 use crate::cut::cut;
 
-/// How late a slow answer is.
+/// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(300);
 
-/// When a connection without an answer is closed.
+/// Time after which a connection without a response is closed.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the server waits before it accepts again after it could not.
+/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A search engine that answers as OpenSearch does, in this process. Dropping the value ends it.
+/// An in-process search engine that responds as OpenSearch does. Dropping the value ends it.
 pub struct SearchServer {
     url: String,
     faults: Faults,
@@ -42,8 +42,10 @@ pub struct SearchServer {
 }
 
 impl SearchServer {
-    /// Opens a loopback port and answers there. Documents are kept in the folder, or without one in
-    /// memory until the end. Needs a Tokio runtime; reading the folder blocks (100,000 documents: some seconds).
+    /// Opens a loopback port and serves there. Documents are kept in the folder. Without one they
+    /// are kept in memory until the end.
+    ///
+    /// Needs a Tokio runtime. Reading the folder blocks: 100,000 documents take some seconds.
     ///
     /// # Errors
     /// [`Error::File`] and [`Error::Damaged`] for the folder, [`Error::Serve`] without a port.
@@ -57,13 +59,13 @@ impl SearchServer {
         Ok(Self { url, faults, server })
     }
 
-    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The faults in force, to add to and to clear.
+    /// Returns the fault rules, to add to and to clear.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
@@ -76,7 +78,7 @@ impl Drop for SearchServer {
     }
 }
 
-/// Accepts connections until it is aborted, which ends the connections too.
+/// Accepts connections until it is aborted. An abort also ends the connections.
 async fn serve(listener: TcpListener, router: Router, faults: Faults) {
     let mut connections = JoinSet::new();
     loop {
@@ -94,13 +96,14 @@ async fn serve(listener: TcpListener, router: Router, faults: Faults) {
         let (router, faults) = (router.clone(), faults.clone());
         connections.spawn(async move {
             let service = service_fn(move |request| answer(request, router.clone(), faults.clone()));
-            // An error is a client that went away, or a fault that closed the connection.
+            // An error means that the client has disconnected, or that a fault has closed the
+            // connection.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-/// Answers one request, or does not, if a fault strikes it. An error closes the connection.
+/// Responds to one request, unless a fault prevents it. An error closes the connection.
 async fn answer(request: Request<Incoming>, router: Router, faults: Faults) -> io::Result<Response> {
     let possible = |kind| !matches!(kind, FaultKind::Partial | FaultKind::Conflict);
     let strike = faults.draw(possible).map(|strike| strike.kind);

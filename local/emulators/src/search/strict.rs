@@ -1,13 +1,13 @@
-//! Reading JSON objects in which every key must be known.
+//! Reads JSON objects in which every key must be known.
 
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
 
-/// An object that is being read: keys are asked for one by one, and what nobody asked for is refused
-/// at the end, because an option that is silently ignored here would do something in OpenSearch.
+/// An object being read. The caller reads keys one by one, and [`Strict::finish`] rejects unread
+/// keys. An option that is silently ignored here would have an effect in OpenSearch.
 pub(super) struct Strict<'a> {
-    /// What the object is, for messages.
+    /// Name of the object, for messages.
     what: &'a str,
     object: &'a Map<String, Value>,
     asked: Vec<&'static str>,
@@ -40,7 +40,7 @@ impl<'a> Strict<'a> {
         self.read(key, "an array", Value::as_array)
     }
 
-    /// The text under a key that must be there.
+    /// Returns the text under a required key.
     pub(super) fn required_text(&mut self, key: &'static str) -> Result<&'a str, Problem> {
         self.text(key)?.ok_or_else(|| Problem::parsing(format!("[{}] requires [{key}]", self.what)))
     }
@@ -57,7 +57,7 @@ impl<'a> Strict<'a> {
             .transpose()
     }
 
-    /// Refuses the object if it has a key that was not asked for.
+    /// Rejects the object if it has an unread key.
     pub(super) fn finish(self) -> Result<(), Problem> {
         match self.object.keys().find(|key| !self.asked.contains(&key.as_str())) {
             Some(key) => Err(Problem::parsing(format!("[{}] does not support [{key}]", self.what))),
@@ -66,7 +66,7 @@ impl<'a> Strict<'a> {
     }
 }
 
-/// The key and value of an object that has exactly one.
+/// Returns the key and value of an object with exactly one entry.
 pub(super) fn only_entry<'a>(what: &str, value: &'a Value) -> Result<(&'a str, &'a Value), Problem> {
     let mut entries = value.as_object().into_iter().flatten();
     match (entries.next(), entries.next()) {
@@ -75,7 +75,7 @@ pub(super) fn only_entry<'a>(what: &str, value: &'a Value) -> Result<(&'a str, &
     }
 }
 
-/// A value that may stand alone or in an array.
+/// Returns the values of an array, or a single value as a slice.
 pub(super) fn one_or_many(value: &Value) -> &[Value] {
     match value {
         Value::Array(values) => values,

@@ -1,27 +1,27 @@
-//! Versions of documents: what a write or a deletion demands, and what is remembered of deleted ones.
+//! Versions of documents: conditions of writes and deletions, and versions of deleted documents.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::problem::Problem;
 
-/// How long the version of a deleted document is remembered, `index.gc_deletes`.
+/// How long the version of a deleted document is kept, `index.gc_deletes`.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// The version that a write carries, or the condition of a deletion.
+/// The version of a write, or the condition of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteVersion {
-    /// One more than the document has, whatever that is.
+    /// One more than the document's version. It never conflicts.
     Internal,
-    /// `external`: must be higher than what the document has.
+    /// `external`: must be higher than the document's version.
     External(u64),
-    /// `external_gte`: must not be lower than what the document has.
+    /// `external_gte`: must not be lower than the document's version.
     ExternalGte(u64),
-    /// `if_seq_no` and `if_primary_term`: the document is in the state that this write left it in.
+    /// `if_seq_no` and `if_primary_term`: this write must be the document's last one.
     State { seq_no: u64, primary_term: u64 },
 }
 
-/// The state of a document that is there.
+/// The state of an existing document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Current {
     pub version: u64,
@@ -30,7 +30,8 @@ pub(super) struct Current {
 }
 
 impl WriteVersion {
-    /// The version of a document after this write or deletion, given what there is, and what was there until lately.
+    /// Returns the document's version after this write or deletion. `current` is its state, and
+    /// `deleted` the version of a recent deletion.
     pub(super) fn after(self, id: &str, current: Option<Current>, deleted: Option<u64>) -> Result<u64, Problem> {
         let known = current.map(|current| current.version).or(deleted);
         let conflict = |provided| Err(Problem::version_conflict(id, known.unwrap_or_default(), provided));
@@ -49,7 +50,7 @@ impl WriteVersion {
     }
 }
 
-/// The versions of documents that were deleted lately.
+/// The versions of recently deleted documents.
 #[derive(Default)]
 pub(super) struct Deleted(HashMap<String, (u64, Instant)>);
 
@@ -58,7 +59,7 @@ impl Deleted {
         self.0.get(id).filter(|(_, at)| at.elapsed() < REMEMBERED).map(|(version, _)| *version)
     }
 
-    /// Remembers a deletion, and forgets the old ones.
+    /// Keeps the version of a deletion, and drops the old ones.
     pub(super) fn remember(&mut self, id: &str, version: u64) {
         self.0.retain(|_, (_, at)| at.elapsed() < REMEMBERED);
         self.0.insert(id.to_owned(), (version, Instant::now()));

@@ -15,15 +15,15 @@ use super::files::Files;
 use super::stream_store::StreamStore;
 use super::{Error, proxy};
 
-/// A DynamoDB with its streams inside this process, served over HTTP on a loopback port.
+/// An in-process DynamoDB with its streams, served over HTTP on a loopback port.
 ///
-/// It has a thread and a runtime of its own: the engine blocks while it works, one request at a time
-/// in any case, and must not hold up the tasks of whoever embeds it. Dropping the value ends the
-/// server, and removes the data unless a data folder was given.
+/// It runs on a separate thread with a separate runtime. The engine blocks while it works, one
+/// request at a time in any case, and must not block the tasks of its owner. Dropping the value
+/// ends the server. It also removes the data unless a data folder was given.
 pub struct EmbeddedTable {
     url: String,
-    // Dropped in this order: the server and with it its handles, the engine, the connections beside it,
-    // and only then the files.
+    // Dropped in this order: the server with its handles, the engine, the other connections, and
+    // the files last.
     server: Server,
     engine: Database,
     stream: StreamStore,
@@ -32,13 +32,14 @@ pub struct EmbeddedTable {
 }
 
 impl EmbeddedTable {
-    /// Opens the database in `data_dir`, or a throw-away one in memory where the machine has a
-    /// memory file system, and serves it. Ready when it returns; blocks for some milliseconds.
+    /// Opens the database in `data_dir` and serves it. Without a folder it uses a temporary
+    /// database, in memory if the machine has a memory file system. It is ready when this returns.
+    /// Blocks for some milliseconds.
     ///
     /// # Errors
-    /// [`Error::Folder`] or [`Error::InUse`] for the data folder, [`Error::Engine`] for a database
-    /// that cannot be opened, [`Error::UnknownSchema`] when the engine's version is not the one
-    /// this crate was written for, [`Error::Serve`] without a port or a thread.
+    /// [`Error::Folder`] or [`Error::InUse`] for the data folder. [`Error::Engine`] if the database
+    /// cannot be opened. [`Error::UnknownSchema`] if the engine's version is not the one that this
+    /// crate was written for. [`Error::Serve`] without a port or a thread.
     pub fn start(data_dir: Option<&Path>) -> Result<Self, Error> {
         let files = match data_dir {
             Some(folder) => Files::kept(folder)?,
@@ -46,8 +47,9 @@ impl EmbeddedTable {
         };
         let path = files.database();
         let engine = Database::new(&path.to_string_lossy())?;
-        // The engine's words for SQLite's settings: the first gives up syncing, for data that need
-        // not outlive the machine; the second syncs at checkpoints only, which keeps the file whole.
+        // The engine's names for SQLite's settings. `enable_bulk_loading` stops syncing, for data
+        // that need not survive the machine. `disable_bulk_loading` syncs at checkpoints only,
+        // which keeps the file intact.
         if files.is_kept() {
             engine.disable_bulk_loading()?;
         } else {
@@ -60,28 +62,31 @@ impl EmbeddedTable {
         Ok(Self { url: proxy::loopback_url(server.port), server, engine, stream, expiry, _files: files })
     }
 
-    /// The endpoint of both the table and its stream: `http://127.0.0.1:<port>`.
+    /// Returns the endpoint of both the table and its stream: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`, which no
-    /// reader needs any more, and gives their number. The newest record of a table always stays, for
-    /// the engine numbers on from it. Blocks for about a millisecond per 500 records.
+    /// Deletes the stream records of `table` up to and including `up_to_sequence_number`. No reader
+    /// may need them any more. Returns their number.
+    ///
+    /// The newest record of a table always stays, because the engine derives the next number from
+    /// it. Blocks for about a millisecond per 500 records.
     ///
     /// # Errors
-    /// [`Error::SequenceNumber`] for a number that this stream did not give out; [`Error::Database`]
-    /// when SQLite fails. A busy database is no error: what is left goes with the next call.
+    /// [`Error::SequenceNumber`] if this stream did not issue the number, [`Error::Database`] if
+    /// SQLite fails. A busy database is not an error: the next call deletes the remaining records.
     pub fn trim_stream(&self, table: &str, up_to_sequence_number: &str) -> Result<u64, Error> {
         self.stream.trim(table, up_to_sequence_number)
     }
 
-    /// Writes items, in DynamoDB's JSON, straight into the engine: all or none, without records in the stream, and many times as fast as through the server. For
-    /// a table that is filled before anybody uses it. Blocks for about a second per 10,000 items.
+    /// Writes items, in DynamoDB's JSON, directly into the engine: all or none, and without stream
+    /// records. This is many times faster than through the server. Use it to fill a table before
+    /// its first use. Blocks for about a second per 10,000 items.
     ///
     /// # Errors
-    /// [`Error::Item`] for what is no item, [`Error::Engine`] when the engine refuses one.
+    /// [`Error::Item`] if a value is not an item, [`Error::Engine`] if the engine rejects one.
     pub fn import(&self, table: &str, items: Vec<Value>) -> Result<(), Error> {
         let items =
             items.into_iter().map(serde_json::from_value).collect::<Result<Vec<Item>, _>>().map_err(Error::Item)?;
@@ -89,25 +94,27 @@ impl EmbeddedTable {
         Ok(())
     }
 
-    /// Deletes the expired items of every table with TTL and gives their number. The engine never
-    /// does it by itself. It reads whole tables, in steps between which other requests go first;
-    /// blocks as long as that takes. What had expired when it was called is gone when it returns.
+    /// Deletes the expired items of every table with TTL and returns their number. The engine never
+    /// does so itself.
+    ///
+    /// The sweep reads whole tables, in steps that let other requests run in between, and blocks
+    /// until it is done. Items that had expired at the call are gone when it returns.
     ///
     /// # Errors
-    /// [`Error::Engine`] when the engine fails, [`Error::Unswept`] when the table grew otherwise than through the
-    /// server while it was swept.
+    /// [`Error::Engine`] if the engine fails, [`Error::Unswept`] if the table grew during the sweep
+    /// by writes that did not go through the server.
     pub fn sweep_ttl(&self) -> Result<usize, Error> {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let beside_requests = self.engine.sweep_ttl()?;
         if !self.expiry.is_left(began)? {
             return Ok(beside_requests);
         }
-        // Somebody wrote ahead of it (see `expiry`). Once more, and requests wait until it is through.
+        // A write got ahead of the sweep (see `expiry`). The second sweep makes requests wait.
         let alone = self.server.between_requests(|engine| engine.sweep_ttl()).ok_or(Error::Unswept)??;
         if self.expiry.is_left(began)? { Err(Error::Unswept) } else { Ok(beside_requests + alone) }
     }
 
-    /// Ends the server and closes the database, as dropping does.
+    /// Ends the server and closes the database. Dropping the value does the same.
     pub fn shutdown(mut self) {
         self.server.stop();
     }
@@ -115,7 +122,7 @@ impl EmbeddedTable {
 
 struct Server {
     port: u16,
-    /// What to do between two requests. Closed, it ends the server.
+    /// Work to do between two requests. Closing the channel ends the server.
     jobs: Option<UnboundedSender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -126,7 +133,8 @@ impl Server {
     fn start(engine: Database) -> Result<Self, Error> {
         let (jobs, wanted) = unbounded_channel();
         let (opened, port) = mpsc::channel();
-        // The runtime is made and dropped on its own thread, because the caller may be inside one.
+        // The runtime is created and dropped on its own thread, because the caller may be inside a
+        // runtime.
         let thread = std::thread::Builder::new().name("embedded-table".to_owned()).spawn(move || {
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
@@ -136,18 +144,19 @@ impl Server {
                 }
             };
             runtime.block_on(serve(engine, &opened, wanted));
-            // Dropping the runtime drops the connections, none of them inside a request: the
-            // engine runs a request to its end before this thread goes on.
+            // Dropping the runtime drops the connections. No connection is inside a request,
+            // because the engine completes a request before this thread continues.
         })?;
         let port = port.recv().unwrap_or_else(|gone| Err(io::Error::other(gone)))?;
         Ok(Self { port, jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Does something on the thread of the server, which answers nobody meanwhile. `None` when the server has ended.
+    /// Runs `work` on the server's thread, which serves no requests meanwhile. Returns `None` if
+    /// the server has ended.
     fn between_requests<T: Send + 'static>(&self, work: impl FnOnce(&Database) -> T + Send + 'static) -> Option<T> {
         let (done, result) = mpsc::channel();
         let job = move |engine: &Database| {
-            // Whoever asked may have gone.
+            // The caller may have gone.
             let _ = done.send(work(engine));
         };
         self.jobs.as_ref()?.send(Box::new(job)).ok()?;
@@ -157,7 +166,7 @@ impl Server {
     fn stop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
-            // An error means that the thread panicked; it is ended either way.
+            // An error means that the thread panicked. It has ended in either case.
             let _ = thread.join();
         }
     }
@@ -196,8 +205,8 @@ async fn serve(engine: Database, opened: &mpsc::Sender<io::Result<u16>>, mut job
     }
 }
 
-/// Accepted sockets inherit the option from the listening one: without it, large answers wait for
-/// the other side's delayed acknowledgement.
+/// Accepted sockets inherit `TCP_NODELAY` from the listening one. Without it, large responses wait
+/// for the client's delayed acknowledgement.
 fn listen() -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.set_nodelay(true)?;

@@ -1,8 +1,9 @@
-//! Says whether a sweep has left something.
+//! Checks whether a sweep has left expired items.
 //!
-//! The engine's sweep reads no more rows than the table had when it began. Rows that are written meanwhile
-//! at keys ahead of it push others out of its reach: under load it can end in front of everything that has
-//! expired. So it is done once more, with nobody writing, when this module finds something.
+//! The engine's sweep reads no more rows than the table had at its start. Rows written meanwhile
+//! with keys ahead of the sweep push others out of its reach. Under load it can end before it
+//! reaches any expired row. If this module finds expired items, the sweep runs again without
+//! concurrent writes.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -12,11 +13,11 @@ use rusqlite::{Connection, params};
 
 use super::Error;
 
-/// The tables that the engine sweeps, each with its attribute.
+/// The tables that the engine sweeps, each with its TTL attribute.
 const SWEPT: &str = "SELECT table_name, ttl_attribute FROM _tables WHERE ttl_enabled = 1 AND ttl_attribute IS NOT NULL";
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A connection to the engine's database that only reads.
+/// A read-only connection to the engine's database.
 pub(super) struct Expiry(Mutex<Connection>);
 
 impl Expiry {
@@ -25,19 +26,19 @@ impl Expiry {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "query_only", true)?;
         let expiry = Self(Mutex::new(connection));
-        // A connection opens its files with its first question, and their names are taken away soon.
+        // A connection opens its files with its first query, and the files are unlinked soon.
         expiry.is_left(0)?;
         Ok(expiry)
     }
 
-    /// Whether a table holds an item that had expired at `second`, in seconds since 1970.
+    /// Returns whether a table has an item that had expired at `second`, in seconds since 1970.
     pub(super) fn is_left(&self, second: u64) -> Result<bool, Error> {
         let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut swept = connection.prepare_cached(SWEPT)?;
         let tables = swept.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for table in tables {
             let (table, attribute): (String, String) = table?;
-            // What the engine holds for expired: a whole number that is not negative.
+            // The engine's rule for an expiry: a whole number that is not negative.
             let question = format!(
                 "SELECT EXISTS (SELECT 1 FROM \"{}\" WHERE \
                  CAST(json_extract(item_json, ?1) AS INTEGER) < ?2 AND json_extract(item_json, ?1) NOT GLOB '*[^0-9]*')",

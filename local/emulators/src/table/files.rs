@@ -1,4 +1,4 @@
-//! Where the database of the embedded table lies.
+//! Manages the folder of the embedded table's database.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -6,22 +6,23 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// The memory file system that Linux offers to everybody.
+/// Linux's memory file system.
 const MEMORY_FOLDER: &str = "/dev/shm";
-/// A container often gets 64 MB there, which a retail import fills: below this size it is not used.
+/// Minimum size of the memory file system. A container often has only 64 MB, which a retail import
+/// fills.
 const ROOMY: u64 = 2 << 30;
 const DATABASE: &str = "table.sqlite3";
 
-/// The place of one database, which no other process uses.
+/// The folder of one database, used by one process.
 #[derive(Debug)]
 pub(super) struct Files {
     folder: PathBuf,
-    /// Holds the lock on a data folder that is kept; `None` for a throw-away database.
+    /// The lock on a permanent data folder. `None` for a temporary database.
     lock: Option<File>,
 }
 
 impl Files {
-    /// A database that is kept in `folder`, which is made when it is missing.
+    /// Opens a permanent database in `folder`, which is created if it is missing.
     pub(super) fn kept(folder: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Folder { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
@@ -33,7 +34,7 @@ impl Files {
         }
     }
 
-    /// A database that is gone when this value is.
+    /// Creates a temporary database. Dropping the value removes it.
     pub(super) fn scratch() -> Result<Self, Error> {
         let name = format!("bodega-{}-{:016x}", std::process::id(), fastrand::u64(..));
         let mut parents = Vec::new();
@@ -60,9 +61,9 @@ impl Files {
         self.lock.is_some()
     }
 
-    /// Takes a throw-away database out of sight once every connection to it is open: the kernel then
-    /// frees it with the last of them, even if this process is killed. Where open files cannot be
-    /// removed (Windows) they go when this value is dropped.
+    /// Unlinks a temporary database once every connection to it is open. The kernel then frees it
+    /// with the last connection, even if this process is killed. Windows cannot remove open files,
+    /// so dropping this value removes them there.
     pub(super) fn forget(&self) {
         if cfg!(unix) {
             self.remove();
@@ -71,7 +72,7 @@ impl Files {
 
     fn remove(&self) {
         if !self.is_kept() {
-            // Nothing to do about a failure: the system's own cleaning of temporary files is left.
+            // After a failure only the system's own cleaning of temporary files remains.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
@@ -87,7 +88,7 @@ fn roomy_memory_folder() -> bool {
     fs::read_to_string("/proc/self/mounts").is_ok_and(|mounts| mounts.lines().any(is_roomy_memory_mount))
 }
 
-/// One line of `mounts(5)`: device, mount point, type, options, two numbers.
+/// Parses one line of `mounts(5)`: device, mount point, type, options, two numbers.
 fn is_roomy_memory_mount(line: &str) -> bool {
     let mut fields = line.split(' ');
     let (Some(_), Some(MEMORY_FOLDER), Some("tmpfs"), Some(options)) =
@@ -99,7 +100,7 @@ fn is_roomy_memory_mount(line: &str) -> bool {
     options.clone().any(|option| option == "rw")
         && options
             .find_map(|option| option.strip_prefix("size="))
-            // Without a size the kernel gives half of the machine's memory.
+            // Without a size, the kernel allows half of the machine's memory.
             .is_none_or(|size| bytes(size).is_some_and(|bytes| bytes >= ROOMY))
 }
 

@@ -1,19 +1,30 @@
-//! The table on one machine: an embedded DynamoDB, and faults in front of any DynamoDB.
+//! Emulates the table: an embedded DynamoDB, and faults in front of any DynamoDB.
 //!
-//! [`EmbeddedTable`] runs `dynoxide` (DynamoDB over SQLite) inside this process and serves it over
-//! HTTP, so that functions reach it as they reach AWS. [`FaultProxy`] stands between the functions
-//! and a table, embedded or not, and makes happen what no emulator does by itself: throttling,
-//! conflicts, unprocessed items, lost answers.
+//! [`EmbeddedTable`] runs `dynoxide` (DynamoDB over SQLite) in this process and serves it over
+//! HTTP, so that functions use it as they use AWS. [`FaultProxy`] is a proxy between the functions
+//! and a table, embedded or not. It injects failures that no emulator has: throttling, conflicts,
+//! unprocessed items and lost responses.
 //!
 //! # Faults
 //!
-//! Only the operations on items fail, never those on tables or streams. `throttle` answers 400 `ProvisionedThroughputExceededException`,
-//! `error` 500 `InternalServerError`, `reset` closes the connection, all three with nothing done; `slow` answers late, `timeout` does what
-//! was asked and never answers. `partial` does half of a `BatchWriteItem` or `BatchGetItem` of two entries or more and returns the rest as
-//! `UnprocessedItems` or `UnprocessedKeys`. `conflict` answers a transaction with `TransactionCanceledException` and one reason
-//! `TransactionConflict`, a single write with `TransactionConflictException`.
+//! Only operations on items fail, never those on tables or streams. With these faults nothing is
+//! done:
+//! - `throttle` returns 400 `ProvisionedThroughputExceededException`.
+//! - `error` returns 500 `InternalServerError`.
+//! - `reset` closes the connection.
+//! - `conflict` returns `TransactionCanceledException` with one reason `TransactionConflict` to a
+//!   transaction, and `TransactionConflictException` to a single write.
 //!
-//! Beside these, which strike at random, transactions can be made to take time ([`FaultProxy::let_transactions_take`]): then those conflict that meet.
+//! With these faults the request is processed:
+//! - `slow` delays the response.
+//! - `timeout` never responds.
+//! - `truncate` closes the connection in the middle of the response.
+//!
+//! `partial` processes half of a `BatchWriteItem` or `BatchGetItem` of at least two entries. It
+//! returns the rest as `UnprocessedItems` or `UnprocessedKeys`.
+//!
+//! Besides these random faults, transactions can take time ([`FaultProxy::let_transactions_take`]).
+//! Then overlapping transactions and writes conflict.
 
 mod embedded;
 mod error;

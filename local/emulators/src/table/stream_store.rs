@@ -1,13 +1,13 @@
-//! Keeps the embedded table's stream cheap.
+//! Keeps the embedded table's stream fast.
 //!
-//! The engine asks for the highest sequence number of a table before each write, and again for each
-//! page that a reader takes. It keeps the records in `_stream_records`, which has no index for that
-//! and is never shortened, so a write costs more the more were written before: 0.1 ms at first,
-//! 0.8 ms after 8,000 records. A second connection to the same database mends both: it adds the
-//! index that makes the question a look-up, and deletes the records that every reader has passed.
+//! The engine queries the highest sequence number of a table before each write, and for each page
+//! that a reader requests. It keeps the records in `_stream_records`, which has no index for that
+//! and never shrinks. A write therefore gets slower with the number of earlier writes: 0.1 ms at
+//! first, 0.8 ms after 8,000 records. This module uses a second connection to the same database. It
+//! adds the missing index, and deletes the records that every reader has passed.
 //!
-//! The schema is private to the engine. What is used of it is checked when the store opens, the
-//! engine's version is pinned exactly, and the tests below ask the engine's own questions.
+//! The schema is private to the engine. The store checks the parts that it uses when it opens. The
+//! engine's version is pinned exactly, and the tests below run the engine's own queries.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -17,24 +17,25 @@ use rusqlite::{Connection, ErrorCode, params};
 
 use super::Error;
 
-/// What this module reads of the private table.
+/// The columns of the private table that this module uses.
 const COLUMNS: [&str; 4] = ["id", "table_name", "sequence_number", "shard_id"];
-/// The expression is the engine's own, letter by letter: SQLite uses an index on an expression only
-/// for the same expression. The shard makes the range of a shard answerable from the index alone.
+/// The expression equals the engine's, character by character, because SQLite uses an index on an
+/// expression only for the same expression. With `shard_id`, the index alone answers queries for a
+/// shard's range.
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS bodega_stream_order ON _stream_records \
                      (table_name, CAST(sequence_number AS INTEGER), shard_id)";
-/// Leaves the newest record: the engine numbers the next one after it.
+/// Keeps the newest record, because the engine derives the next number from it.
 const TRIM: &str = "DELETE FROM _stream_records WHERE id IN (
     SELECT id FROM _stream_records
     WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) <= ?2
       AND CAST(sequence_number AS INTEGER) <
           (SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1)
     ORDER BY CAST(sequence_number AS INTEGER) LIMIT ?3)";
-/// Rows deleted in one transaction, which bounds how long a write can wait for it to about a
+/// Rows deleted in one transaction. This limits the delay of a concurrent write to about a
 /// millisecond. The engine's own connection waits up to five seconds before it gives up.
 const TRIM_AT_ONCE: i64 = 500;
 const BUSY: Duration = Duration::from_secs(5);
-/// The engine shows a stored number with this added, so that it has 21 digits as in AWS.
+/// The engine adds this to a stored number, so that it has 21 digits as in AWS.
 const PUBLIC_OFFSET: u128 = 100_000_000_000_000_000_000;
 
 pub(super) struct StreamStore {
@@ -42,8 +43,8 @@ pub(super) struct StreamStore {
 }
 
 impl StreamStore {
-    /// Opens the second connection to `database` and adds the index. `durable` is for a database
-    /// that is kept: it survives a crash of the machine, at the price of a sync now and then.
+    /// Opens the second connection to `database` and adds the index. With `durable`, the database
+    /// survives a crash of the machine, at the cost of occasional syncs.
     pub(super) fn open(database: &Path, durable: bool) -> Result<Self, Error> {
         let connection = Connection::open(database)?;
         connection.busy_timeout(BUSY)?;
@@ -62,9 +63,9 @@ impl StreamStore {
         Ok(Self { connection: Mutex::new(connection) })
     }
 
-    /// Deletes the records of `table` up to and including `sequence_number` in short transactions
-    /// and gives their number. Stops early, without an error, when the database stays busy: the
-    /// next call takes what is left.
+    /// Deletes the records of `table` up to and including `sequence_number` in short transactions.
+    /// Returns their number. Stops early, without an error, if the database stays busy. The next
+    /// call deletes the remaining records.
     pub(super) fn trim(&self, table: &str, sequence_number: &str) -> Result<u64, Error> {
         let up_to = stored(sequence_number)?;
         let mut removed = 0;
@@ -102,8 +103,8 @@ mod tests {
     use super::super::files::Files;
     use super::*;
 
-    /// The engine's questions, copied from its source (`storage.rs`): one before each write, one for
-    /// each page of records, one for each description of a shard.
+    /// The engine's queries, copied from its source (`storage.rs`): before each write, for each
+    /// page of records, and for each description of a shard.
     const BEFORE_EACH_WRITE: &str = "SELECT COALESCE(MAX(CAST(sequence_number AS INTEGER)), 0) + 1 \
          FROM _stream_records WHERE table_name = 't'";
     const EACH_PAGE: &str = "SELECT event_name, keys_json, new_image, old_image, sequence_number, \

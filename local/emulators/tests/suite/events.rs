@@ -1,4 +1,4 @@
-//! The event bus, by requests in AWS JSON 1.1. `.ci/wire` sends them by AWS's own client.
+//! Tests the event bus with requests in AWS JSON 1.1. `.ci/wire` sends them with AWS's client.
 
 use emulators::events::{EventBusServer, Published};
 use emulators::faults::{Fault, FaultKind};
@@ -33,14 +33,14 @@ fn entry(n: usize) -> Value {
     json!({"EventBusName": "bodega", "Source": "bodega", "DetailType": "OrderPlaced", "Detail": detail})
 }
 
-/// The same with another value of a member.
+/// Returns the entry with another value of a member.
 fn with(n: usize, member: &str, value: Value) -> Value {
     let mut entry = entry(n);
     entry[member] = value;
     entry
 }
 
-/// What became of the entries, or the error code; `none` without a response.
+/// Returns the response or the error code. The code is `none` if there is no response.
 async fn put(url: &str, entries: impl IntoIterator<Item = Value>) -> Result<Answer, String> {
     let entries = json!({"Entries": entries.into_iter().collect::<Vec<_>>()});
     let request = reqwest::Client::new().post(url).header("x-amz-target", "AWSEvents.PutEvents");
@@ -144,7 +144,7 @@ async fn an_entry_that_is_none_fails_alone() {
 #[tokio::test]
 async fn a_request_over_a_limit_is_refused_whole() {
     let (server, url) = start().await;
-    // Source and type count, too; the limit itself is too much.
+    // Source and type count too, and the limit itself is already too much.
     let filler = 256 * 1024 - "bodega".len() - "OrderPlaced".len() - r#"{"n":1,"filler":""}"#.len();
     let large = |filler: usize| with(1, "Detail", json!(format!(r#"{{"n":1,"filler":"{}"}}"#, "x".repeat(filler))));
     assert_eq!(put(&url, (0..11).map(entry)).await.unwrap_err(), "ValidationException");
@@ -194,7 +194,7 @@ async fn a_publisher_that_left_while_it_waited_published_what_was_seen_and_no_mo
     putting.abort();
     assert!(putting.await.unwrap_err().is_cancelled());
     let mut received = 1;
-    // What was on its way when it left still arrives; then nothing does.
+    // Events in transit at the abort still arrive, and no others.
     while let Ok(Some(_)) = tokio::time::timeout(std::time::Duration::from_millis(200), subscriber.recv()).await {
         received += 1;
     }

@@ -1,5 +1,5 @@
-//! The mail service, by requests in the REST JSON protocol of SES's API version 2. `.ci/wire` sends
-//! them by AWS's own client.
+//! Tests the mail service with requests in the REST JSON protocol of SES's API version 2.
+//! `.ci/wire` sends them with AWS's client.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn tags(tags: &[(&str, &str)]) -> Value {
     tags.iter().map(|(name, value)| json!({"Name": name, "Value": value})).collect()
 }
 
-/// A message that is taken.
+/// Returns a valid message.
 fn mail() -> Value {
     json!({
         "FromEmailAddress": "Bodega <shop@example.com>",
@@ -32,14 +32,14 @@ fn mail() -> Value {
     })
 }
 
-/// The same with another value of a member.
+/// Returns the message with another value of a member.
 fn with(member: &str, value: Value) -> Value {
     let mut mail = mail();
     mail[member] = value;
     mail
 }
 
-/// The message's id, or the error code; `none` without a response.
+/// Returns the message's id or the error code. The code is `none` if there is no response.
 async fn send(server: &MailServer, mail: Value) -> Result<String, String> {
     let request = reqwest::Client::new().post(format!("{}/v2/email/outbound-emails", server.url()));
     let Ok(response) = request.json(&mail).send().await else { return Err("none".to_owned()) };

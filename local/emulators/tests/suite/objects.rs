@@ -1,4 +1,5 @@
-//! What the object store does that its client does not ask for: other requests, kept data. The client's own tests are those of `objects`.
+//! Tests the object store beyond its client's requests: other requests and kept data. The crate
+//! `objects` tests the client itself.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +16,11 @@ async fn start(data: Option<&Path>) -> ObjectServer {
 }
 
 fn request(server: &ObjectServer, method: Method, path: &str) -> RequestBuilder {
-    // As by the headers of a function's call, whose signature nobody checks here.
+    // The header marks a function's call. The store does not check its signature.
     Client::new().request(method, format!("{}/{path}", server.url())).header("authorization", "AWS4-HMAC-SHA256")
 }
 
-/// The status and, of an error, the code.
+/// Returns the status and the error code, if there is one.
 async fn answer(request: RequestBuilder) -> (u16, String) {
     let answer = request.send().await.unwrap();
     let (status, body) = (answer.status().as_u16(), answer.text().await.unwrap());
@@ -45,7 +46,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Every file under it.
+    /// Returns every file in the subfolders.
     fn files(&self) -> Vec<PathBuf> {
         let buckets = fs::read_dir(&self.0).unwrap().map(|bucket| bucket.unwrap().path());
         buckets.flat_map(|bucket| fs::read_dir(bucket).unwrap()).map(|file| file.unwrap().path()).collect()
@@ -146,7 +147,7 @@ async fn objects_in_a_folder_survive_a_restart_and_deleted_ones_stay_deleted() {
     }
     let before = folder.files();
     assert_eq!(before.len(), hostile.len() + 2);
-    // What a killed process may leave.
+    // A killed process may leave this file.
     fs::write(before[0].with_extension("unfinished"), "{").unwrap();
     fs::write(folder.0.join(BUCKET).join(".DS_Store"), "file managers").unwrap();
 
@@ -228,14 +229,14 @@ async fn a_dropped_store_answers_no_more() {
     let (client, url) = (Client::new(), format!("{}/archive", server.url()));
     assert!(client.head(&url).send().await.is_ok());
     drop(server);
-    // The open connection ends with the next turn of the runtime, a new one is refused.
+    // The open connection ends at the next turn of the runtime, and a new one is refused.
     tokio::task::yield_now().await;
     assert!(client.head(&url).send().await.is_err());
 }
 
 const SHOP: &str = "https://shop.example";
 
-/// A store whose first bucket lets the shop's pages in.
+/// Starts a store whose first bucket allows the shop's pages.
 async fn with_pages() -> ObjectServer {
     let server = start(None).await;
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
@@ -250,7 +251,7 @@ async fn with_pages() -> ObjectServer {
     server
 }
 
-/// The status and the CORS headers of an answer.
+/// Returns the status and the CORS headers of a response.
 async fn shared(request: RequestBuilder) -> (u16, BTreeMap<String, String>) {
     let answer = request.send().await.unwrap();
     let headers = answer.headers().iter().filter(|(name, _)| name.as_str().starts_with("access-control-"));
@@ -261,7 +262,7 @@ async fn shared(request: RequestBuilder) -> (u16, BTreeMap<String, String>) {
 #[tokio::test]
 async fn a_page_is_told_before_an_upload_what_the_bucket_lets_it_do() {
     let server = with_pages().await;
-    // A browser signs no such question.
+    // Browsers do not sign preflight requests.
     let asked = |path: &str, origin: &str, method: &str, headers: &str| {
         let request = Client::new().request(Method::OPTIONS, format!("{}/{path}", server.url()));
         let request = request.header("origin", origin).header("access-control-request-method", method);

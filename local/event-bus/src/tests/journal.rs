@@ -1,4 +1,4 @@
-//! What outlives the process, with a journal in a folder of the test's own.
+//! Tests that work survives the process, with a journal in a separate folder for each test.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -42,7 +42,7 @@ fn ids(journal: &Journal) -> Vec<String> {
     journal.unsettled().accepted.into_iter().map(|accepted| accepted.id).collect()
 }
 
-/// A system with one function and one queue that get every event, begun with what a journal has.
+/// A system with one function and one queue that receive every event. It starts from a journal.
 struct Bus {
     journal: Arc<Journal>,
     pending: Pending,
@@ -119,7 +119,7 @@ impl Bus {
     }
 }
 
-/// Ends a system as a runtime does, with every task of it.
+/// Drops a system, and lets the runtime end all its tasks.
 async fn end(system: Bus) {
     drop(system);
     for _ in 0..100 {
@@ -185,7 +185,7 @@ async fn what_was_under_way_is_delivered_again_after_a_restart_and_what_was_fini
     assert!(ids(&first.journal).is_empty());
     end(first).await;
 
-    // One target has taken the second event; the other has not.
+    // One target has processed the second event, and the other has not.
     for (function, worker) in [(hanging(), willing()), (willing(), hanging()), (hanging(), hanging())] {
         let system = Bus::start(&folder, &function, &worker).await;
         if ids(&system.journal).is_empty() {
@@ -219,7 +219,7 @@ async fn what_was_given_up_stays_over_restarts_until_it_is_put_back_and_finished
     let before = first.dead.given_up();
     end(first).await;
 
-    // Put back in vain: given up again, once.
+    // The redrive fails, and each message is given up again, once.
     let second = Bus::start(&folder, &failing(), &failing()).await;
     assert_eq!((second.dead.given_up(), second.pending.count()), (before, 0));
     assert_eq!(second.redrive().await, 2);
@@ -228,7 +228,7 @@ async fn what_was_given_up_stays_over_restarts_until_it_is_put_back_and_finished
     assert_eq!(second.given_up().len(), 2);
     end(second).await;
 
-    // Put back, and ended before anything came of it.
+    // The system ends before the redriven messages are processed.
     let third = Bus::start(&folder, &hanging(), &hanging()).await;
     assert_eq!(third.redrive().await, 2);
     timeout(Duration::from_secs(5), third.pending.settled()).await.unwrap_err();

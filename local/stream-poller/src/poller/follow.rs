@@ -12,10 +12,11 @@ use crate::mapping::{Attention, MappingState, ShardState};
 use crate::source::SharedSource;
 use crate::{Start, StreamCall, reader};
 
-/// How often to look for new shards. A shard that continues one that ended is found at once.
+/// Interval between two searches for new shards. The child of a shard that ended is found at once.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// `attention` is subscribed to before anybody can ask for it, so that no request is missed.
+/// Follows the shards. The caller subscribes `attention` before requests can arrive, so none is
+/// missed.
 pub(crate) async fn run(
     source: Arc<SharedSource>,
     mapping: Arc<MappingState>,
@@ -37,12 +38,12 @@ pub(crate) async fn run(
                 Ok(shard) => ended = Some(shard),
                 Err(error) => tracing::error!(%error, "a reader of the stream broke down"),
             },
-            // Somebody wants to be sure that nothing is left.
+            // A caller wants to know whether records are left.
             Ok(()) = attention.changed() => {}
             () = sleep(LOOK) => {}
         }
-        // The children of a shard that ended are known before it counts as finished, so that nobody
-        // sees a moment in which everything known is done.
+        // The children of an ended shard are listed before it counts as finished. Otherwise all
+        // known shards would seem finished for a moment.
         while let Err(error) = look(&source, &mapping).await {
             tracing::warn!(%error, "the shards of the stream cannot be listed");
             sleep(trouble.next()).await;
@@ -55,8 +56,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Brings the list of shards up to date. Shards that are done and gone from the stream are
-/// forgotten.
+/// Updates the list of shards. Removes shards that are finished and gone from the stream.
 async fn look(source: &SharedSource, mapping: &MappingState) -> Result<(), crate::SourceError> {
     let nudge = mapping.attention.borrow().nudges;
     mapping.mapping.may(StreamCall::DescribeStream)?;
@@ -68,7 +68,7 @@ async fn look(source: &SharedSource, mapping: &MappingState) -> Result<(), crate
     });
     for shard in listed {
         if !list.iter().any(|known| known.id == shard.id) {
-            // It began after this mapping did: all of it is wanted.
+            // The shard is newer than the mapping, so the mapping reads all of it.
             list.push(Arc::new(ShardState::new(shard.id, shard.parent, Start::TrimHorizon, None)));
         }
     }
@@ -76,7 +76,7 @@ async fn look(source: &SharedSource, mapping: &MappingState) -> Result<(), crate
     Ok(())
 }
 
-/// The shards that nobody reads yet and whose parent, if it is still there, is finished.
+/// Returns the shards that are not being read and whose parent, if it still exists, is finished.
 fn ready(mapping: &MappingState) -> Vec<Arc<ShardState>> {
     let shards = mapping.shards();
     let waits_for = |parent: &Option<String>| {

@@ -1,4 +1,4 @@
-//! A stream in memory and a function that follows a script.
+//! An in-memory stream and a scripted function for tests.
 #![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use stream_poller::{
     Pace, Page, Poller, Record, Shard, SourceError, Start, StreamSource,
 };
 
-/// Small, so that a test of a few records sees several pages.
+/// A small page, so that a test with few records reads several pages.
 const PAGE: usize = 7;
 
 #[derive(Clone, Default)]
@@ -22,7 +22,7 @@ pub struct MemoryStream(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     shards: Vec<MemoryShard>,
-    /// What the next reads answer instead.
+    /// Errors that the next reads return.
     troubles: VecDeque<SourceError>,
     reads: usize,
 }
@@ -35,7 +35,7 @@ struct MemoryShard {
 }
 
 impl MemoryStream {
-    /// With one open shard, `s1`.
+    /// Creates a stream with one open shard, `s1`.
     pub fn new() -> Self {
         let stream = Self::default();
         stream.open("s1", None);
@@ -67,7 +67,7 @@ impl MemoryStream {
         self.with(shard, |shard| shard.records.push(record));
     }
 
-    /// Adds inserts of one item each to `s1`, their numbers being sequence numbers and keys.
+    /// Inserts one item per number into `s1`. The number is the sequence number and the key.
     pub fn insert(&self, numbers: impl IntoIterator<Item = u64>) {
         for number in numbers {
             self.push("s1", insert(number, &number.to_string(), age(0)));
@@ -80,7 +80,7 @@ impl MemoryStream {
     }
 }
 
-/// So many seconds ago, in seconds of the epoch.
+/// Returns the time so many seconds ago, in epoch seconds.
 pub fn age(seconds: u64) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap().as_secs() - seconds
@@ -153,7 +153,8 @@ impl StreamSource for MemoryStream {
 
 type Script = dyn Fn(usize, &[u64]) -> Result<Value, FunctionError> + Send + Sync;
 
-/// A function whose answer to each call, by its index and the sequence numbers in it, is scripted.
+/// A function with a script that returns the result of each call from its index and sequence
+/// numbers.
 #[derive(Clone)]
 pub struct Function {
     script: Arc<Script>,
@@ -165,12 +166,12 @@ impl Function {
         Self { script: Arc::new(script), calls: Arc::default() }
     }
 
-    /// Takes everything.
+    /// Returns a function that always succeeds.
     pub fn willing() -> Self {
         Self::new(|_, _| Ok(Value::Null))
     }
 
-    /// Fails whenever it gets `bad`.
+    /// Returns a function that fails whenever a batch contains `bad`.
     pub fn failing_on(bad: u64) -> Self {
         Self::new(move |_, batch| match batch.contains(&bad) {
             true => Err(failed()),
@@ -192,7 +193,7 @@ pub fn failures<T: ToString>(identifiers: &[T]) -> Value {
     json!({"batchItemFailures": identifiers.iter().map(failure).collect::<Vec<_>>()})
 }
 
-/// The sequence numbers in an event; of long ones the last 18 digits.
+/// Returns the sequence numbers in an event. Long numbers are cut to their last 18 digits.
 pub fn sequences(payload: &[u8]) -> Vec<u64> {
     let event: Value = serde_json::from_slice(payload).unwrap();
     let number = |record: &Value| {
@@ -217,7 +218,7 @@ impl Invoke for Function {
     }
 }
 
-/// Keeps what is discarded, after refusing it a number of times.
+/// A destination that stores batches after refusing a number of them.
 #[derive(Clone, Default)]
 pub struct Bin {
     pub batches: Arc<Mutex<Vec<DiscardedBatch>>>,
@@ -266,7 +267,7 @@ pub async fn start(stream: &MemoryStream, mappings: Vec<Mapping>) -> Poller {
     Poller::start(stream.clone(), mappings, Pace::default()).await.unwrap()
 }
 
-/// Waits for the poller, in the test's own time.
+/// Waits until the poller is drained, in simulated time.
 pub async fn drain(poller: &Poller) {
     tokio::time::timeout(Duration::from_secs(7200), poller.drained()).await.unwrap();
 }

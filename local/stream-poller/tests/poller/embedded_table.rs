@@ -1,4 +1,4 @@
-//! The poller on the stream of the real embedded table.
+//! Tests the poller on the stream of the real embedded table.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Parallelization: whatever fails, records of one item are never out of order nor side by side.
+//! Tests parallelization: records of one item stay in order and never run concurrently, even after
+//! failures.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use futures::future::BoxFuture;
 use proptest::prelude::*;
 use stream_poller::{FunctionError, Invoke, Mapping, MappingSettings};
 
-/// Checks each call against what was settled before, and answers by a script of numbers.
+/// Checks each call against the settled records, and responds by a script of numbers.
 struct Witness {
     keys: Vec<u8>,
     script: Vec<u8>,
@@ -19,7 +20,7 @@ struct Witness {
 #[derive(Default)]
 struct Seen {
     calls: usize,
-    /// The records of each key that are settled.
+    /// Number of settled records of each key.
     settled: HashMap<u8, usize>,
     under_way: HashSet<u8>,
     most_at_once: usize,
@@ -32,7 +33,7 @@ impl Witness {
         self.keys[usize::try_from(sequence).unwrap()]
     }
 
-    /// The records of a key in the order of the stream.
+    /// Returns the records of a key in the order of the stream.
     fn of_key(&self, key: u8) -> Vec<u64> {
         let all = 0..u64::try_from(self.keys.len()).unwrap();
         all.filter(|sequence| self.key(*sequence) == key).collect()
@@ -107,7 +108,7 @@ proptest! {
         parallelization_factor in 1_usize..=10,
         bisect in any::<bool>(),
     ) {
-        // Some call succeeds, or the test would not end.
+        // At least one call succeeds, so that the test ends.
         script.push(2);
         let witness = Arc::new(Witness { keys: keys.clone(), script, seen: Mutex::default() });
         let settings = MappingSettings {

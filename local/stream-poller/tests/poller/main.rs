@@ -1,4 +1,4 @@
-//! The event source mapping's rules, on scripted sources and on the embedded table.
+//! Tests the event source mapping's rules, on scripted sources and on the embedded table.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! The rules of an event source mapping, with a stream in memory and in the test's own time.
+//! Tests the rules of an event source mapping, with an in-memory stream and simulated time.
 
 use std::time::Duration;
 
@@ -151,7 +151,7 @@ async fn reported_failures_are_retried_from_the_lowest_of_them() {
     });
     let settings = MappingSettings {
         report_batch_item_failures: true,
-        // Neither counts against the other: they are failures of different records.
+        // One retry is enough, because the two failures are of different records.
         maximum_retry_attempts: Some(1),
         ..settings()
     };
@@ -250,7 +250,7 @@ async fn parents_are_settled_before_their_children_are_read() {
     let settled = function.calls();
     let at = |batch: &[u64]| settled.iter().rposition(|call| call == batch).unwrap();
     assert!(at(&[1, 2]) < at(&[10]), "{settled:?}");
-    // A shard that continues one that ended later is found by whoever waits.
+    // The next drain finds the child of a shard that has closed meanwhile.
     stream.close("s2");
     stream.open("s4", Some("s2"));
     stream.push("s4", insert(30, "a", age(0)));
@@ -281,7 +281,7 @@ async fn mappings_that_go_together_read_each_page_once() {
     let poller = start(&stream, vec![mapping(settings(), &one), mapping(settings(), &two)]).await;
     drain(&poller).await;
     assert_eq!(one.calls().concat(), two.calls().concat());
-    // Ten pages, and the empty one at the end once or twice for each of the two.
+    // Ten pages, and one or two empty reads at the end by each of the two mappings.
     assert!(stream.reads() <= 14, "{} reads", stream.reads());
 }
 
@@ -320,7 +320,8 @@ async fn waiting_ends_although_the_stream_never_rests() {
     let function = Function::willing();
     let poller = start(&stream, vec![mapping(settings(), &function)]).await;
     stream.insert([1]);
-    // Written a while after the call, by the clock of the records, and never the last.
+    // By their timestamps, these records are newer than the call. They simulate a stream that never
+    // pauses.
     for number in 2..200 {
         stream.push("s1", insert(number, "later", age(0) + 5));
     }
@@ -376,7 +377,7 @@ async fn the_lowest_sequence_number_counts_as_a_number_and_not_as_a_text() {
 async fn a_batch_is_bisected_where_the_function_failed_and_cut_where_it_reported() {
     let stream = MemoryStream::new();
     stream.insert(1..=8);
-    // First it reports, then it breaks on what is left, then it takes everything.
+    // The first call reports a failure, the second one fails, and the later ones succeed.
     let function = Function::new(|call, _| match call {
         0 => Ok(failures(&[5])),
         1 => Err(failed()),

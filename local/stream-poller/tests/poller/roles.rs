@@ -1,4 +1,4 @@
-//! A mapping reads the stream in the name of its function.
+//! Tests that a mapping reads the stream with its function's role.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::{Function, MemoryStream, drain, mapping, settings, start};
 use stream_poller::{MappingSettings, Pace, Poller, Role, SourceError, StreamCall};
 
-/// A role that lacks some calls, and what it was asked.
+/// A role that lacks some calls (first), and records the requested calls (second).
 #[derive(Clone, Default)]
 struct Lacking(Arc<Mutex<(Vec<StreamCall>, Vec<StreamCall>)>>);
 

@@ -1,4 +1,4 @@
-//! Whose tokens the API takes, and the functions that verify one themselves.
+//! Tests the authorizers of the API, and the functions that verify tokens themselves.
 
 use super::*;
 
@@ -24,7 +24,8 @@ fn an_authorizer_is_an_issuer_and_who_its_tokens_are_for() {
     }
 }
 
-/// CloudFormation splits such a parameter at its commas, trims each part, and gives a list wherever the parameter is named.
+/// CloudFormation splits a `CommaDelimitedList` at its commas and trims each part. Every reference
+/// to it is a list.
 #[test]
 fn a_parameter_that_is_a_list_is_a_list_wherever_it_is_named() {
     let list = "  Level: {Type: CommaDelimitedList, Default: 'shop, office'}\n  Secret";
@@ -41,7 +42,8 @@ fn a_parameter_that_is_a_list_is_a_list_wherever_it_is_named() {
     }
 }
 
-/// A function that answers a public route by who asks trusts whom the gateway trusts, with a user pool of the stack's own or with another issuer.
+/// Functions that verify tokens on public routes trust the same issuer and audience as the gateway.
+/// These come from the stack's user pool or from another issuer.
 #[test]
 fn the_real_functions_that_verify_tokens_themselves_trust_whom_the_gateway_trusts() {
     let other = local().parameter("JwtIssuer", "https://issuer.example").parameter("JwtAudience", "shop, office");

@@ -1,8 +1,8 @@
-//! Buses, rules, queues and their mappings.
+//! Tests buses, rules, queues and their mappings.
 
 use super::*;
 
-/// What the small template gets in front of its function.
+/// Resources that the tests insert before the small template's function.
 const BUS: &str = "  Bus: {Type: AWS::Events::EventBus, Properties: {Name: things}}
   Kept: {Type: AWS::Events::Archive, Properties: {SourceArn: !GetAtt Bus.Arn, RetentionDays: 7}}
   Rule:

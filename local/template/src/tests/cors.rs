@@ -1,4 +1,4 @@
-//! Which pages of other origins may call the API.
+//! Tests the CORS configuration of the API.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn the_configuration_is_read_as_browsers_compare_it() {
             max_age: Some(5),
         }
     );
-    // A parameter of type CommaDelimitedList.
+    // A parameter of type `CommaDelimitedList`.
     for (value, expected) in [
         (
             "'https://a.example, http://b.example:1'",

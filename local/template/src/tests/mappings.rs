@@ -1,4 +1,4 @@
-//! Event source mappings.
+//! Tests event source mappings.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn the_real_stream_mappings_report_failures_and_keep_what_they_give_up() {
     let template = real();
     let functions: Vec<&str> = template.streams.iter().map(|mapping| mapping.function.as_str()).collect();
     assert_eq!(functions, ["StreamSearch", "StreamEvents"]);
-    // As SAM would call them: a stack that SAM made keeps them.
+    // SAM's events would create the same ids, so a stack with SAM's mappings keeps them.
     let ids: Vec<&str> = template.streams.iter().map(|mapping| mapping.logical_id.as_str()).collect();
     assert_eq!(
         (ids, template.queue_mappings[0].logical_id.as_str()),
@@ -28,7 +28,7 @@ fn the_real_stream_mappings_report_failures_and_keep_what_they_give_up() {
     assert_eq!(images(1).as_array().unwrap().len(), 7);
 }
 
-/// A mapping of the small template's function with these settings, over what else it has.
+/// Returns the small template with the resources in `more` and a mapping with these settings.
 fn mapped(source: &str, settings: &str, more: &str) -> Result<Template, TemplateError> {
     let resource = format!(
         "{more}  Mapped:\n    Type: AWS::Lambda::EventSourceMapping\n    Properties: {{FunctionName: !GetAtt One.Arn, \
@@ -64,7 +64,7 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
             ", DestinationConfig: {OnFailure: {Destination: 'arn:aws:sqs:r:a:x'}}",
             "arn:aws:sqs:r:a:x is no bucket of this",
         ),
-        // What SAM's event has here, Lambda's resource has not.
+        // SAM's event has `Type` here, but Lambda's resource does not.
         (
             ", DestinationConfig: {OnFailure: {Type: S3, Destination: !GetAtt Kept.Arn}}",
             "Type: this property is not known",
@@ -112,7 +112,8 @@ fn the_events_by_which_sam_opens_every_stream_and_queue_are_refused() {
     }
 }
 
-/// Lambda's poller acts in the name of the function that it feeds. Nobody else may read the stream or take the jobs.
+/// Lambda's poller acts with the role of the function that it feeds. No other function may read the
+/// stream or receive the jobs.
 #[test]
 fn only_the_consumers_may_read_the_stream_and_only_fulfilment_takes_its_jobs() {
     let template = real();

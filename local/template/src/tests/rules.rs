@@ -1,4 +1,4 @@
-//! Parameters that are wrong without each other.
+//! Tests parameters that are invalid in combination.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn a_rule_without_its_assertion_is_no_rule() {
     assert!(with("{Assertions: [{Assert: !Contains [[a], a]}]}").is_err());
 }
 
-/// Search that is switched off leaves no domain, no consumer and no permission that names one.
+/// Without search there is no domain, no consumer and no permission that names a domain.
 #[test]
 fn a_deployment_without_search_has_neither_its_consumer_nor_its_permissions() {
     for folded in ["true", "false"] {

@@ -1,4 +1,4 @@
-//! Schedules.
+//! Tests schedules.
 
 use super::*;
 

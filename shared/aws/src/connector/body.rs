@@ -1,4 +1,4 @@
-//! The body of an answer, which gives its connection back at its end.
+//! A response's body, which returns its connection to the pool when it has been read to the end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,7 +8,10 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::pool::Kept;
 
-/// A body that nobody reads to its end closes its connection: what is left of it would lie before the next answer.
+/// A response's body.
+///
+/// Dropping it before its end closes the connection. Otherwise the unread rest would precede the
+/// next response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     body: Incoming,

@@ -1,11 +1,14 @@
-//! HTTP/1.1 for the SDK and for our own calls of AWS services: connections that are kept, over TLS where the address says so.
+//! An HTTP/1.1 client with a connection pool, for the SDK and for this crate's own calls. It uses
+//! TLS for `https` addresses.
 //!
-//! The SDK's own connector brings HTTP/2, a second pool, proxies and the system's trust store. That is a quarter of what a function weighs, and AWS endpoints are
-//! reached without any of it. Here is what remains of the task: open a connection in time, send a request over one that is
-//! free, and keep it when its answer has been read to the end.
+//! The SDK's own connector brings HTTP/2, a second pool, proxies and the system's trust store. They
+//! are a quarter of a function's size, and AWS endpoints do not need them. This module opens a
+//! connection within a time limit and sends a request over it. It keeps the connection when the
+//! response has been read to the end.
 //!
-//! Nobody retries here but for a request of which nothing was sent, because the kept connection that it was given had gone. Timeouts of an attempt and of a call are
-//! those of whoever calls: a future that is dropped closes its connection.
+//! The connector retries in one case only: a pooled connection was already closed, and nothing of
+//! the request was sent. The caller sets the timeouts of an attempt and of a call. Dropping the
+//! future closes its connection.
 
 mod body;
 mod pool;
@@ -36,7 +39,7 @@ use pool::{Pool, Sender};
 pub use reach::NoConnection;
 pub use tls::Tls;
 
-/// A request that cannot be one.
+/// The cause of an error.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends requests. Clones share their connections.
@@ -48,13 +51,15 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// One that trusts whom `tls` trusts, and gives up a connection that is not open in time.
+    /// Creates a connector that trusts the servers that `tls` trusts. Opening a connection may take
+    /// at most `connect_timeout`.
     #[must_use]
     pub fn new(tls: Tls, connect_timeout: Duration) -> Self {
         Self { tls, pool: Arc::default(), connect_timeout }
     }
 
-    /// Sends one request. The head of the response is there when this returns, its body is not.
+    /// Sends one request. Returns when the response's head has arrived. Its body is still to be
+    /// read.
     pub(crate) async fn send(&self, mut request: Request<SdkBody>) -> Result<Response<Answer>, SendError> {
         let origin = Origin::of(&mut request).map_err(SendError::Invalid)?;
         while let Some(mut sender) = self.pool.take(&origin).await {
@@ -86,22 +91,24 @@ impl Connector {
         let tls = origin.is_encrypted.then_some(&self.tls);
         let stream = reach::open(host, origin.port(), tls).await?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| NoConnection::Network)?;
-        // What ends it is told to who waits for an answer over it, and otherwise concerns nobody.
+        // A connection error reaches the caller that is awaiting a response. Otherwise it is
+        // ignored.
         drop(tokio::spawn(connection));
         Ok(sender)
     }
 
     fn answer(&self, origin: Origin, sender: Sender, response: Response<Incoming>) -> Response<Answer> {
-        // A server that fails may do better over another connection, which leads to another one.
+        // After a server error the connection is closed, because a new one may reach another,
+        // healthy server.
         let kept = (!response.status().is_server_error()).then(|| self.pool.kept(origin, sender));
         response.map(|body| Answer::new(body, kept))
     }
 }
 
-/// Why a request has no response.
+/// A reason why a request has no response.
 #[derive(Debug)]
 pub(crate) enum SendError {
-    /// The request names no host, or no protocol that is known here. Nothing was sent.
+    /// The request has no host, or a scheme other than `http` and `https`. Nothing was sent.
     Invalid(Cause),
     /// There is no connection to the host. Nothing was sent.
     Connect(NoConnection),
@@ -133,7 +140,7 @@ impl HttpClient for Connector {
     }
 }
 
-/// Where a connection leads.
+/// The server that a connection leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Origin {
     is_encrypted: bool,
@@ -141,7 +148,8 @@ struct Origin {
 }
 
 impl Origin {
-    /// Takes it from the request, which keeps path and query, and names the host in its header.
+    /// Moves the origin out of the request's URI, which keeps path and query, and adds a `Host`
+    /// header if the request has none.
     fn of(request: &mut Request<SdkBody>) -> Result<Self, Cause> {
         let parts = std::mem::take(request.uri_mut()).into_parts();
         let is_encrypted = match parts.scheme {

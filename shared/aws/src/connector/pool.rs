@@ -1,7 +1,7 @@
-//! Connections that are open and that nobody uses.
+//! A pool of open, idle connections.
 //!
-//! The wall clock says for how long: an environment of Lambda stands still between requests, the time that it sleeps is not on its monotonic clock, and the
-//! other side does not wait for it.
+//! The wall clock measures how long a connection has been idle. Lambda freezes an environment
+//! between requests, and its monotonic clock does not count that time, but the server does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -11,18 +11,20 @@ use hyper::client::conn::http1::SendRequest;
 
 use super::Origin;
 
-/// How long a connection is kept that nobody uses. A connection that slept longer may be gone without our knowing.
+/// How long an idle connection is kept. The server may have closed an older one without this
+/// process noticing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// After how long the runtime is let look first whether the other side has closed a connection.
+/// A connection that was idle for this long is checked before use: the runtime first gets a chance
+/// to notice that the server has closed it.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
-/// The most that are kept: more than a function asks at once.
+/// How many idle connections are kept at most: more than a function's concurrent requests.
 const MAX_KEPT: usize = 64;
 
 pub(super) type Sender = SendRequest<SdkBody>;
 
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    /// The one that was used last is the last.
+    /// In order of their last use. The most recently used connection is the last.
     free: Mutex<Vec<Free>>,
 }
 
@@ -34,20 +36,21 @@ struct Free {
 }
 
 impl Free {
-    /// None when the clock was set back.
+    /// Returns `None` when the clock was set back.
     fn age(&self, now: SystemTime) -> Option<Duration> {
         now.duration_since(self.since).ok()
     }
 }
 
 impl Pool {
-    /// A connection that can be used at once, as far as can be known.
+    /// Takes a connection that is ready to use, as far as the client can know.
     pub async fn take(&self, origin: &Origin) -> Option<Sender> {
         while let Some((mut sender, rested)) = self.next(origin) {
             if rested {
                 tokio::task::yield_now().await;
             }
-            // The task that drives it may not yet have seen the end of the last answer. It fails where the connection has ended.
+            // The connection's task may not yet have seen the end of the previous response. `ready`
+            // fails when the connection has ended.
             if sender.ready().await.is_ok() {
                 return Some(sender);
             }
@@ -55,7 +58,8 @@ impl Pool {
         None
     }
 
-    /// The connection to this origin that was used last, and whether it has rested since.
+    /// Removes the origin's most recently used connection. The flag is true if it was idle for
+    /// [`LOOK_AFTER`] or longer.
     fn next(&self, origin: &Origin) -> Option<(Sender, bool)> {
         let now = SystemTime::now();
         let mut free = self.free();
@@ -66,7 +70,7 @@ impl Pool {
         Some((taken.sender, rested))
     }
 
-    /// A connection that comes back when its answer has been read.
+    /// Wraps a connection that returns to the pool when its response has been read.
     pub fn kept(self: &Arc<Self>, origin: Origin, sender: Sender) -> Kept {
         Kept { pool: Arc::clone(self), origin, sender }
     }
@@ -79,13 +83,13 @@ impl Pool {
         free.push(Free { origin, sender, since: SystemTime::now() });
     }
 
-    /// What is in it is sound whatever became of another holder of the lock.
+    /// The list is valid even after a panic of another holder of the lock.
     fn free(&self) -> MutexGuard<'_, Vec<Free>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A connection in use. One that is not given back closes.
+/// A connection in use. Dropping it without [`Kept::give_back`] closes the connection.
 #[derive(Debug)]
 pub(super) struct Kept {
     pool: Arc<Pool>,

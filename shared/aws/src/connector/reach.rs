@@ -1,4 +1,4 @@
-//! Opens connections. Reasons for a failed connection.
+//! Opens connections, and names the reasons when that fails.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ pub enum NoConnection {
     /// The host's name has no address.
     #[error("the host's name cannot be resolved")]
     Name,
-    /// Nothing listens at the address.
+    /// No server listens at the address.
     #[error("the connection was refused")]
     Refused,
     /// The connection was not open in time.
@@ -39,7 +39,8 @@ pub enum NoConnection {
 impl From<io::Error> for NoConnection {
     fn from(error: io::Error) -> Self {
         match error.get_ref().and_then(|cause| cause.downcast_ref::<TlsError>()) {
-            // A root of the issuer's name with another key verifies no signature: a renewed root.
+            // A renewed root has the issuer's name but another key, so the signature does not
+            // verify.
             Some(TlsError::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
                 Self::UnknownIssuer
             }
@@ -54,7 +55,7 @@ impl From<io::Error> for NoConnection {
     }
 }
 
-/// Opens a connection to a host, encrypted where there is a `tls`.
+/// Opens a connection to a host, encrypted if `tls` is given.
 pub(super) async fn open(host: &str, port: u16, tls: Option<&Tls>) -> Result<Stream, NoConnection> {
     let found = lookup_host((host, port)).await.map_err(|_| NoConnection::Name)?;
     let addresses: Vec<SocketAddr> = found.collect();
@@ -64,10 +65,10 @@ pub(super) async fn open(host: &str, port: u16, tls: Option<&Tls>) -> Result<Str
     }
 }
 
-/// Tries the addresses one after the other.
+/// Opens a TCP connection to the first of the addresses that accepts one.
 pub(super) async fn tcp(addresses: &[SocketAddr]) -> Result<TcpStream, NoConnection> {
     let tcp = TcpStream::connect(addresses).await?;
-    // Requests are small and wait for their responses.
+    // Requests are small, and each one waits for its response.
     tcp.set_nodelay(true)?;
     Ok(tcp)
 }

@@ -1,4 +1,5 @@
-//! A connection, encrypted or not, as one type: what is built over it is built once.
+//! A connection, encrypted or not, as one type, so that the HTTP code over it is compiled only
+//! once.
 
 use std::io::{IoSlice, Result};
 use std::pin::Pin;

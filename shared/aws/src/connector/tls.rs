@@ -1,4 +1,4 @@
-//! TLS 1.3 and 1.2 with the algorithms of `ring`, and the roots that are trusted.
+//! TLS 1.3 and 1.2 with the algorithms of `ring`, and the trusted root certificates.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,64 +16,66 @@ use super::stream::Stream;
 use crate::SetupError;
 use crate::service::is_of_aws;
 
-/// How many hosts are remembered that need the other roots: more than a function has.
+/// How many hosts that need the fallback roots are remembered: more than a function connects to.
 const MAX_HOSTS: usize = 16;
 
-/// How servers prove who they are. Clones share the sessions that can be resumed.
+/// A TLS client with its trusted roots. Clones share the sessions that can be resumed.
 #[derive(Clone)]
 pub struct Tls {
     roots: Roots,
     fallback: Option<Arc<Fallback>>,
 }
 
-/// Trusted roots, ready to connect with.
+/// A TLS client for one set of trusted roots.
 #[derive(Clone)]
 struct Roots {
     connector: TlsConnector,
     count: usize,
 }
 
-/// Other roots, for servers whose certificates have none of the first roots behind them.
+/// Further roots, for servers with a certificate that does not chain to the first ones.
 struct Fallback {
     load: Box<dyn Fn() -> Result<Tls, SetupError> + Send + Sync>,
-    /// `None` inside when they cannot be loaded.
+    /// `Some(None)` when the roots cannot be loaded.
     loaded: OnceLock<Option<Roots>>,
-    /// The hosts that need them.
+    /// The hosts that need these roots.
     hosts: Mutex<Vec<String>>,
 }
 
 impl Tls {
-    /// Trusts who is certified by one of these, in PEM.
+    /// Trusts servers with a certificate that chains to one of these roots, given in PEM.
     ///
     /// # Errors
-    /// [`SetupError::Roots`] when there is something else among them, or nothing.
+    /// [`SetupError::Roots`] when the input contains no certificate, or something other than
+    /// certificates.
     pub fn trusting(roots: &[u8]) -> Result<Self, SetupError> {
         Self::new(store(roots)?)
     }
 
-    /// Trusts whom the system trusts. Reading its hundred and more certificates takes longer than all else at a start.
+    /// Trusts the system's roots. Reading these more than a hundred certificates takes longer than
+    /// the rest of a start.
     ///
     /// # Errors
-    /// [`SetupError::Roots`] when there are none.
+    /// [`SetupError::Roots`] when the system has no roots.
     pub fn of_system() -> Result<Self, SetupError> {
         Self::of_system_and(&[])
     }
 
-    /// Trusts the system's roots, and these in PEM.
+    /// Trusts the system's roots and the given ones in PEM.
     ///
     /// # Errors
     /// As [`Tls::trusting`].
     pub fn of_system_and(roots: &[u8]) -> Result<Self, SetupError> {
         let mut store = store(roots)?;
-        // What cannot be used is not trusted; that there are some that cannot is usual.
+        // Unusable system roots are skipped. It is normal that a few cannot be parsed.
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         Self::new(store)
     }
 
-    /// Trusts other roots as well, which are loaded when a server's certificate has an unknown
-    /// issuer for the first time, and not before.
+    /// Adds fallback roots. They are loaded only when a server's certificate has an unknown issuer
+    /// for the first time.
     ///
-    /// Each such host is logged, and counted by the metric `UnknownIssuers`.
+    /// Each host that needs them is logged, and counted by the metric `UnknownIssuers`.
     #[must_use]
     pub fn falling_back(self, load: impl Fn() -> Result<Self, SetupError> + Send + Sync + 'static) -> Self {
         let fallback = Fallback { load: Box::new(load), loaded: OnceLock::new(), hosts: Mutex::default() };
@@ -86,8 +88,9 @@ impl Tls {
         }
         let count = store.len();
         let mut provider = ring::default_provider();
-        // AES-256 comes first otherwise, and with it a handshake that hashes with SHA-384. Processors have instructions for SHA-256, and a server that has no
-        // preference of its own takes what is offered first.
+        // By default AES-256 comes first, and its handshake hashes with SHA-384. Processors have
+        // instructions for SHA-256, and a server without its own preference takes the client's
+        // first offer.
         provider.cipher_suites.sort_by_key(|suite| suite.suite() != CipherSuite::TLS13_AES_128_GCM_SHA256);
         let config = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_safe_default_protocol_versions()?
@@ -97,7 +100,7 @@ impl Tls {
         Ok(Self { roots: Roots { connector, count }, fallback: None })
     }
 
-    /// Opens a connection to the host of this name or address.
+    /// Opens a connection to the host with this name or address.
     pub(super) async fn open(&self, host: &str, addresses: &[SocketAddr]) -> Result<Stream, NoConnection> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| NoConnection::Name)?;
         let Some(fallback) = &self.fallback else { return self.roots.open(name, addresses).await };
@@ -149,7 +152,7 @@ impl Fallback {
         self.hosts().iter().any(|known| known == host)
     }
 
-    /// Later connections to the host begin with these roots.
+    /// Makes later connections to the host start with these roots.
     fn remember(&self, host: &str) {
         let mut hosts = self.hosts();
         if hosts.len() < MAX_HOSTS && !hosts.iter().any(|known| known == host) {
@@ -163,8 +166,9 @@ impl Fallback {
     }
 }
 
-/// Tells operators that the embedded roots are not enough for a host. Without [`telemetry::init`]
-/// the process is no function, and its standard output no place for metrics.
+/// Tells operators that the embedded roots are not enough for a host. The metric is printed only
+/// after [`telemetry::init`]: without it the process is no function, and its standard output is not
+/// for metrics.
 fn report(host: &str) {
     tracing::warn!(host, "no embedded root fits this host: the system's roots do; deploy a current version");
     if telemetry::is_initialized() {
@@ -172,7 +176,7 @@ fn report(host: &str) {
     }
 }
 
-/// One metric for all functions, so that one alarm has them all.
+/// Builds one metric for all functions, so that one alarm covers them all.
 fn line(host: &str) -> Line {
     Line::default()
         .dimension("Stage", telemetry::stage())
@@ -209,7 +213,7 @@ mod tests {
     fn a_function_has_five_roots_and_the_systems_to_fall_back_to() {
         let tls = crate::embedded().unwrap();
         assert_eq!(format!("{tls:?}"), "Tls { roots: 5, falls_back: true }");
-        // A system without any is no reason to panic.
+        // A system without any roots must not cause a panic.
         assert!(matches!(Tls::of_system(), Ok(_) | Err(SetupError::Roots)));
         assert!(tls.fallback.is_some_and(|fallback| fallback.loaded.get().is_none()), "loaded too early");
     }

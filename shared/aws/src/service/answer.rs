@@ -1,4 +1,4 @@
-//! A response, read whole, and the error that it may describe.
+//! A response, read completely, and the error code in it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::Failure;
 use crate::connector::Answer;
 
-/// A response.
+/// A response with its whole body.
 #[derive(Debug, Clone, Default)]
 pub struct Response {
     /// The status.
@@ -22,12 +22,11 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// How many attempts it took.
+    /// The number of attempts that the call took.
     pub attempts: u32,
 }
 
-/// The error codes of a service that refuses requests because there are too many of them: the SDK's
-/// list.
+/// The error codes that services use to throttle requests. The list is the SDK's.
 const THROTTLES: [&str; 14] = [
     "BandwidthLimitExceeded",
     "EC2ThrottledException",
@@ -45,8 +44,8 @@ const THROTTLES: [&str; 14] = [
     "TransactionInProgressException",
 ];
 
-/// Whether a response of an AWS service says that the same request may succeed later. `code` is the
-/// error code, if there is one.
+/// Returns whether a response of an AWS service says that the same request may succeed later.
+/// `code` is the error code, if there is one.
 #[must_use]
 pub fn is_transient(status: u16, code: Option<&str>) -> bool {
     matches!(status, 429 | 500 | 502 | 503 | 504)
@@ -54,7 +53,7 @@ pub fn is_transient(status: u16, code: Option<&str>) -> bool {
 }
 
 impl Response {
-    /// Reads the body, waiting at most `limit` for each part of it.
+    /// Reads the body. Waits at most `limit` for each part of it.
     pub(super) async fn read(
         response: http::Response<Answer>,
         max: usize,
@@ -72,8 +71,7 @@ impl Response {
             let Ok(data) = frame.map_err(|_| Failure::Broken)?.into_data() else { continue };
             if read.len() + data.len() > max {
                 if is_error {
-                    // The status says enough: what is on the way in front of a service may send a
-                    // page.
+                    // The status is enough: the page may come from a proxy in front of the service.
                     break;
                 }
                 return Err(Failure::TooLong(max));
@@ -83,17 +81,17 @@ impl Response {
         Ok(Self { status: head.status.as_u16(), headers: head.headers, body: read.freeze(), attempts })
     }
 
-    /// A header as text.
+    /// Returns a header as text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The error code of a service with a JSON protocol, without its namespace: from the header
-    /// `x-amzn-errortype`, or from the body.
+    /// Returns the error code of a service with a JSON protocol, without its namespace. It comes
+    /// from the header `x-amzn-errortype`, or else from the body.
     #[must_use]
     pub fn json_error(&self) -> Option<String> {
-        // As in the SDK, `code` comes first where a body has both.
+        // As in the SDK, `code` takes precedence over `__type`.
         #[derive(Default, Deserialize)]
         struct Refusal {
             code: Option<Value>,

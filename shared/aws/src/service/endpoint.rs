@@ -1,5 +1,5 @@
-//! Where AWS has a service: the rules of the SDK's endpoint data for the services that Bodega calls
-//! without an SDK crate.
+//! Endpoints of AWS services: the rules of the SDK's endpoint data, for the services that Bodega
+//! calls without an SDK crate.
 
 use crate::{switch, variable};
 
@@ -16,17 +16,17 @@ pub enum Api {
     Ses,
 }
 
-/// Which of a service's endpoints is meant.
+/// The kind of endpoint that is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Variant {
-    /// One with validated cryptography (FIPS 140).
+    /// An endpoint with validated cryptography (FIPS 140).
     pub fips: bool,
-    /// One that IPv6 reaches, too.
+    /// An endpoint that is reachable by IPv6, too.
     pub dual_stack: bool,
 }
 
-/// The partitions of AWS other than the first: how their regions begin, the suffix of host names,
-/// and the suffix of those that IPv6 reaches.
+/// The partitions of AWS: a prefix of region names, the suffix of host names, and the suffix of
+/// dual-stack host names.
 const PARTITIONS: [(&str, &str, &str); 7] = [
     ("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
     ("eusc-", "amazonaws.eu", "api.amazonwebservices.eu"),
@@ -39,7 +39,7 @@ const PARTITIONS: [(&str, &str, &str); 7] = [
 ];
 
 impl Api {
-    /// The service, as signatures name it.
+    /// Returns the service's name in signatures.
     pub(crate) const fn signed_as(self) -> &'static str {
         match self {
             Self::CloudWatch => "monitoring",
@@ -49,7 +49,7 @@ impl Api {
         }
     }
 
-    /// The variable that names another endpoint for this service alone.
+    /// Returns the variable that sets the endpoint of this service alone.
     const fn endpoint_variable(self) -> &'static str {
         match self {
             Self::CloudWatch => "AWS_ENDPOINT_URL_CLOUDWATCH",
@@ -65,7 +65,8 @@ impl Api {
 
     pub(crate) fn host(self, region: &str, Variant { fips, dual_stack }: Variant) -> String {
         let host = if self == Self::Ses { "email" } else { self.signed_as() };
-        // Every endpoint of these two in GovCloud is validated, under its usual name.
+        // In GovCloud, every endpoint of these two services is FIPS-validated, under its usual
+        // name.
         let is_fips_anyway = region.starts_with("us-gov-") && matches!(self, Self::CloudWatch | Self::EventBridge);
         let fips = if fips && !is_fips_anyway { "-fips" } else { "" };
         let (plain, dual) = suffixes(region);
@@ -78,25 +79,25 @@ impl Api {
 }
 
 impl Variant {
-    /// As `AWS_USE_FIPS_ENDPOINT` and `AWS_USE_DUALSTACK_ENDPOINT` say.
+    /// Reads `AWS_USE_FIPS_ENDPOINT` and `AWS_USE_DUALSTACK_ENDPOINT`.
     pub(crate) fn from_env() -> Self {
         let is_on = |name| switch(name) == Some(true);
         Self { fips: is_on("AWS_USE_FIPS_ENDPOINT"), dual_stack: is_on("AWS_USE_DUALSTACK_ENDPOINT") }
     }
 }
 
-/// The endpoint that the environment names for a service, or for all of them.
+/// Returns the endpoint that the environment sets for this service, or for all services.
 pub(crate) fn configured(api: Api) -> Option<String> {
     variable(api.endpoint_variable()).or_else(|_| variable("AWS_ENDPOINT_URL")).ok()
 }
 
-/// The suffixes of a region's host names: the usual one, and that of the hosts that IPv6 reaches.
+/// Returns the suffixes of a region's host names: the usual one and the dual-stack one.
 pub(crate) fn suffixes(region: &str) -> (&'static str, &'static str) {
     let partition = PARTITIONS.into_iter().find(|(prefix, ..)| region.starts_with(prefix));
     partition.map_or(("amazonaws.com", "api.aws"), |(_, plain, dual)| (plain, dual))
 }
 
-/// Whether a host is AWS's, so that its certificate chains to Amazon's roots.
+/// Returns whether a host belongs to AWS, so that its certificate chains to Amazon's roots.
 pub(crate) fn is_of_aws(host: &str) -> bool {
     let suffixes = PARTITIONS.iter().flat_map(|(_, plain, dual)| [plain, dual]);
     suffixes.into_iter().any(|suffix| host.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.')))
@@ -141,7 +142,7 @@ mod tests {
             let Variant { fips, dual_stack } = variant;
             let params = Params::builder().region(region).use_fips(fips).use_dual_stack(dual_stack).build().unwrap();
             let theirs = resolver.resolve_endpoint(&params).await.unwrap().url().to_owned();
-            // DynamoDB has an exception of its own for GovCloud.
+            // DynamoDB has its own exception for GovCloud.
             let name = theirs.strip_prefix("https://dynamodb").unwrap().trim_start_matches("-fips");
             let ours = Api::Ses.address(region, variant);
             let expected = if fips { "https://email-fips" } else { "https://email" };
@@ -149,7 +150,7 @@ mod tests {
         }
     }
 
-    /// From the rule sets of botocore 1.44.
+    /// The hosts come from the rule sets of botocore 1.44.
     #[test]
     fn services_have_the_hosts_of_their_rule_sets() {
         let hosts = |api: Api, region: &str| variants().map(|variant| api.host(region, variant)).collect::<Vec<_>>();

@@ -1,11 +1,16 @@
-//! Calls of AWS services that need no SDK crate, and of other HTTP services: one place that builds,
-//! signs, bounds, sends and retries a request.
+//! Calls of AWS services that need no SDK crate, and of other HTTP services. This module builds,
+//! signs, limits, sends and retries a request.
 //!
-//! An SDK crate for one operation costs tens of seconds of every build. This module has the part of
-//! an SDK that Bodega needs: endpoints ([`Api`]), Signature Version 4 in headers and in queries, a
-//! time limit for each attempt and for the whole call, retries with full jitter, and a limit for
-//! the size of a response. The caller writes the body, reads the response and says which responses
-//! are transient.
+//! An SDK crate for one operation costs tens of seconds of every build. This module has the parts
+//! of an SDK that Bodega needs:
+//!
+//! - endpoints ([`Api`])
+//! - Signature Version 4 in headers and in queries
+//! - a time limit for each attempt and for the whole call
+//! - retries with full jitter
+//! - a limit for the size of a response
+//!
+//! The caller writes the body, reads the response and says which responses are transient.
 
 mod answer;
 mod endpoint;
@@ -27,7 +32,7 @@ pub use sign::Signing;
 use crate::connector::{Connector, NoConnection, SendError};
 use crate::{ATTEMPT_TIMEOUT, ATTEMPTS, OPERATION_TIMEOUT, SetupError};
 
-/// The longest response of a call that does not say otherwise.
+/// The default limit of a response's size in bytes.
 const MAX_RESPONSE: usize = 64 * 1024;
 /// The header that carries a trace. Signatures do not cover it.
 const TRACE_HEADER: &str = "x-amzn-trace-id";
@@ -41,32 +46,34 @@ pub struct Service {
     limits: Limits,
 }
 
-/// How long a call may take and how often it is attempted.
+/// The time limits of a call and its number of attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// One attempt, from connecting to the head of the response, and then each wait for a further
-    /// part of the body. A long body may take longer than an attempt, until the call's deadline.
+    /// The time limit of one attempt, from connecting to the head of the response. Each wait for a
+    /// further part of the body has the same limit. A long body may take longer than that, until
+    /// the call's deadline.
     pub attempt: Duration,
-    /// The whole call with all attempts and the pauses between them.
+    /// The time limit of the whole call with all attempts and pauses.
     pub total: Duration,
-    /// Attempts at most, the first one included.
+    /// The number of attempts, the first one included.
     pub attempts: u32,
-    /// The pause before attempt n+1 is random between nothing and `backoff` · 2ⁿ⁻¹ ("full jitter").
+    /// The pause before attempt n+1 is random between zero and `backoff` · 2ⁿ⁻¹ ("full jitter").
     pub backoff: Duration,
 }
 
-/// A request, apart from host and signature.
+/// A request, without host and signature.
 #[derive(Debug, Clone)]
 pub struct Call<'a> {
     /// The method.
     pub method: Method,
-    /// Path and query, percent-encoded. It begins with `/` and follows the service's own address.
+    /// Path and query, percent-encoded. It begins with `/` and is appended to the service's
+    /// address.
     pub path: &'a str,
-    /// Headers, by names in lower case.
+    /// Headers, with names in lower case.
     pub headers: &'a [(&'static str, &'a str)],
     /// The body. Attempts share it.
     pub body: Bytes,
-    /// The longest response in bytes.
+    /// The size limit of the response in bytes.
     pub max_response: usize,
 }
 
@@ -80,10 +87,10 @@ pub struct CallError {
     pub attempts: u32,
 }
 
-/// How an attempt ends that has no usable response.
+/// A reason why an attempt has no usable response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The request cannot be built or signed. Every attempt would fail like this one.
+    /// The request cannot be built or signed. Every further attempt would fail, too.
     #[error("the request cannot be built or signed: {0}")]
     Invalid(String),
     /// There is no connection. Nothing was sent.
@@ -102,7 +109,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the next attempt may succeed.
+    /// Returns whether the next attempt may succeed.
     const fn is_transient(&self) -> bool {
         matches!(self, Self::NotConnected(_) | Self::Timeout | Self::Broken)
     }
@@ -123,7 +130,7 @@ impl From<SendError> for Failure {
 }
 
 impl<'a> Call<'a> {
-    /// A request without headers and body, whose response has at most 64 KB.
+    /// Creates a request without headers and body. The response may have at most 64 KB.
     #[must_use]
     pub const fn new(method: Method, path: &'a str) -> Self {
         Self { method, path, headers: &[], body: Bytes::new(), max_response: MAX_RESPONSE }
@@ -138,19 +145,20 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// One attempt, for requests that must not be sent twice.
+    /// Allows one attempt, for requests that must not be sent twice.
     #[must_use]
     pub const fn once(attempt: Duration) -> Self {
         Self { attempt, total: attempt, attempts: 1, backoff: Duration::ZERO }
     }
 
-    /// When a call that begins now must have ended.
+    /// Returns the deadline of a call that begins now.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.total
     }
 
-    /// Waits after so many attempts; `false` when there is to be no further one.
+    /// Waits before the next attempt. Returns `false` at once when `attempts` or the deadline allow
+    /// no further attempt.
     pub async fn pause(&self, attempts: u32, deadline: Instant) -> bool {
         let pause = self.longest_pause(attempts).mul_f64(fastrand::f64());
         let is_over = attempts >= self.attempts || Instant::now() + pause >= deadline;
@@ -160,22 +168,23 @@ impl Limits {
         !is_over
     }
 
-    /// Grows with each attempt, so that callers that failed together do not return together.
+    /// Returns the upper bound of the random pause. It doubles with each attempt, so callers that
+    /// failed together do not return together.
     fn longest_pause(&self, attempts: u32) -> Duration {
         self.backoff.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1)))
     }
 }
 
 impl Service {
-    /// A service at an address (`http` or `https`, with or without a path), whose calls are signed
-    /// or not.
+    /// Creates a service at an address: `http` or `https`, with or without a path. Without
+    /// `signing`, its calls are not signed.
     #[must_use]
     pub fn new(connector: Connector, address: &str, signing: Option<Signing>) -> Self {
         let base = address.trim_end_matches('/').to_owned();
         Self { connector, base, signing, limits: Limits::default() }
     }
 
-    /// A service of AWS in a region: at `address`, or without one where AWS has it.
+    /// Creates an AWS service in a region, at `address` or else at AWS's own address.
     ///
     /// # Errors
     /// As [`crate::connector()`].
@@ -189,34 +198,33 @@ impl Service {
         Ok(Self::new(crate::connector()?, &address, Some(Signing::new(api.signed_as(), region, credentials))))
     }
 
-    /// A service of AWS as the SDK's standard variables describe it: region, credentials, endpoint.
+    /// Creates an AWS service from the SDK's standard variables: region, credentials, endpoint.
     ///
     /// # Errors
-    /// [`SetupError::NotSet`] without a region; otherwise as [`crate::connector()`].
+    /// [`SetupError::NotSet`] without a region. Otherwise as [`crate::connector()`].
     pub fn from_env(api: Api) -> Result<Self, SetupError> {
         let region = crate::region()?;
         let address = configured(api).unwrap_or_else(|| api.address(&region, Variant::from_env()));
         Self::of(api, &region, Some(&address), crate::credentials())
     }
 
-    /// The same service with other limits.
+    /// Returns the same service with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// The limits of its calls.
+    /// Returns the limits of the service's calls.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Makes a call. Failures that may pass, and responses for which `is_transient` holds, are
-    /// followed by another attempt while the limits allow one. The last response is returned,
-    /// whatever its status.
+    /// Makes a call. While the limits allow it, another attempt follows a transient failure or a
+    /// response for which `is_transient` is true. Returns the last response, with any status.
     ///
     /// # Errors
-    /// [`CallError`] when the last attempt had no response.
+    /// [`CallError`] when the last attempt had no usable response.
     pub async fn call(&self, call: &Call<'_>, is_transient: impl Fn(&Response) -> bool) -> Result<Response, CallError> {
         self.call_until(self.limits.deadline(), call, is_transient).await
     }
@@ -246,8 +254,8 @@ impl Service {
         }
     }
 
-    /// The address of a request that anybody may make with these headers, from a time on and for so
-    /// long.
+    /// Returns a presigned address. Anyone may make the request at it with these headers, from the
+    /// time `from` and for the duration `life`.
     ///
     /// # Errors
     /// [`Failure::Invalid`], also when calls of this service are not signed.
@@ -270,8 +278,8 @@ impl Service {
     async fn signed(&self, call: &Call<'_>, now: SystemTime) -> Result<Request<SdkBody>, Failure> {
         let mut request = self.request(call)?;
         if let Some(signing) = &self.signing {
-            // As from the SDK: X-Ray joins the call to the invocation, and AWS stops functions that
-            // invoke each other for ever.
+            // The SDK does the same: X-Ray joins the call to the invocation, and AWS stops
+            // functions that invoke each other in a loop.
             if let Some(trace) = trace_of_lambda(|name| std::env::var(name).ok()) {
                 request.headers_mut().insert(TRACE_HEADER, trace);
             }
@@ -286,7 +294,7 @@ impl Service {
             request = request.header(*name, *value);
         }
         let request = request.body(SdkBody::from(call.body.clone())).map_err(Failure::invalid)?;
-        // The signature covers the host, and its computation panics without one.
+        // The signature covers the host, and its computation panics without a host.
         if request.uri().authority().is_none() {
             return Err(Failure::invalid("the address of the service has no host"));
         }
@@ -294,7 +302,7 @@ impl Service {
     }
 }
 
-/// The trace of the present invocation, where a function runs.
+/// Returns the trace of the present invocation, or `None` outside of Lambda.
 fn trace_of_lambda(variable: impl Fn(&str) -> Option<String>) -> Option<HeaderValue> {
     variable("AWS_LAMBDA_FUNCTION_NAME")?;
     HeaderValue::try_from(variable("_X_AMZN_TRACE_ID")?).ok()

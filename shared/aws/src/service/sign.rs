@@ -14,10 +14,10 @@ use http::Request;
 
 use super::Failure;
 
-/// Who signs calls, and for which service.
+/// The signer of calls: credentials, and the service and region that signatures are for.
 #[derive(Clone)]
 pub struct Signing {
-    /// The service, as signatures name it.
+    /// The service's name in signatures.
     pub service: &'static str,
     /// The region.
     pub region: String,
@@ -32,7 +32,7 @@ impl fmt::Debug for Signing {
 }
 
 impl Signing {
-    /// Signs for a service of a region.
+    /// Creates a signer for a service in a region.
     #[must_use]
     pub fn new(service: &'static str, region: &str, credentials: SharedCredentialsProvider) -> Self {
         Self { service, region: region.to_owned(), credentials }
@@ -45,13 +45,14 @@ impl Signing {
         now: SystemTime,
     ) -> Result<(), Failure> {
         let mut settings = self.settings();
-        // S3 and OpenSearch Serverless require the hash of the body as a header. The other services
+        // S3 and OpenSearch Serverless require the body's hash as a header. The other services
         // accept it.
         settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
         self.sign(request, SignableBody::Bytes(body), now, settings).await
     }
 
-    /// Adds the signature to the query. Anybody who has the address may send any body.
+    /// Adds the signature to the query. The body is not signed, so the holder of the address may
+    /// send any body.
     pub(super) async fn sign_query(
         &self,
         request: &mut Request<SdkBody>,
@@ -67,7 +68,7 @@ impl Signing {
     fn settings(&self) -> SigningSettings {
         let mut settings = SigningSettings::default();
         if self.service == "s3" {
-            // S3 takes a path as it comes.
+            // S3 signs the path as it is sent: encoded once and not normalized.
             settings.percent_encoding_mode = PercentEncodingMode::Single;
             settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
         }

@@ -1,4 +1,4 @@
-//! Calls: attempts, limits, and how each failure is told.
+//! Tests of calls: attempts, limits, and the error of each kind of failure.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 
 use super::{connector, server::Server};
 
-/// Four attempts without pauses.
+/// Four attempts without pauses between them.
 const LIMITS: Limits =
     Limits { attempt: Duration::from_secs(5), total: Duration::from_secs(10), attempts: 4, backoff: Duration::ZERO };
 
@@ -140,7 +140,7 @@ async fn a_response_is_read_up_to_the_limit_of_its_call() {
         assert_eq!(limited(path, 100_000).await.unwrap().body.len(), 100_000, "{path}");
         assert_eq!(limited(path, 99_999).await.unwrap_err(), failed(Failure::TooLong(99_999), 1), "{path}");
     }
-    // The page of a proxy must not hide its status.
+    // A proxy's page must not hide its status.
     let response = limited("/large-error", 99_999).await.unwrap();
     assert!(response.status == 503 && response.body.len() <= 99_999, "{}", response.body.len());
     let head = service.call(&Call { max_response: 10, ..Call::new(Method::HEAD, "/head") }, |_| false).await.unwrap();

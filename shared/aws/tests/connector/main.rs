@@ -1,4 +1,5 @@
-//! The connector and the calls over it, against a server that does what servers do.
+//! Tests of the connector and of calls over it, against a server that imitates usual and broken
+//! ones.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -30,7 +31,7 @@ async fn ask(connector: &Connector, url: &str, body: &str) -> Result<HttpRespons
     connector.call(request.try_into().unwrap()).await
 }
 
-/// The status, and the body read to its end.
+/// Sends a request. Returns the status, and the body if it can be read to the end.
 async fn answer(connector: &Connector, url: &str) -> (u16, Option<String>) {
     let response = ask(connector, url, "hello").await.unwrap();
     let status = response.status().as_u16();
@@ -52,7 +53,7 @@ async fn requests_one_after_the_other_share_a_connection() {
         assert_eq!(answer(&connector, &format!("{base}/empty")).await, (204, Some(String::new())));
     }
     assert_eq!(server.connections(), 1);
-    // Another origin, though the same server.
+    // The same server under another host name is another origin.
     assert_eq!(answer(&connector, &format!("http://localhost:{}/body", server.port)).await, ok("hello"));
     assert_eq!(server.connections(), 2);
 }
@@ -95,7 +96,7 @@ async fn a_connection_that_is_not_what_it_was_is_not_used_again() {
     let mut opened = 1;
     for path in ["failing", "last", "broken", "unread"] {
         match path {
-            // Nobody reads the body.
+            // The body is not read.
             "unread" => drop(ask(&connector, &url("body"), "hello").await.unwrap()),
             "broken" => assert_eq!(answer(&connector, &url(path)).await, (200, None)),
             _ => assert!(answer(&connector, &url(path)).await.1.is_some()),
@@ -104,7 +105,7 @@ async fn a_connection_that_is_not_what_it_was_is_not_used_again() {
         assert_eq!(answer(&connector, &url("body")).await, ok("hello"), "{path}");
         opened += 1;
         assert_eq!(server.connections(), opened, "{path}");
-        // The next turn begins with the connection that this one has left.
+        // The next iteration starts with the connection that this one has opened.
     }
 }
 
@@ -114,7 +115,8 @@ async fn a_connection_that_the_server_has_closed_meanwhile_fails_no_request() {
     let (connector, base) = (connector(), format!("http://127.0.0.1:{}", server.port));
     for turn in 1..=20 {
         assert_eq!(answer(&connector, &format!("{base}/hangs-up")).await.0, 200);
-        // As long as an environment that stands still, nobody looks whether it is still there.
+        // The sleep blocks the runtime like a frozen environment: the client cannot notice the
+        // closed connection.
         std::thread::sleep(Duration::from_millis(if turn == 1 { 1_100 } else { 5 }));
         assert_eq!(answer(&connector, &format!("{base}/body")).await, ok("hello"), "{turn}");
     }
@@ -142,7 +144,8 @@ async fn a_server_is_who_its_certificate_says_or_gets_no_request() {
     assert!(error.is_io(), "another issuer: {error:?}");
 }
 
-/// One that trusts `first`, and `then` where that does not fit; and how often `then` was loaded.
+/// Returns a client that trusts `first` and falls back to `then`, and a counter of how often `then`
+/// was loaded.
 fn falling_back(first: &str, then: String) -> (Tls, Arc<AtomicUsize>) {
     let loaded = Arc::<AtomicUsize>::default();
     let count = Arc::clone(&loaded);
@@ -160,31 +163,31 @@ async fn an_unknown_issuer_is_looked_for_among_the_other_roots_once() {
     let url = |server: &Server| format!("https://localhost:{}/body", server.port);
     let connect = |tls: &Tls| Connector::new(tls.clone(), Duration::from_secs(5));
 
-    // Roots that fit are all that is loaded.
+    // While the first roots fit, no others are loaded.
     let (tls, loaded) = falling_back(&issuer, other.clone());
     assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
     assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (1, 0));
 
-    // The second connection knows which roots the host needs.
+    // The first connection tries both sets. The second one knows which roots the host needs.
     let (tls, loaded) = falling_back(&other, issuer.clone());
     assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
     assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (3, 1));
     assert_eq!(answer(&connect(&tls), &url(&server)).await, ok("hello"));
     assert_eq!((server.connections(), loaded.load(Ordering::Relaxed)), (4, 1));
 
-    // A name that does not fit is no matter of roots.
+    // A wrong host name does not load other roots.
     let (tls, loaded) = falling_back(&issuer, other.clone());
     let error = ask(&connect(&tls), &format!("https://127.0.0.1:{}/body", server.port), "").await.unwrap_err();
     assert!(error.is_io() && loaded.load(Ordering::Relaxed) == 0, "{error:?}");
 
-    // An issuer that is among neither is refused, as often as it is tried.
+    // An issuer that is in neither set is refused at every attempt. The fallback is loaded once.
     let (tls, loaded) = falling_back(&issuer, issuer.clone());
     for _ in 0..2 {
         assert!(ask(&connect(&tls), &url(&stranger), "").await.unwrap_err().is_io());
     }
     assert_eq!((stranger.requests(), loaded.load(Ordering::Relaxed)), (0, 1));
 
-    // Other roots that cannot be loaded leave the refusal as it is.
+    // If the other roots cannot be loaded, the refusal stays.
     let (tls, _) = falling_back(&other, "no PEM".to_owned());
     assert!(ask(&connect(&tls), &url(&server), "").await.unwrap_err().is_io());
 }

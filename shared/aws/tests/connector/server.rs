@@ -1,4 +1,4 @@
-//! A server that behaves as its paths say.
+//! A test server: the path of a request chooses its behaviour.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ impl Server {
         Self::start(None).await
     }
 
-    /// One with a certificate for this name, and the PEM of who issued it.
+    /// Starts a server with a certificate for this name. Returns the PEM of its issuer, too.
     pub async fn encrypted(name: &str) -> (Self, String) {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -49,7 +49,7 @@ impl Server {
                 tokio::spawn(async move {
                     match acceptor {
                         None => converse(stream, &asked).await,
-                        // Whoever does not trust it goes away.
+                        // A client that does not trust the certificate closes the connection.
                         Some(acceptor) => match acceptor.accept(stream).await {
                             Ok(stream) => converse(stream, &asked).await,
                             Err(_) => None,
@@ -61,12 +61,12 @@ impl Server {
         Self { port, connections, requests }
     }
 
-    /// How many requests there were so far.
+    /// Returns how many requests arrived so far.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// How many connections there were so far.
+    /// Returns how many connections were opened so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -105,7 +105,7 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, asked: &AtomicUsi
             "/large-in-chunks" => ok("transfer-encoding: chunked\r\n", &format!("186a0\r\n{large}\r\n0\r\n\r\n")),
             "/large-error" => failing(&large),
             "/silent" => std::future::pending().await,
-            // Half a second before each byte, or for ever before the first.
+            // `/slow` waits half a second before each byte. `/stalls` never sends a byte.
             "/slow" | "/stalls" => {
                 stream.write_all(ok("content-length: 5\r\n", "").as_bytes()).await.ok()?;
                 for byte in [b'a'; 5] {

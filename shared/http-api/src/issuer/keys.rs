@@ -1,7 +1,8 @@
-//! The issuer's public keys (RFC 7517), and for how long they are kept.
+//! The issuer's public keys (RFC 7517), and how long they are cached.
 //!
-//! Ages go by the wall clock: an environment of Lambda stands still between requests, and the time that it sleeps is not on its monotonic clock. With
-//! a clock that was set back, what is kept is younger than nothing, and is asked for again.
+//! The wall clock measures their age. Lambda freezes an environment between requests, and its
+//! monotonic clock does not count that time. When the clock was set back, the age is unknown and
+//! the keys are fetched again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,12 +19,12 @@ use super::source::{FetchError, Source};
 use super::token::{Algorithm, Token};
 use crate::json::{Members, Value};
 
-/// Bytes of a coordinate of a point on P-256.
+/// The size in bytes of a coordinate on P-256.
 const P256_COORDINATE_BYTES: usize = 32;
-/// A point whose coordinates follow as they are (SEC 1, section 2.3.3).
+/// The prefix of an uncompressed point: both coordinates follow (SEC 1, section 2.3.3).
 const UNCOMPRESSED: u8 = 4;
 
-/// One key, which signs in one way.
+/// One public key, which verifies exactly one algorithm.
 pub(super) struct Key {
     id: String,
     public: Public,
@@ -35,7 +36,8 @@ enum Public {
 }
 
 impl Key {
-    /// Whether the token's signature is this key's. What the token says of its algorithm only ever adds a reason to say no.
+    /// Returns whether this key has signed the token. The algorithm that the token names can only
+    /// be an additional reason to refuse it.
     pub(super) fn has_signed(&self, token: &Token<'_>) -> bool {
         if token.algorithm() != self.public.algorithm() {
             return false;
@@ -53,7 +55,8 @@ impl Key {
         verified.is_ok()
     }
 
-    /// `None` for a key that is not for signatures, or for some that are not known here.
+    /// Reads one key. Returns `None` for a key that is not for signatures, or for an unsupported
+    /// algorithm.
     fn read(members: &Members<'_>) -> Option<Self> {
         let text = |name: &str| match members.get(name) {
             Some(Value::Text(text)) => Some(text.as_ref()),
@@ -77,7 +80,7 @@ impl Key {
         Some(Self { id: text("kid")?.to_owned(), public })
     }
 
-    /// The keys of a set that can be used; `None` when the text is no set.
+    /// Returns the usable keys of a key set, or `None` when the text is not a key set.
     pub(super) fn read_set(text: &str) -> Option<Vec<Arc<Self>>> {
         let mut set = Value::parse(text).ok()?.into_members();
         let Some(Value::Array(keys)) = set.remove("keys") else {
@@ -102,19 +105,19 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The issuer's keys as this environment knows them.
+/// The issuer's keys that this environment has cached.
 pub(super) struct Keys {
     source: Source,
-    /// Held while the issuer is asked: whoever wants to know as well waits for that answer.
+    /// Locked while the keys are fetched. Concurrent requests wait for that response.
     held: Mutex<Held>,
 }
 
 #[derive(Default)]
 struct Held {
     keys: Vec<Arc<Key>>,
-    /// When they were asked for.
+    /// The time at which these keys were requested.
     since: Option<Instant>,
-    /// When that was last tried in vain.
+    /// The time of the last failed fetch, if none has succeeded since.
     failed: Option<Instant>,
 }
 
@@ -123,7 +126,7 @@ impl Keys {
         Self { source, held: Mutex::default() }
     }
 
-    /// The key with this id; `None` when the issuer has no such key.
+    /// Returns the key with this id, or `None` when the issuer has no such key.
     pub(super) async fn find(
         &self,
         id: &str,
@@ -161,7 +164,7 @@ impl Held {
     }
 }
 
-/// `None` when the clock was set back.
+/// Returns `None` when the clock was set back.
 fn between(earlier: Instant, later: Instant) -> Option<Duration> {
     u64::try_from(later.as_millis() - earlier.as_millis()).ok().map(Duration::from_millis)
 }

@@ -1,21 +1,26 @@
-//! Who sends a token to a route that needs none.
+//! Identifies the caller of a route that needs no token.
 //!
-//! API Gateway looks at no token on a route without an authorizer, and an HTTP API has no authorizer that is optional. So a function that answers
-//! everybody, and some of them differently, verifies the token itself, by the rules of the gateway's own
-//! (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html>): the key that `kid` names, `iss`, `aud` or without one
-//! `client_id`, `exp`, `nbf`, `iat`.
+//! On a route without an authorizer, API Gateway ignores tokens, and an HTTP API has no optional
+//! authorizer. A function that serves all callers, but some of them differently, therefore verifies
+//! the token itself. It follows the rules of the gateway's authorizer
+//! (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html>).
+//! It checks the key that `kid` names, `iss`, `aud` (or `client_id` if there is no `aud`), `exp`,
+//! `nbf` and `iat`.
 //!
-//! # What comes of a token
-//! - One that holds: its owner, as if the gateway had handed the claims on.
-//! - None, or one that does not hold, because it has expired, was altered, is another issuer's: nobody. The route is for everybody, and the gateway
-//!   lets such a token pass as well.
-//! - One that may hold while the issuer's keys cannot be had: 503. An answer as to nobody could be wrong.
+//! # Outcomes
+//! - A valid token: its owner is the caller, as if the gateway had passed the claims on.
+//! - No token, or an invalid one (expired, altered, from another issuer): the caller is anonymous.
+//!   The route is public, and the gateway accepts such requests, too.
+//! - A token that may be valid, while the issuer's keys are unavailable: 503. A response for an
+//!   anonymous caller could be wrong.
 //!
 //! # Why not a library
-//! What there is brings a second cryptography (AWS-LC, or the `rsa` crate and its open advisory RUSTSEC-2023-0071) or wants one registered for the process.
-//! Of JOSE this takes one corner: three parts, two algorithms, and the key's own type decides which of them it is. The signatures are ring's.
+//! The existing libraries bring a second cryptography library (AWS-LC, or the `rsa` crate with its
+//! open advisory RUSTSEC-2023-0071), or need one registered for the process. This module needs a
+//! small part of JOSE: three parts, and two algorithms that the key's own type selects. `ring`
+//! verifies the signatures.
 //!
-//! No token, and nothing of one, is logged.
+//! Neither a token nor any part of one is logged.
 
 mod keys;
 mod source;
@@ -34,12 +39,13 @@ use crate::identity::Caller;
 use crate::problem::Problem;
 use crate::request::Request;
 
-/// By how much the issuer's clock and this one may differ.
+/// The maximum difference between the issuer's clock and this one.
 const LEEWAY: Duration = Duration::from_secs(10);
 
-/// Who signs the tokens: the issuer that the gateway's authorizer trusts.
+/// The issuer that signs the tokens: the one that the gateway's authorizer trusts.
 ///
-/// Its keys are asked for when the first token comes, and kept: [`Issuer::MAX_AGE`].
+/// Its keys are fetched when the first token arrives that may be valid, and cached for
+/// [`Issuer::MAX_AGE`].
 pub struct Issuer {
     name: String,
     audiences: Vec<String>,
@@ -47,32 +53,35 @@ pub struct Issuer {
     keys: Keys,
 }
 
-/// Why there is no issuer.
+/// A reason why an [`Issuer`] cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum IssuerError {
-    /// The environment does not say which one.
+    /// The environment does not name the issuer or the audiences.
     #[error(transparent)]
     Environment(#[from] aws::SetupError),
-    /// Its keys cannot be asked for there.
+    /// The issuer's URL does not use https.
     #[error("the issuer is at no https URL: {0}")]
     Url(String),
 }
 
 impl Issuer {
-    /// For how long its keys are used without asking again. A key that it takes back is refused after that.
+    /// How long the keys are used without fetching them again. A revoked key is refused after that
+    /// time.
     pub const MAX_AGE: Duration = Duration::from_secs(60 * 60);
-    /// For how long they are used while it cannot be asked: as long as API Gateway keeps them.
+    /// How long the keys are used while the issuer is unreachable: as long as API Gateway caches
+    /// them.
     pub const MAX_STALE: Duration = Duration::from_secs(2 * 60 * 60);
-    /// How often it is asked, at most, for a key that is not among them.
+    /// The minimum interval between two fetches because of an unknown key id.
     pub const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(30);
-    /// How long it is left alone after it did not answer.
+    /// The pause after a failed fetch.
     pub const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
-    /// The issuer `name`, the `iss` of its tokens. Tokens for one of `audiences`, a list separated by commas, are taken.
-    /// `endpoint` is the URL of its discovery document if the name does not lead there, as on this machine.
+    /// Creates the issuer `name`, which is the `iss` of its tokens. `audiences` is a list separated
+    /// by commas, and a token must be for one of them. `endpoint` is the base URL of the discovery
+    /// document if it differs from `name`, as in the local system.
     ///
     /// # Errors
-    /// [`IssuerError::Url`] for anything but `https`, or `http` on this machine.
+    /// [`IssuerError::Url`] for a URL other than `https`, or `http` on this machine.
     pub fn new(name: &str, audiences: &str, endpoint: Option<&str>) -> Result<Self, IssuerError> {
         let source = Source::new(name, endpoint.unwrap_or(name))?;
         let audiences = audiences.split(',').map(str::trim).filter(|audience| !audience.is_empty());
@@ -80,7 +89,8 @@ impl Issuer {
         Ok(Self { name: name.to_owned(), audiences, clock: Box::new(Instant::now), keys: Keys::new(source) })
     }
 
-    /// From the environment: `JWT_ISSUER`, `JWT_AUDIENCE` (a list separated by commas), and in the local system `JWT_ISSUER_ENDPOINT`.
+    /// Creates the issuer from the environment: `JWT_ISSUER`, `JWT_AUDIENCE` (a list separated by
+    /// commas), and in the local system `JWT_ISSUER_ENDPOINT`.
     ///
     /// # Errors
     /// [`IssuerError`].
@@ -89,17 +99,18 @@ impl Issuer {
         Self::new(&aws::variable("JWT_ISSUER")?, &aws::variable("JWT_AUDIENCE")?, endpoint.as_deref())
     }
 
-    /// Tells the time by this clock.
+    /// Uses this clock instead of the system's.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
 
-    /// Who sends the request: whom the gateway says, else whose token it carries.
+    /// Returns the caller: the one that the gateway has verified, otherwise the owner of the
+    /// request's token.
     ///
     /// # Errors
-    /// 503 `unavailable` for a token that may hold while the issuer's keys cannot be had.
+    /// 503 `unavailable` when the token may be valid but the issuer's keys are unavailable.
     pub async fn caller(&self, request: &Request<'_>) -> Result<Caller, Problem> {
         if let known @ Caller::SignedIn(_) = request.caller() {
             return Ok(known.clone());
@@ -117,7 +128,8 @@ impl Issuer {
         }
     }
 
-    /// What costs nothing is looked at first: only a token that the issuer may have signed is worth asking it.
+    /// Verifies a token. The checks without network access come first, so that only a token that
+    /// may be valid causes a fetch.
     async fn verify(&self, text: &str) -> Result<Caller, Refusal> {
         let token = Token::parse(text)?;
         let claims = Claims::parse(token.payload())?;
@@ -130,7 +142,7 @@ impl Issuer {
     }
 }
 
-/// The token of an `Authorization` header. The scheme may be left out, as with API Gateway.
+/// Returns the token of an `Authorization` header. As with API Gateway, the scheme may be missing.
 fn bearer(header: &str) -> Option<&str> {
     let token = match header.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
@@ -140,11 +152,11 @@ fn bearer(header: &str) -> Option<&str> {
     Some(token).filter(|token| !token.is_empty())
 }
 
-/// Why nobody is behind a token.
+/// A reason why a token does not identify a caller.
 enum Refusal {
-    /// It does not hold.
+    /// The token is invalid.
     Invalid(Invalid),
-    /// Nobody can tell.
+    /// The token cannot be verified, because the keys are unavailable.
     Unknown(FetchError),
 }
 

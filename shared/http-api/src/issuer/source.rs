@@ -1,7 +1,8 @@
-//! Asking the issuer for its keys: its discovery document (OpenID Connect Discovery 1.0, section 4) says where they are.
+//! Fetches the issuer's keys. The discovery document (OpenID Connect Discovery 1.0, section 4) has
+//! their URL.
 //!
-//! Two calls, each attempted once, bounded in time and size; no redirect is followed. Each has a
-//! connection of its own, because there is an hour between them and the next ones.
+//! There are two calls. Each is attempted once, has limits for time and size, and follows no
+//! redirect. Each opens its own connection, because the next fetch is an hour away.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,21 +16,21 @@ use super::IssuerError;
 use super::keys::Key;
 use crate::json::Value;
 
-/// Both calls together; less than a function has.
+/// The time limit of both calls together. It is shorter than a function's timeout.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The longest answer that is read: a set of dozens of keys.
+/// The size limit of a response: enough for dozens of keys.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
-/// Where a discovery document lies below its issuer.
+/// The path of the discovery document below the issuer's URL.
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 
-/// Where the issuer's keys come from.
+/// The source of the issuer's keys.
 #[derive(Debug)]
 pub(super) struct Source {
     issuer: String,
     discovery: Uri,
 }
 
-/// Why the issuer's keys cannot be had.
+/// A reason why the issuer's keys are unavailable.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
     #[error("the issuer of tokens did not answer in time")]
@@ -67,7 +68,7 @@ impl Source {
         Key::read_set(&get(&place).await?).ok_or(FetchError::Document("set of keys"))
     }
 
-    /// From a discovery document of this issuer, and no other.
+    /// Returns the URL of the keys from a discovery document, if the document is this issuer's.
     fn place_of_keys(&self, document: &str) -> Option<Uri> {
         let mut members = Value::parse(document).ok()?.into_members();
         let mut text = |name: &str| members.remove(name).and_then(Value::into_text);
@@ -75,7 +76,8 @@ impl Source {
             return None;
         }
         let place: Uri = text("jwks_uri")?.parse().ok()?;
-        // Nobody on the way to a document that came encrypted may send the keys in its place.
+        // If the document came encrypted, the keys must come encrypted too. Otherwise an attacker
+        // on the network could replace them.
         let as_safe = is_encrypted(&place) || (!is_encrypted(&self.discovery) && is_on_this_machine(&place));
         as_safe.then_some(place)
     }
@@ -85,7 +87,7 @@ async fn get(place: &Uri) -> Result<String, FetchError> {
     let (scheme, authority) = (place.scheme_str().unwrap_or_default(), place.authority());
     let base = format!("{scheme}://{}", authority.map_or("", |authority| authority.as_str()));
     let path = place.path_and_query().map_or("/", |path| path.as_str());
-    // An issuer may be anywhere. Cognito's endpoints are AWS's.
+    // An issuer may be any host. Cognito's endpoints belong to AWS.
     let connector = aws::connector_to(place.host().unwrap_or_default(), is_encrypted(place))?;
     let service = Service::new(connector, &base, None).with_limits(Limits::once(TIMEOUT));
     let headers = [("accept", "application/json")];

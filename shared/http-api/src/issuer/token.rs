@@ -1,4 +1,5 @@
-//! A token as it is sent, before anybody has said that it holds: a JWS in its compact form (RFC 7515), whose payload is claims (RFC 7519).
+//! A token before its verification: a JWS in compact form (RFC 7515) with claims as its payload
+//! (RFC 7519).
 
 use std::time::Duration;
 
@@ -8,13 +9,14 @@ use key_schema::instant::Instant;
 
 use crate::json::{Members, Value};
 
-/// As long as all headers of a request together may be at API Gateway.
+/// The maximum length of a token. API Gateway's limit for all headers of a request together is the
+/// same.
 const MAX_BYTES: usize = 10_240;
 
-/// How a token may be signed. What else there is, `none` and shared secrets among it, is not known here.
+/// A signature algorithm. All others are unsupported, including `none` and shared secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
-    /// RSASSA-PKCS1-v1_5 with SHA-256: Cognito's, and the only one that API Gateway takes.
+    /// RSASSA-PKCS1-v1_5 with SHA-256. Cognito uses it, and API Gateway accepts no other.
     Rs256,
     /// ECDSA on P-256 with SHA-256.
     Es256,
@@ -30,7 +32,7 @@ impl Algorithm {
     }
 }
 
-/// Why a token does not hold, for the log.
+/// A reason why a token is invalid, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Invalid {
     #[error("it is no signed token")]
@@ -49,12 +51,13 @@ pub(super) enum Invalid {
     Time,
 }
 
-/// A token whose parts could be read. It is not `Debug`, and neither are its claims: nobody shall log them.
+/// A token with readable parts. Neither it nor its claims implement `Debug`, so that they cannot be
+/// logged.
 pub(super) struct Token<'a> {
     algorithm: Algorithm,
     key_id: String,
     payload: String,
-    /// What the signature is over.
+    /// The text that the signature covers.
     signed: &'a str,
     signature: Vec<u8>,
 }
@@ -68,7 +71,8 @@ impl<'a> Token<'a> {
         let (header, payload) = signed.split_once('.').ok_or(Invalid::Form)?;
         let header = decode(header)?;
         let header = object(&header)?;
-        // An extension that must be understood, and none is.
+        // `crit` names extensions that the recipient must support. This module supports no
+        // extension.
         if header.contains_key("crit") {
             return Err(Invalid::Form);
         }
@@ -89,7 +93,7 @@ impl<'a> Token<'a> {
         self.algorithm
     }
 
-    /// Which of the issuer's keys is said to have signed it.
+    /// Returns the id of the issuer's key that the token names.
     pub(super) fn key_id(&self) -> &str {
         &self.key_id
     }
@@ -107,7 +111,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// What a token says.
+/// The claims of a token.
 pub(super) struct Claims<'a>(Members<'a>);
 
 impl<'a> Claims<'a> {
@@ -119,7 +123,7 @@ impl<'a> Claims<'a> {
         &self.0
     }
 
-    /// Whether the issuer gave it for one of these audiences, and it holds now.
+    /// Checks that the issuer gave the token for one of these audiences, and that it is valid now.
     pub(super) fn check(
         &self,
         issuer: &str,
@@ -135,7 +139,7 @@ impl<'a> Claims<'a> {
         let meant = match self.0.get("aud") {
             Some(Value::Array(several)) => several.iter().any(is_meant),
             Some(one) => is_meant(one),
-            // An access token of Cognito's.
+            // Cognito's access tokens have `client_id` instead of `aud`.
             None => self.0.get("client_id").is_some_and(is_meant),
         };
         if !meant {
@@ -155,7 +159,7 @@ impl<'a> Claims<'a> {
         matches!(self.0.get(claim), Some(Value::Text(said)) if said == text)
     }
 
-    /// A claim that is an instant, in whole seconds since 1970.
+    /// Returns a claim that is an instant, in whole seconds since 1970.
     fn seconds(&self, claim: &str) -> Result<Option<i128>, Invalid> {
         match self.0.get(claim) {
             None => Ok(None),

@@ -1,9 +1,11 @@
-//! The category tree: each node lies under its parent, so children are one Query that never reads the subtree.
+//! The category tree. A node is stored under its parent, so one Query reads a category's children
+//! without the rest of the subtree.
 //!
-//! A node is two items. The node itself says only that the category exists; it is the same whoever writes it, so an import may
-//! write it without condition. What an editor says about the category lies on another item, with a version of its own.
+//! A category has two items. The node says only that the category exists. All writers write the
+//! same node, so an import may write it without a condition. The description ([`CategoryAbout`]) is
+//! a separate item with a separate version.
 //!
-//! How a category goes to another place with all below it is in [`relocation`].
+//! The module [`relocation`] moves a category with its subtree.
 
 pub mod relocation;
 
@@ -24,13 +26,14 @@ use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Guarded, Query, Ran
 pub struct CategoryNode {
     /// The category.
     pub path: CategoryPath,
-    /// Whether it has its successor at another place already, with what was said about it, and will go ([`relocation`]).
+    /// Whether a move has already given the category its successor, together with its description.
+    /// The move will remove this node ([`relocation`]).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub moving: bool,
 }
 
 impl CategoryNode {
-    /// The node of a category, as good as any other of the same path.
+    /// Creates the node of a category. All nodes of one path are equal.
     #[must_use]
     pub const fn new(path: CategoryPath) -> Self {
         Self { path, moving: false }
@@ -46,17 +49,17 @@ impl Entity for CategoryNode {
 }
 
 entity! {
-    /// What an editor says about a category.
+    /// The description of a category, written by an editor.
     CategoryAbout = "CategoryAbout" {
         keyed {
             /// The category.
             path: CategoryPath,
         }
         free {
-            /// What to call it on a page, if not by its name.
+            /// The title that pages show instead of the category's name.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             title: Option<String>,
-            /// A line or two about it.
+            /// A description of one or two lines.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             description: Option<String>,
         }
@@ -71,7 +74,7 @@ impl Entity for CategoryAbout {
     }
 }
 
-/// The partition of a category's children; `None` is the top of the tree.
+/// Returns the partition of a category's children. `None` is the root of the tree.
 fn children_partition(parent: Option<&CategoryPath>) -> Result<PartitionKey, KeyError> {
     match parent {
         Some(parent) => PartitionKey::new(format!("CATEGORY#{}", parent.key_text())),
@@ -90,12 +93,12 @@ fn about_key(path: &CategoryPath) -> Result<Key, KeyError> {
     Ok(Key { pk: children_partition(Some(path))?, sk: SortKey::new("ABOUT")? })
 }
 
-/// Which part of a category transaction was refused.
+/// The refused part of a category transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The node: exists already, does not, or is moving.
+    /// The node already exists, does not exist, or is moving.
     Node,
-    /// The description exists already.
+    /// The description already exists.
     About,
 }
 
@@ -110,7 +113,7 @@ patterns! {
     ANCESTORS = "categories.ancestors": BatchGetItem, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for each prefix of the path" => "the categories above, from the top, and the category itself", Consistency::Eventual, "any", "Read a category's ancestors", ["GET /v1/categories/{path}/ancestors"];
 }
 
-/// The node, then what is said about it.
+/// Reads the node, then its description.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -118,7 +121,7 @@ pub fn get(path: &CategoryPath) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET, vec![node_key(path)?, about_key(path)?]))
 }
 
-/// Which of these nodes exist.
+/// Reads the nodes of these paths that exist.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -128,7 +131,7 @@ pub fn known<'a>(
     Ok(BatchGet::new(&KNOWN, paths.into_iter().map(node_key).collect::<Result<_, _>>()?))
 }
 
-/// Adds nodes. Writing one again changes nothing that anybody sees.
+/// Adds nodes. Writing an existing node again has no visible effect.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -137,7 +140,7 @@ pub fn add<'a>(nodes: impl IntoIterator<Item = &'a Stored<CategoryNode>>) -> Res
     Ok(BatchWrite::new(&ADD, puts))
 }
 
-/// Creates a category, with a description if there is one. The nodes above it are [`add`]ed before.
+/// Creates a category, with a description if one is given. The caller [`add`]s its ancestors first.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -152,7 +155,8 @@ pub fn create(
     })
 }
 
-/// Describes a category that exists, is not moving, and that nobody has described.
+/// Describes an existing category for the first time. Refused when the category is moving or
+/// already has a description.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -162,7 +166,7 @@ pub fn describe(about: &Stored<CategoryAbout>) -> Result<Transaction<Part>, Enco
         .action(Part::About, Guarded::put(about, Condition::NotExists)?))
 }
 
-/// Changes the description that is at `version`; gives it back.
+/// Replaces the description that is at `version`, and returns it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -177,7 +181,7 @@ pub fn redescribe(
     Ok(Single::new(&REDESCRIBE, Guarded::update(about_key(path)?, change, Condition::version(version))))
 }
 
-/// A category's children by name.
+/// Lists a category's children by name.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -185,7 +189,8 @@ pub fn children(path: &CategoryPath) -> Result<Query<Stored<CategoryNode>>, KeyE
     Ok(Query::new(&CHILDREN, children_partition(Some(path))?, Range::under("CHILD")))
 }
 
-/// The categories above one, from the top, and then the category itself, so that one request tells also whether it exists.
+/// Reads a category's ancestors, from the top, and then the category itself. The last item shows in
+/// the same request whether the category exists.
 ///
 /// # Errors
 /// [`KeyError`].

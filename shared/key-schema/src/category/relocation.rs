@@ -1,19 +1,30 @@
-//! Moving a category: it, all below it, what is said about them, the products that stand in them and the memberships in them go to another place.
+//! Moves a category to another path.
 //!
-//! A subtree is as large as it likes, so the work takes many transactions, in [`Phase`]s. One item, [`CategoryMove`], says what is being moved and how
-//! far it is; there is only one, so there is one move at a time. Every transaction of the work changes that item too, on the condition that it still is the
-//! same move in the same phase: whoever comes late does nothing, and what was done is counted once.
+//! The move takes along the whole subtree: its categories, their descriptions, and the products and
+//! memberships in them.
+//!
+//! A subtree has no size limit, so the work takes many transactions, in [`Phase`]s. One item,
+//! [`CategoryMove`], records the move and its progress. The table has one such item, so one move
+//! runs at a time. Every transaction of the work also changes that item, on the condition that it
+//! is still the same move in the same phase. A late worker therefore changes nothing, and each step
+//! counts once.
 //!
 //! # Why nothing is lost and nothing doubled
 //!
-//! - A product stands in one category whenever one looks: its place is one attribute and one index key, changed together at the version that was read.
-//! - A membership and the list that names it change in one transaction, as everywhere, and with the product when that moves too.
-//! - A category's successor is there before anything comes into it, and a category goes only after its successor has what was said about it. From then
-//!   on it is marked ([`CategoryNode::moving`]), and nobody can say anything new about it.
-//! - Who creates a product, or puts one into a category, has read the tree before. So old categories go first, and then the work waits for longer than
-//!   such a request may take ([`Phase::Settling`]) and looks once more: what came in late is moved as well.
-//! - Categories of the old place that came back meanwhile stay, and get back those above them ([`Phase::Checking`]). After the wait nothing is deleted.
-//! - What has no room at the new place, too deep or too long, stays with its category and all above that.
+//! - At any time a product has exactly one `category_path`. One attribute and one index key record
+//!   it, and one write changes both at the version that was read.
+//! - A membership and the list that names it change in one transaction, as everywhere. The product
+//!   changes in the same transaction if it moves too.
+//! - A category's successor exists before anything moves into it. A category is removed only after
+//!   its successor has its description. Once copied, the category is marked
+//!   ([`CategoryNode::moving`]), and nothing new can describe it.
+//! - A request that creates a product, or adds one to a category, has read the tree before. So the
+//!   work removes the old categories first and then waits longer than such a request may take
+//!   ([`Phase::Settling`]). After the wait it moves the late products and memberships too.
+//! - Old categories that other requests have created again stay. They get their missing ancestors
+//!   back ([`Phase::Checking`]). The work deletes nothing after the wait.
+//! - A new path can be too deep or too long. Then the category or product stays, together with all
+//!   categories above it.
 
 use std::collections::BTreeSet;
 
@@ -32,28 +43,30 @@ use crate::pattern::{Consistency, patterns};
 use crate::product::{self, CategoryPath, CategoryPlace, Listed, Product};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
-/// Products that change their place in one transaction.
+/// The number of products that one transaction moves at most.
 pub const PLACED_AT_ONCE: usize = 25;
-/// Categories that are added in one transaction.
+/// The number of categories that one transaction adds at most.
 pub const ADDED_AT_ONCE: usize = 50;
-/// For how long the work waits after the old categories have gone: longer than any request that has seen them may take, and than an index may be behind.
+/// How long the work waits after it has removed the old categories. It is longer than a request
+/// that has seen them may take, and longer than an index may lag.
 pub const SETTLING_SECONDS: i64 = 90;
 
-/// How far a move is.
+/// The progress of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// The categories get their successors, from the top.
     Copying,
-    /// The products and memberships go.
+    /// The products and memberships move.
     Placing,
-    /// The old categories go, from the bottom.
+    /// The old categories are removed, from the bottom.
     Clearing,
-    /// It waits for requests that have seen the old categories, and moves what they have left.
+    /// The work waits for requests that have seen the old categories, then moves the products and
+    /// memberships that they left there.
     Settling,
-    /// Old categories that have come back get those above them.
+    /// Old categories that exist again get their missing ancestors back.
     Checking,
-    /// It is over.
+    /// The move is over.
     Done,
 }
 
@@ -70,25 +83,26 @@ impl Phase {
 }
 
 entity! {
-    /// The move of a category that is under way, or the last one.
+    /// The category move that is under way, or the last one.
     CategoryMove = "CategoryMove" {
         keyed {
-            /// The category.
+            /// The path of the category before the move.
             from: CategoryPath,
-            /// What it becomes.
+            /// The path of the category after the move.
             to: CategoryPath,
-            /// How far it is.
+            /// The current phase.
             phase: Phase,
-            /// Since when it is in this phase.
+            /// When the current phase began.
             since: Instant,
-            /// The category at which a walk of this phase has arrived; all before it are done.
+            /// The category at which a walk of this phase has arrived. The walk has finished all
+            /// categories before it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reached: Option<CategoryPath>,
-            /// How many categories have a successor.
+            /// The number of categories that have a successor.
             categories: u64,
-            /// How many products stand in one.
+            /// The number of products that have moved.
             products: u64,
-            /// How many memberships are in one.
+            /// The number of memberships that have moved.
             memberships: u64,
         }
         free {}
@@ -104,20 +118,21 @@ impl Entity for CategoryMove {
 }
 
 impl CategoryMove {
-    /// A move that begins.
+    /// Creates a move in its first phase.
     #[must_use]
     pub const fn new(from: CategoryPath, to: CategoryPath, at: Instant) -> Self {
         let phase = Phase::Copying;
         Self { from, to, phase, since: at, reached: None, categories: 0, products: 0, memberships: 0 }
     }
 
-    /// Where a category goes; `None` for one that does not lie in what is moved, and for one that has no room at the new place.
+    /// Returns the path of a category after the move. Returns `None` for a category outside the
+    /// moved subtree, and for a new path that would be too deep or too long.
     #[must_use]
     pub fn destination(&self, path: &CategoryPath) -> Option<CategoryPath> {
         path.rebased(&self.from, &self.to)
     }
 
-    /// Whence a category came.
+    /// Returns the path that a category of the new subtree had before the move.
     #[must_use]
     pub fn source(&self, path: &CategoryPath) -> Option<CategoryPath> {
         path.rebased(&self.to, &self.from)
@@ -128,20 +143,20 @@ fn move_key() -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::new("CATEGORYMOVE")?, sk: SortKey::new("CATEGORYMOVE")? })
 }
 
-/// Which part of a transaction was refused.
+/// The refused part of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The move: another one, or in another phase.
+    /// The move is another one, or is in another phase.
     Move,
-    /// The node of the category as it was.
+    /// The node of the old category.
     From,
     /// The node of its successor.
     To,
-    /// What is said about the category as it was.
+    /// The description of the old category.
     About,
-    /// What is said about its successor.
+    /// The description of its successor.
     AboutTo,
-    /// The product at this position of those given.
+    /// The product at this position of the argument.
     Product(usize),
     /// The list of a product's further categories, or a membership.
     Membership,
@@ -163,7 +178,7 @@ patterns! {
     ADVANCE = "category-moves.advance": UpdateItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move is in its phase", Consistency::Write, "staff", "Begin the next phase of a move, or note how far it is", ["POST /v1/categories/{path}/move", "janitor"];
 }
 
-/// The move that is under way, or the last one.
+/// Reads the move that is under way, or the last one.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -171,7 +186,8 @@ pub fn get() -> Result<Get<Stored<CategoryMove>>, KeyError> {
     Ok(Get::new(&GET, move_key()?))
 }
 
-/// Begins a move; `last` is the one before it, if there was one, and is over. The nodes above the new place are [added](super::add) before.
+/// Begins a move. `last` is the previous move, if any, which must be over. The caller
+/// [adds](super::add) the ancestors of the new path first.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -198,7 +214,8 @@ pub fn begin(
         .action(Part::To, Guarded::put(&node, Condition::NotExists)?))
 }
 
-/// What a transaction of the work changes of the move, on the condition that it still is the same in the same phase.
+/// Updates the move within a transaction of the work, on the condition that it is still the same
+/// move in the same phase.
 fn step(
     moving: &Stored<CategoryMove>,
     change: impl FnOnce(Change<CategoryMove>) -> Result<Change<CategoryMove>, EncodeError>,
@@ -212,13 +229,13 @@ fn counted(change: Change<CategoryMove>, what: &'static str, by: usize) -> Resul
     Ok(change.add(what, i64::try_from(by).unwrap_or(i64::MAX)))
 }
 
-/// A node that a move adds.
+/// Writes a node that the move adds.
 fn node(moving: &Stored<CategoryMove>, path: CategoryPath, at: Instant) -> Result<Guarded, EncodeError> {
     let node = Stored::new(CategoryNode::new(path), moving.meta.born.clone(), at);
     Ok(Guarded { write: Write::Put { item: node.to_item()? }, condition: None })
 }
 
-/// The children of a category by name, those behind `after`.
+/// Lists a category's children by name, beginning after `after`.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -227,7 +244,7 @@ pub fn below(path: &CategoryPath, after: Option<&CategoryPath>) -> Result<Query<
     Ok(Query::new(&BELOW, children_partition(Some(path))?, Range::under("CHILD")).after(after))
 }
 
-/// What is said about a category.
+/// Reads a category's description.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -235,7 +252,7 @@ pub fn about(path: &CategoryPath) -> Result<Get<Stored<CategoryAbout>>, KeyError
     Ok(Get::new(&ABOUT, about_key(path)?))
 }
 
-/// Gives a category its successor, moves what is said about it there, and marks it.
+/// Gives a category its successor, moves the description there, and marks the category.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -258,7 +275,7 @@ pub fn copy(
     };
     let mut successor = about.clone();
     successor.data.path = to.clone();
-    // A category may come back to where it was, and no rev begins anew.
+    // A category may move back to an earlier path, and the `rev` of a key must never restart.
     successor.meta.rev += 1;
     let unchanged = Condition::Is("rev", number(about.meta.rev));
     Ok(copy
@@ -266,7 +283,7 @@ pub fn copy(
         .action(Part::AboutTo, Guarded::put(&successor, Condition::NotExists)?))
 }
 
-/// What stands in a category and all below it, or is in one of them as a further one: by category and id.
+/// Lists the products and memberships in a category and its subtree, by category and id.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -274,7 +291,7 @@ pub fn listed(path: &CategoryPath) -> Result<Query<Listed>, KeyError> {
     Ok(Query::sharded(&LISTED, product::list_partitions(path)?, Range::under(&path.key_text())))
 }
 
-/// For each id the product, and then its further categories.
+/// Reads each product, followed by its further categories.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -299,7 +316,7 @@ pub fn add<'a>(
     paths.into_iter().try_fold(add, |add, path| Ok(add.action(Part::To, node(moving, path.clone(), at)?)))
 }
 
-/// Moves up to [`PLACED_AT_ONCE`] products, each to the category beside it.
+/// Moves up to [`PLACED_AT_ONCE`] products, each to the category given with it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -315,15 +332,19 @@ pub fn place(
     })
 }
 
-/// Puts a product that was read into another category.
+/// Moves a product that was read to another category.
 fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -> Result<Guarded, EncodeError> {
     let change = Change::<Product>::visible(at).enter(&CategoryPlace { category_path, id: &product.id })?;
     let same = product::in_catalogue().and(Condition::version(product.meta.version));
     Ok(Guarded::update(product::key(&product.id)?, change, same))
 }
 
-/// Moves those memberships of a product that lie in what is moved; `None` when there are none. One whose new place the product is in already just goes.
-/// Where the product stands there too it moves with them: what a membership shows of that decides whether a list has the product twice.
+/// Moves the memberships of a product that are in the moved subtree. Returns `None` if there is no
+/// such membership.
+///
+/// If the product already has a membership in the new category, the old one is only removed. The
+/// product moves in the same transaction if its own category moves too. Memberships copy that
+/// category, and the copy decides whether a list shows the product twice.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -374,7 +395,7 @@ pub fn clear(
         .action(Part::About, Guarded::check(about_key(path)?, Condition::NotExists)))
 }
 
-/// Keeps a category after all: something stays in it or below it.
+/// Removes the mark from a category that must stay, because something stays in it or below it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -396,7 +417,7 @@ pub fn advance(moving: &Stored<CategoryMove>, at: Instant) -> Result<Single<Stor
     Ok(Single::new(&ADVANCE, step(moving, next, at)?))
 }
 
-/// Notes at which category a walk has arrived.
+/// Records the category at which a walk has arrived.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,37 +1,54 @@
-//! Documents: sections that are versioned apart, versions that are manifests of them, and a head that says which version is current.
+//! Documents with separately versioned sections, a history of versions, and drafts.
+//!
+//! A version is a manifest: for each section it names the version that brought the section's text.
+//! The document's head says which version is current.
 //!
 //! # Layout
 //!
-//! The partition `DOC#<document>` holds
+//! The partition `DOC#<document>` holds:
 //!
-//! - `DOC`, the head: owner, organization, editors, the number of the current version with its manifest, and the draft of the next one if there is one;
+//! - `DOC`, the head: owner, organization, editors, the number and manifest of the current version,
+//!   and the draft of the next version if there is one;
 //! - `SECTION#<name>#<version>`, the text that a section has since that version;
-//! - `VERSION#<number>`, one a version: its manifest, which says for each section since which version it has its text; by whom, when, and why.
+//! - `VERSION#<number>`, one item per version: its manifest, author, time and note.
 //!
-//! Beside it, whoever owns or edits a document has `DOCUMENT#<document>#<role>` in their own partition, written by the transactions that make them its owner or editor,
-//! and removed by those that end it: what an erasure finds them by, strongly.
+//! The owner and each editor also have `DOCUMENT#<document>#<role>` in their own partition. The
+//! transaction that makes a customer owner or editor writes this item. The transaction that ends
+//! the role removes it. An erasure finds a customer's documents through these items, with a strong
+//! read.
 //!
-//! A change of one section is one new item of that section. The others are not touched: the manifest of the next version names them as the one before did.
-//! Which version is current is in one place, so a draft of many sections becomes current in one conditional write, and readers see all of it or nothing.
+//! A change of one section writes one new item of that section. The other sections stay untouched,
+//! because the next manifest names them as the previous one did. Only the head says which version
+//! is current. So one conditional write makes a draft of many sections current, and readers see all
+//! of it or nothing.
 //!
-//! # Why the newest texts have no place of their own
+//! # Why the newest texts have no second copy
 //!
-//! With a copy of each section's newest text beside the head, the current document would be one Query. It is a GetItem and a BatchGetItem instead,
-//! because each publication would then write every text that it changes a second time, up to fifty of 100 KB, where now it writes two small items; and
-//! because that many texts are more than the 1 MB of one Query.
+//! With a copy of each section's newest text beside the head, one Query would read the current
+//! document. Instead, it takes a GetItem and a BatchGetItem, for two reasons:
+//!
+//! - Each publication would write every changed text a second time, up to fifty texts of 100 KB.
+//!   Without copies a publication writes two small items.
+//! - Fifty such texts exceed the 1 MB of one Query.
 //!
 //! # Who may write
 //!
-//! The owner and the editors are on the head, so the condition of each change is that its author is one of them ([`Right::Own`]). For a document of an
-//! organization it may be that its author is an admin there, which a condition on another item of the same transaction says ([`Right::Admin`]).
+//! The head names the owner and the editors, so the condition of each change is that its author is
+//! one of them ([`Right::Own`]). The author of an organization's document may instead be an admin
+//! of the organization. A condition on the membership, in the same transaction, checks that
+//! ([`Right::Admin`]).
 //!
-//! Owners and editors have a profile when they become that. When it goes, so do their places on the heads, and with them their right: a change by an owner or editor
-//! need not look for the profile again. A membership may outlast the profile by accident ([`crate::organization`]), so a change by an admin checks both.
+//! A customer needs a profile to become owner or editor. Only staff may create a document without
+//! one. An erasure removes the customer from all heads, and with that the right to write. So a
+//! change by an owner or editor need not check the profile again. A membership may accidentally
+//! outlast the profile ([`crate::organization`]), so a change by an admin checks both.
 //!
-//! # What is left of an erased customer
+//! # What remains of an erased customer
 //!
-//! A document of the customer's own goes as a whole, whoever else edits it. A document of an organization stays without an owner: staff decide about its editors and
-//! its end. Who wrote which version is history, which nothing rewrites: there the id stays, and leads to nobody.
+//! An erasure deletes the customer's own documents as a whole, even those with other editors. An
+//! organization's document stays, without an owner. Staff decide about its editors and its
+//! deletion. The history is never rewritten, so versions keep the id of an erased author. That id
+//! leads to no profile.
 
 mod write;
 
@@ -54,54 +71,60 @@ pub use write::{
     remove_editor, restore, retire, sweep_texts, sweep_versions,
 };
 
-/// How many sections a document may have. A change of all of them is one transaction, and reading them one BatchGetItem.
+/// The maximum number of sections of a document. One transaction can change all of them, and one
+/// BatchGetItem reads them.
 pub const MAX_SECTIONS: usize = 50;
-/// How many customers may edit a document beside its owner: they are a set on the head, rewritten with every change of it.
+/// The maximum number of editors beside the owner. They are a set on the head, and every change of
+/// the head rewrites the set.
 pub const MAX_EDITORS: usize = 100;
-/// The longest text of a section, in bytes of UTF-8: what else its item has keeps it far below DynamoDB's 400 KB.
+/// The maximum length of a section's text, in bytes of UTF-8. With its other attributes the item
+/// stays far below DynamoDB's 400 KB.
 pub const MAX_TEXT: usize = 100 * 1024;
 
-/// Since which version each section has its text.
+/// The version that brought the current text of each section.
 pub type Manifest = BTreeMap<SectionName, u64>;
 
 /// The next version of a document, not published yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
-    /// Its sections: those of the version that it began with, and what was put since.
+    /// The sections of the version that the draft began with, and the sections that were put since.
     pub sections: Manifest,
-    /// Who began it.
+    /// The caller who began the draft.
     pub by: CustomerId,
-    /// When it was begun.
+    /// When the draft was begun.
     pub at: Instant,
 }
 
 entity! {
-    /// A document's head. Its `version` counts all changes and is the ETag; `current` counts what was published.
+    /// A document's head. Its `version` counts all changes and is the ETag. Its `current` counts
+    /// the published versions.
     Document = "Document" {
         keyed {
-            /// Which.
+            /// The document's id.
             id: DocumentId,
-            /// Who created it: nobody, once that customer is erased.
+            /// The creator. Absent after an erasure of the creator.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             owner_id: Option<CustomerId>,
-            /// Whose it is besides: members may read it, admins edit it.
+            /// The organization of the document. Its members may read the document, and its admins
+            /// may edit it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             organization_id: Option<OrganizationId>,
-            /// Who may edit it besides. DynamoDB has no empty set: without any, the attribute is absent.
+            /// The customers who may edit the document beside its owner. DynamoDB has no empty set,
+            /// so the attribute is absent without editors.
             #[serde(skip_serializing_if = "BTreeSet::is_empty", default, with = "serde_dynamo::string_set")]
             editors: BTreeSet<CustomerId>,
-            /// Whether it is deleted, and its texts and versions are on their way out.
+            /// Whether the document is deleted. Its texts and versions are then being removed.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             deleting: bool,
         }
         free {
-            /// What it is called.
+            /// The title.
             title: String,
             /// The number of the current version, from 1.
             current: u64,
             /// The manifest of the current version.
             sections: Manifest,
-            /// The next version, if somebody is at it.
+            /// The draft of the next version, if one is open.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             draft: Option<Draft>,
         }
@@ -109,19 +132,20 @@ entity! {
 }
 
 impl Document {
-    /// The number of the version that the next publication makes.
+    /// Returns the number of the version that the next publication creates.
     #[must_use]
     pub const fn next(&self) -> u64 {
         self.current + 1
     }
 
-    /// Whether it is a customer's.
+    /// Returns whether a customer is the owner.
     #[must_use]
     pub fn is_owner(&self, customer: &CustomerId) -> bool {
         self.owner_id.as_ref() == Some(customer)
     }
 
-    /// Whether a customer may edit it without an organization's help.
+    /// Returns whether a customer may edit the document as its owner or editor, without an
+    /// organization.
     #[must_use]
     pub fn is_editor(&self, customer: &CustomerId) -> bool {
         self.is_owner(customer) || self.editors.contains(customer)
@@ -137,20 +161,21 @@ impl Entity for Document {
 }
 
 entity! {
-    /// The text of a section since a version. What is published never changes; a draft's is written again with each change.
+    /// The text of a section since a version. A published text never changes. Each change of a
+    /// draft overwrites the draft's text.
     DocumentSection = "DocumentSection" {
         keyed {
-            /// Of which document.
+            /// The document's id.
             id: DocumentId,
-            /// Which section.
+            /// The section's name.
             name: SectionName,
-            /// Since which version.
+            /// The version that brought the text.
             number: u64,
-            /// The text, in whatever markup the client uses.
+            /// The text, in any markup that the client uses.
             text: String,
-            /// Who wrote it.
+            /// The author.
             by: CustomerId,
-            /// When.
+            /// When the text was written.
             at: Instant,
         }
         free {}
@@ -166,23 +191,23 @@ impl Entity for DocumentSection {
 }
 
 entity! {
-    /// A version of a document. Nothing ever changes it.
+    /// A published version of a document. It never changes.
     DocumentVersion = "DocumentVersion" {
         keyed {
-            /// Of which document.
+            /// The document's id.
             id: DocumentId,
             /// Its number, from 1 and without gaps.
             number: u64,
             /// Its manifest.
             sections: Manifest,
-            /// Who published it.
+            /// The caller who published it.
             by: CustomerId,
-            /// When.
+            /// When it was published.
             at: Instant,
-            /// What was said about it.
+            /// The publisher's note.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
-            /// Which version it has the texts of, if it brought one back.
+            /// The old version whose texts it restored, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             restored_from: Option<u64>,
         }
@@ -198,18 +223,18 @@ impl Entity for DocumentVersion {
     }
 }
 
-/// What a customer is to a document by its head.
+/// A customer's role in a document, as its head records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
-    /// Its owner.
+    /// The owner.
     Owner,
-    /// One of its editors.
+    /// An editor.
     Editor,
 }
 
 impl Tie {
-    /// The name in keys and attributes.
+    /// Returns the name in keys and attributes.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -220,14 +245,14 @@ impl Tie {
 }
 
 entity! {
-    /// That a customer owns or edits a document, in the customer's own partition.
+    /// A customer's role in a document, as an item in the customer's own partition.
     CustomerDocument = "CustomerDocument" {
         keyed {
-            /// Who.
+            /// The customer.
             customer_id: CustomerId,
-            /// What.
+            /// The document.
             document_id: DocumentId,
-            /// As what. An owner may be an editor besides, which are two items.
+            /// The role. An owner who is also an editor has two items.
             tie: Tie,
         }
         free {}
@@ -262,24 +287,24 @@ fn version_key(id: &DocumentId, number: u64) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::of("VERSION", &[&number])? })
 }
 
-/// Which part of a transaction was refused.
+/// The refused part of a document transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The head: not there, at another version, or not the author's to write.
+    /// The head is missing or at another version, or the author may not write it.
     Document,
-    /// The author is no admin of the organization.
+    /// The author is not an admin of the organization.
     Admin,
-    /// The author has no profile any more.
+    /// The author has no profile.
     Author,
-    /// There is no such organization, or its creator is no member of it.
+    /// The organization does not exist, or the creator is not a member of it.
     Organization,
-    /// There is no such customer.
+    /// The customer does not exist.
     Customer,
-    /// A version that is there already, which the head's own condition precludes.
+    /// The version already exists. The head's condition prevents that.
     Version,
-    /// A text, which no condition guards.
+    /// A text. No condition guards it.
     Section,
-    /// What somebody's own partition has of it, which no condition guards.
+    /// The role item in a customer's partition. No condition guards it.
     Tie,
 }
 
@@ -306,7 +331,7 @@ patterns! {
     FORGET = "documents.forget": DeleteItem, "PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>" => "is what was read", Consistency::Write, "owner", "Remove what leads an erased customer to no document", ["DELETE /v1/customers/{id}"];
 }
 
-/// A document's head.
+/// Reads a document's head.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -314,7 +339,7 @@ pub fn get(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
-/// A document's head, strongly.
+/// Reads a document's head strongly.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -322,7 +347,7 @@ pub fn edit(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// The texts that a manifest names, in its order, then a membership if one is asked for.
+/// Reads the texts that a manifest names, in its order, and then a membership if one is given.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -339,7 +364,7 @@ pub fn texts(
     Ok(BatchGet::new(&TEXTS, keys))
 }
 
-/// The head and one version.
+/// Reads the head and one version.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -347,7 +372,7 @@ pub fn version(id: &DocumentId, number: u64) -> Result<BatchGet<AnyEntity>, KeyE
     Ok(BatchGet::new(&VERSION, vec![key(id)?, version_key(id, number)?]))
 }
 
-/// The versions of a document, newest first.
+/// Lists the versions of a document, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -355,7 +380,7 @@ pub fn versions(id: &DocumentId) -> Result<Query<Stored<DocumentVersion>>, KeyEr
     Ok(Query::new(&VERSIONS, partition(id)?, Range::under("VERSION")).descending())
 }
 
-/// What a customer owns or edits, strongly.
+/// Lists the documents that a customer owns or edits, strongly.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -363,7 +388,7 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<CustomerDocumen
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under("DOCUMENT")))
 }
 
-/// The versions of a document that is deleted, a hundred at a time.
+/// Lists the versions of a deleted document, oldest first, a hundred per page by default.
 ///
 /// # Errors
 /// [`KeyError`].

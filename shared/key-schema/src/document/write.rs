@@ -1,4 +1,5 @@
-//! How documents change. Every change of what is written is conditional on the head that was read, and on who makes it.
+//! Writes of documents. Every change of content is conditional on the head that was read and on the
+//! author's right.
 
 use super::{
     ADD_EDITOR, BEGIN_DRAFT, CREATE, CustomerDocument, DELETE, DISCARD_DRAFT, Document, DocumentSection,
@@ -15,34 +16,36 @@ use crate::key::KeyError;
 use crate::organization;
 use crate::request::{BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Single, Transaction, Write};
 
-/// By what right a document is written.
+/// The right by which a caller writes a document.
 #[derive(Debug, Clone, Copy)]
 pub enum Right<'a> {
-    /// Staff may write all.
+    /// Staff may write every document.
     Staff,
-    /// A customer who must be its owner or one of its editors: the head's own condition.
+    /// A customer who must be the owner or an editor. The head's own condition checks that.
     Own(&'a CustomerId),
-    /// A customer who must be an admin of its organization: a condition on the membership, and on the profile.
+    /// A customer who must be an admin of the document's organization. Conditions on the membership
+    /// and on the profile check that.
     Admin(&'a OrganizationId, &'a CustomerId),
 }
 
 /// A change of a document that was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit<'a> {
-    /// The document as it was read, at the version that the client has seen.
+    /// The document that was read, at the version that the client has seen.
     pub old: &'a Stored<Document>,
-    /// By what right.
+    /// The author's right.
     pub right: Right<'a>,
-    /// By whom.
+    /// The author.
     pub by: &'a CustomerId,
-    /// When.
+    /// The time of the change.
     pub at: Instant,
-    /// The birth mark of what is created with it.
+    /// The birth mark of the items that the change creates.
     pub born: &'a Born,
 }
 
 impl Edit<'_> {
-    /// What the head says after the change.
+    /// Begins the change's transaction with the update of the head and the checks of the author's
+    /// right.
     fn head(
         &self,
         pattern: &'static crate::pattern::Pattern,
@@ -64,7 +67,7 @@ impl Edit<'_> {
         }
     }
 
-    /// The head as it is after the change.
+    /// Returns the head after the change.
     fn after(&self, data: Document) -> Stored<Document> {
         let mut meta = self.old.meta.clone();
         meta.version += 1;
@@ -73,7 +76,7 @@ impl Edit<'_> {
         Stored { meta, data }
     }
 
-    /// The current version of `new` as an item of the history.
+    /// Writes the current version of `new` to the history.
     fn version(
         &self,
         new: &Document,
@@ -93,7 +96,8 @@ impl Edit<'_> {
     }
 }
 
-/// It is the one that was read. A document that was deleted and created again counts from the beginning.
+/// Returns the condition that the head is the incarnation that was read. A document that was
+/// deleted and created again restarts its versions.
 fn is(head: &Stored<Document>) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("born", value(&head.meta.born)?))
 }
@@ -106,12 +110,13 @@ fn is_owner(customer: &CustomerId) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("owner_id", value(customer)?))
 }
 
-/// Where a text goes nobody has looked yet, or only who writes the draft: the head's condition guards it.
+/// Writes a text without a condition. Only writers of the draft can have read its key, and the
+/// head's condition guards the write.
 fn text(section: &Stored<DocumentSection>) -> Result<Guarded, EncodeError> {
     Ok(Guarded { write: Write::Put { item: section.to_item()? }, condition: None })
 }
 
-/// What a customer's own partition has of a document.
+/// Writes the role item in the customer's partition.
 fn tied(
     customer: &CustomerId,
     document: &DocumentId,
@@ -127,7 +132,10 @@ fn untied(customer: &CustomerId, document: &DocumentId, tie: Tie) -> Result<Guar
     Ok(Guarded { write: Write::Delete { key: tie_key(customer, document, tie)? }, condition: None })
 }
 
-/// Creates a document of `owner`'s with its texts as version 1. A customer must be there, and be a member of the organization that it is for; staff need not.
+/// Creates a document of `owner` with its texts as version 1.
+///
+/// A customer must have a profile and be a member of the document's organization. Staff need
+/// neither, but the organization must exist.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -161,7 +169,8 @@ pub fn create(
     })
 }
 
-/// Gives a section a text: in the draft if there is one, or else as a version of its own. Gives the head back as it is then.
+/// Sets a section's text in the draft. Without a draft, publishes the text as a new version. Also
+/// returns the head after the change.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -203,7 +212,7 @@ pub fn begin_draft(edit: Edit<'_>) -> Result<(Transaction<Part>, Stored<Document
     Ok((edit.head(&BEGIN_DRAFT, &new)?, edit.after(new)))
 }
 
-/// Gives a draft up, and removes the texts that only it had.
+/// Discards a draft, and removes the texts that only the draft had.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -218,12 +227,12 @@ pub fn discard_draft(edit: Edit<'_>, draft: &Draft) -> Result<Transaction<Part>,
     Ok(transaction)
 }
 
-/// The sections that have their text since a version.
+/// Returns the sections that got their text with this version.
 fn since(sections: &Manifest, number: u64) -> impl Iterator<Item = &SectionName> {
     sections.iter().filter(move |(_, since)| **since == number).map(|(name, _)| name)
 }
 
-/// Makes the draft current.
+/// Publishes the draft as the current version.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -238,7 +247,7 @@ pub fn publish(
     Ok((edit.head(&PUBLISH, &new)?.action(Part::Version, version), edit.after(new)))
 }
 
-/// Makes an old version current again, as a new one: history is never rewritten.
+/// Publishes the texts of an old version as a new version. The history is never rewritten.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -257,7 +266,7 @@ fn is_there() -> Condition {
     Condition::Exists.and(Condition::Lacks("deleting"))
 }
 
-/// Lets a customer edit, on behalf of the owner, or of staff. Whoever may already stays so.
+/// Makes a customer an editor, on behalf of the owner or of staff. An existing editor stays one.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -282,7 +291,7 @@ pub fn add_editor(
         .action(Part::Tie, tied(editor, id, Tie::Editor, born, at)?))
 }
 
-/// Lets a customer edit no more, on behalf of the owner, of that editor, or of staff.
+/// Removes an editor, on behalf of the owner, of that editor, or of staff.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -303,7 +312,7 @@ pub fn remove_editor(
         .action(Part::Tie, untied(editor, id, Tie::Editor)?))
 }
 
-/// Takes an erased customer out of a document that was read and that stays: as its owner, or as one of its editors.
+/// Removes an erased customer, as owner or as editor, from a document that was read and that stays.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -319,7 +328,8 @@ pub fn release(head: &Stored<Document>, customer: &CustomerId, tie: Tie) -> Resu
         .action(Part::Tie, untied(customer, &head.id, tie)?))
 }
 
-/// Removes what leads an erased customer to a document that is not there, unless it leads to another one by now.
+/// Removes an erased customer's role item that leads to no document. Refused when the item was
+/// written again since it was read.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -328,7 +338,7 @@ pub fn forget(tie: &Stored<CustomerDocument>) -> Result<Single<()>, EncodeError>
     Ok(Single::new(&FORGET, Guarded::delete(tie_key(&tie.customer_id, &tie.document_id, tie.tie)?, same)))
 }
 
-/// Hides a document that is at `version` for good, on behalf of the owner, or of staff. Gives it back.
+/// Hides a document at `version` for good, on behalf of the owner or of staff. Returns the head.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -346,7 +356,8 @@ pub fn retire(
     Ok(Single::new(&RETIRE, Guarded::update(key(id)?, change, condition)))
 }
 
-/// Removes the texts that versions of a deleted document, and its draft, have brought. They go before the versions that name them.
+/// Removes the texts that came with these versions of a deleted document or with its draft. The
+/// texts must be removed before the versions, because the versions name them.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -373,8 +384,11 @@ pub fn sweep_versions(versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite
     Ok(BatchWrite::new(&SWEEP, versions.iter().map(delete).collect::<Result<_, KeyError>>()?))
 }
 
-/// Removes the head of a deleted document, and so frees its id; with it goes what its owner and editors have of it. As many editors as there may be are more than one
-/// transaction takes: then the first removes what some of them have, and the last the head.
+/// Removes the head of a deleted document, and so frees its id. The role items of its owner and
+/// editors are removed too.
+///
+/// With the maximum number of editors, one transaction cannot hold all role items. Then the first
+/// transaction removes some of them, and the last removes the others with the head.
 ///
 /// # Errors
 /// [`EncodeError`].

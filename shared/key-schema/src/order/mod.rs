@@ -1,8 +1,10 @@
-//! Orders: head, lines and history in one partition; a copy for the customer's list; the lists by status.
+//! Orders: head, lines and history in one partition, a copy for the customer's list, and the lists
+//! by status.
 //!
-//! The partition `ORDER#<id>` holds `ITEM#<line>`, `ORDER` and `STATUS#<instant>#<status>`: head, lines and history in one Query, or either
-//! of the ranges alone. The customer's partition holds a copy of what a list shows (`ORDER#<order id>`), moved in the same transaction as
-//! the head.
+//! The partition `ORDER#<id>` holds `ITEM#<line>`, `ORDER` and `STATUS#<instant>#<status>`. One
+//! Query reads head, lines and history together, or only the lines or only the history. The
+//! customer's partition holds a copy with the attributes that lists show (`ORDER#<order id>`). The
+//! transaction that changes the head also changes the copy.
 
 mod requests;
 mod retire;
@@ -30,53 +32,54 @@ use staged::{Unfinished, UnfinishedPlace};
 pub use status::{OrderStatus, UnknownStatus};
 pub use views::{LogLine, Shipment, Summary};
 
-/// The most lines that an order may have.
+/// The most lines in an order.
 pub const MAX_LINES: usize = 500;
 /// The most pieces in one line.
 pub const MAX_QUANTITY: u64 = 1_000_000;
-/// The most that an order may come to, in minor units. What orders come to is added up without a look at the sum; below this bound 900,000
-/// orders at one shop on one day still fit the 64 bits of its total.
+/// The largest total of an order, in minor units. A write adds it to a shop's daily total without
+/// reading that total. With this bound, the totals of 900,000 orders still fit 64 bits.
 pub const MAX_TOTAL: i64 = 10_000_000_000_000;
 /// The shards of each status's list.
 pub const STATUS_SHARDS: Shards = Shards(4);
 
 entity! {
-    /// An order's head.
+    /// The head of an order.
     Order = "Order" {
         keyed {
-            /// The order; its time is that of `placed_at`.
+            /// The id of the order. Its time is that of `placed_at`.
             id: OrderId,
-            /// Whose.
+            /// The customer of the order.
             customer_id: CustomerId,
-            /// Where it stands; part of the status list's key.
+            /// The status, which is part of the status list's key.
             status: OrderStatus,
-            /// When it was placed.
+            /// The instant at which the order was placed.
             placed_at: Instant,
-            /// The client's own number for it, unique over all orders.
+            /// The client's own number for the order, unique over all orders.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reference: Option<OrderReference>,
-            /// The shop where it was placed, if any.
+            /// The shop where the order was placed, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
-            /// The sum of its lines.
+            /// The sum of the lines.
             total: Money,
-            /// How many lines.
+            /// The number of lines.
             line_count: u64,
-            /// Of a retired order ([`retire`]): from when on it is gone; also the time to live.
+            /// The instant at which a retired order expires ([`retire`]), which is also its time to
+            /// live.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
-            /// What several transactions do with it, while that is not done.
+            /// The work in progress that takes several transactions, until it is done.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             unfinished: Option<Unfinished>,
         }
         free {
-            /// The invoice, once there is one.
+            /// The number of the invoice, if there is one.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             invoice_number: Option<u64>,
-            /// Whether it was paid from its customer's wallet.
+            /// Whether the customer paid from the wallet.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             paid_from_wallet: bool,
-            /// What of its total was given back to the wallet, in minor units.
+            /// The part of the total that was refunded to the wallet, in minor units.
             #[serde(skip_serializing_if = "is_zero", default)]
             refunded: i64,
         }
@@ -88,14 +91,14 @@ fn is_zero(amount: &i64) -> bool {
     *amount == 0
 }
 
-/// An order's place in the list of its status: by the instant it was placed.
+/// The key of an order in the list of its status, ordered by the instant of placement.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusPlace<'a> {
-    /// The status.
+    /// The status of the order.
     pub status: OrderStatus,
-    /// When it was placed.
+    /// The instant at which the order was placed.
     pub placed_at: Instant,
-    /// Which order.
+    /// The id of the order.
     pub id: &'a OrderId,
 }
 
@@ -134,7 +137,8 @@ impl Entity for Order {
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         let unfinished = self.unfinished.as_ref().map(|unfinished| UnfinishedPlace { unfinished, id: &self.id }.key());
-        // Nobody can see it yet, or it is retired: either way it is in no list that people read.
+        // No list that people read contains an order that is still being placed, or a retired
+        // order.
         let listed = self.status != OrderStatus::Placing && self.expires_at.is_none();
         let listed = listed.then(|| StatusPlace { status: self.status, placed_at: self.placed_at, id: &self.id }.key());
         unfinished.into_iter().chain(listed).collect()
@@ -146,24 +150,26 @@ impl Entity for Order {
 }
 
 entity! {
-    /// One line, as sold: name and price are those of the moment and never follow the product.
+    /// One line of an order, as sold. Name and price stay as they were at the sale, whatever the
+    /// product's are now.
     OrderLine = "OrderLine" {
         keyed {
-            /// The order.
+            /// The id of the order.
             order_id: OrderId,
-            /// From 1.
+            /// The number of the line, from 1.
             line: u64,
-            /// What.
+            /// The product that was sold.
             product_id: ProductId,
-            /// What it was called.
+            /// The name of the product at the sale.
             name: String,
-            /// How many pieces.
+            /// The number of pieces.
             quantity: u64,
-            /// What one piece cost in the catalogue.
+            /// The catalogue price of one piece at the sale.
             unit_price: Money,
-            /// What the line costs: quantity times price, or what was really paid where staff says so.
+            /// The price of the line: quantity times unit price, or the actual payment if staff
+            /// gave it.
             total: Money,
-            /// Of a retired order: the time to live.
+            /// The time to live of a retired order's line.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
         }
@@ -184,21 +190,21 @@ impl Entity for OrderLine {
 }
 
 entity! {
-    /// One step of an order's life.
+    /// One status change of an order.
     OrderStatusEvent = "OrderStatusEvent" {
         keyed {
-            /// The order.
+            /// The id of the order.
             order_id: OrderId,
-            /// What it became.
+            /// The new status.
             status: OrderStatus,
-            /// When.
+            /// The instant of the change.
             at: Instant,
-            /// Who took the step.
+            /// The id of the caller who made the change.
             by: String,
-            /// Why, in the words of who took it.
+            /// The reason, in the caller's words.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
-            /// Of a retired order: the time to live.
+            /// The time to live of a retired order's event.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
         }
@@ -219,50 +225,51 @@ impl Entity for OrderStatusEvent {
 }
 
 entity! {
-    /// The customer's copy of an order: what lists and the overview show, and the shipment.
+    /// The customer's copy of an order: the shipment, and the attributes that lists and the
+    /// overview show.
     CustomerOrder = "CustomerOrder" {
         keyed {
-            /// The order.
+            /// The id of the order.
             id: OrderId,
-            /// Whose.
+            /// The customer of the order.
             customer_id: CustomerId,
-            /// When it was placed.
+            /// The instant at which the order was placed.
             placed_at: Instant,
-            /// The client's own number for it.
+            /// The client's own number for the order.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reference: Option<OrderReference>,
-            /// The sum of its lines.
+            /// The sum of the lines.
             total: Money,
-            /// How many lines.
+            /// The number of lines.
             line_count: u64,
-            /// When it was shipped; what is not shipped is not in the index of shipments.
+            /// The instant of shipment. An order without it is not in the index of shipments.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             shipped_at: Option<Instant>,
-            /// Of a retired order: from when on it is gone; also the time to live.
+            /// The instant at which a retired order expires, which is also its time to live.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
         }
         free {
-            /// Where it stands.
+            /// The status of the order.
             status: OrderStatus,
-            /// Who carries it.
+            /// The carrier of the shipment.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             carrier: Option<String>,
-            /// The carrier's number.
+            /// The carrier's tracking number.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             tracking: Option<String>,
         }
     }
 }
 
-/// A shipped order's place among the customer's shipments.
+/// The key of a shipped order in the list of its customer's shipments.
 #[derive(Debug, Clone, Copy)]
 pub struct ShipmentPlace<'a> {
-    /// Whose.
+    /// The customer of the order.
     pub customer_id: &'a CustomerId,
-    /// When it was shipped.
+    /// The instant of shipment.
     pub shipped_at: Instant,
-    /// Which order.
+    /// The id of the order.
     pub id: &'a OrderId,
 }
 
@@ -300,7 +307,7 @@ impl Entity for CustomerOrder {
     }
 
     fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        // A retired order is in no list.
+        // The index of shipments does not contain retired orders.
         self.shipped_at
             .filter(|_| self.expires_at.is_none())
             .map(|shipped_at| ShipmentPlace { customer_id: &self.customer_id, shipped_at, id: &self.id }.key())
@@ -313,12 +320,12 @@ impl Entity for CustomerOrder {
     }
 }
 
-/// A sentinel: which order has a reference.
+/// A sentinel item that reserves a reference for one order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReferenceClaim {
-    /// The client's number.
+    /// The client's own number for the order.
     pub reference: OrderReference,
-    /// The order that has it.
+    /// The order that has the reference.
     pub order_id: OrderId,
 }
 
@@ -331,21 +338,21 @@ impl Entity for ReferenceClaim {
 }
 
 entity! {
-    /// A line of the log that staff keeps about an order. It lies apart and is found through an index, so that a long log never
-    /// burdens the order's own collection.
+    /// A line of the log that staff keep about an order. It has its own partition and an index key,
+    /// so a long log does not enlarge the order's item collection.
     OrderLog = "OrderLog" {
         keyed {
-            /// The line.
+            /// The id of the line.
             id: LogId,
-            /// About which order.
+            /// The id of the order.
             order_id: OrderId,
-            /// When.
+            /// The instant of the line.
             at: Instant,
-            /// By whom.
+            /// The member of staff who wrote the line.
             by: String,
         }
         free {
-            /// What there is to say.
+            /// The text of the line.
             text: String,
         }
     }
@@ -383,10 +390,10 @@ pub(crate) fn copy_key(customer: &CustomerId, order: &OrderId) -> Result<Key, Ke
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::of("ORDER", &[order])? })
 }
 
-/// The sum of an order's lines.
+/// Returns the sum of an order's lines, or [`None`] without lines.
 ///
 /// # Errors
-/// [`MoneyError`] when currencies differ or the sum does not fit. [`None`] for no lines.
+/// [`MoneyError`] when currencies differ or the sum does not fit.
 pub fn total<'a>(lines: impl IntoIterator<Item = &'a Money>) -> Result<Option<Money>, MoneyError> {
     lines.into_iter().try_fold(None, |sum: Option<Money>, line| sum.map_or(Ok(*line), |sum| sum.plus(*line)).map(Some))
 }

@@ -38,7 +38,7 @@ patterns! {
     LOG = "orders.log": Query on Gsi1, "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>" => "log lines, oldest first", Consistency::Eventual, "staff", "Read an order's log", ["GET /v1/orders/{id}/log"];
 }
 
-/// The customer, the record of an idempotency key if one was given, and the products, in this order.
+/// Reads the customer, the idempotency record if `scope` is given, and the products, in this order.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -55,52 +55,54 @@ pub fn prepare<'a>(
     Ok(BatchGet::new(&PREPARE, keys))
 }
 
-/// Which part of an order's transaction was refused.
+/// An action of an order transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The head: exists already, or is not at the version that the caller saw.
+    /// The head already exists, or it is not at the version that the caller saw.
     Order,
-    /// The customer's copy.
+    /// The customer's copy of the order.
     Copy,
-    /// The history.
+    /// The history event, or the line of the log.
     History,
-    /// The reference is another order's.
+    /// Another order has the reference.
     Reference,
     /// The idempotency key is in use.
     Idempotency,
-    /// There is no such customer.
+    /// The customer does not exist.
     Customer,
     /// The cart changed since it was read.
     Cart,
-    /// A line's own item.
+    /// The item of a line.
     Line(u64),
-    /// The stock of a line's product does not suffice.
+    /// The stock of a line's product is too small.
     Stock(u64),
-    /// The wallet has too little, has no room, or has another currency.
+    /// The wallet has too little money, has no room, or has another currency.
     Wallet,
-    /// The wallet's entry: its id is taken.
+    /// A wallet entry with the same id already exists.
     Entry,
 }
 
-/// Everything that comes into being when an order is placed.
+/// The items of an order that is placed in one transaction.
 #[derive(Debug)]
 pub struct Placement<'a> {
-    /// The head, `pending`.
+    /// The head, in status `pending`.
     pub order: &'a Stored<Order>,
-    /// Its lines.
+    /// The lines of the order.
     pub lines: &'a [Stored<OrderLine>],
-    /// Who places it.
+    /// The id of the caller who places the order.
     pub by: &'a str,
-    /// The idempotency record ([`idempotency::claim`]), if a key was given.
+    /// The idempotency record ([`idempotency::claim`]), if the request has a key.
     pub claim: Option<Guarded>,
-    /// The removal of the cart that it was made from ([`crate::cart::check_out`]), if any.
+    /// The deletion of the cart from which the order is placed ([`crate::cart::check_out`]), if
+    /// any.
     pub cart: Option<Guarded>,
 }
 
-/// How many actions an order of so many lines takes at most; the transaction itself is checked again before it is sent.
+/// Returns the number of actions that an order with this many lines takes at most. The executor
+/// checks the size of the transaction again before it sends it.
 #[must_use]
 pub const fn actions(lines: usize, reference: bool, idempotent: bool, cart: bool) -> usize {
-    // Head, history, copy, customer check; two a line.
+    // Head, history, copy and customer check are 4 actions. Each line takes 2.
     4 + 2 * lines + reference as usize + idempotent as usize + cart as usize
 }
 
@@ -133,7 +135,7 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError>
     Ok(transaction)
 }
 
-/// Something that comes into being with an order.
+/// Makes an item that is created together with the order.
 pub(super) fn stored<T: Entity>(order: &Stored<Order>, data: T) -> Stored<T> {
     Stored::new(data, order.meta.born.clone(), order.meta.created_at)
 }
@@ -154,13 +156,13 @@ pub(super) fn copy(order: &Order) -> CustomerOrder {
     }
 }
 
-/// The history entry of a step.
+/// Makes the history event of a status change.
 #[must_use]
 pub fn history(order: &Order, status: OrderStatus, at: Instant, by: &str, note: Option<String>) -> OrderStatusEvent {
     OrderStatusEvent { order_id: order.id.clone(), status, at, by: by.to_owned(), note, expires_at: None }
 }
 
-/// Lines, head and history, in this order.
+/// Reads an order's lines, head and history, in this order.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -168,7 +170,7 @@ pub fn get(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, Range::All).limit(COLLECTION))
 }
 
-/// Lines, head and history, read strongly.
+/// Reads an order's lines, head and history with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -176,10 +178,11 @@ pub fn edit(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&EDIT, partition(id)?, Range::All).limit(COLLECTION))
 }
 
-/// An order's collection: its lines, its head, and no more steps than a life has.
+/// The most items in an order's collection: the lines, the head, and more events than an order can
+/// have.
 const COLLECTION: usize = super::MAX_LINES + 1 + 16;
 
-/// An order's lines.
+/// Reads an order's lines.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -187,7 +190,7 @@ pub fn lines(id: &OrderId) -> Result<Query<Stored<OrderLine>>, KeyError> {
     Ok(Query::new(&LINES, partition(id)?, Range::under("ITEM")).limit(super::MAX_LINES))
 }
 
-/// An order's head.
+/// Reads an order's head.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -195,43 +198,47 @@ pub fn head(id: &OrderId) -> Result<Get<Stored<Order>>, KeyError> {
     Ok(Get::new(&HEAD, key(id)?))
 }
 
-/// One step of an order's life.
+/// One status change of an order, for [`advance`].
 #[derive(Debug)]
 pub struct Step<'a> {
     /// The head as it was read.
     pub order: &'a Stored<Order>,
-    /// Its lines, whose stock returns when the step says so.
+    /// The lines of the order. Their stock returns if [`OrderStatus::returns_stock`] says so for
+    /// `to`.
     pub lines: &'a [OrderLine],
-    /// What it becomes; [`OrderStatus::may_become`] was asked before.
+    /// The new status. The caller has checked it with [`OrderStatus::may_become`].
     pub to: OrderStatus,
-    /// When.
+    /// The instant of the change.
     pub at: Instant,
-    /// Who takes the step.
+    /// The id of the caller who makes the change.
     pub by: &'a str,
-    /// Why.
+    /// The reason of the change.
     pub note: Option<String>,
-    /// Who carries it, when it is shipped.
+    /// The carrier, for a change to shipped.
     pub carrier: Option<String>,
-    /// The carrier's number, when it is shipped.
+    /// The carrier's tracking number, for a change to shipped.
     pub tracking: Option<String>,
-    /// The money that moves with it.
+    /// The money that moves in the same transaction.
     pub money: Option<Movement<'a>>,
 }
 
-/// Money that moves between an order and its customer's wallet; a movement of nothing is none.
+/// Money that moves between an order and its customer's wallet. For an amount of zero,
+/// [`Step::money`] is [`None`].
 #[derive(Debug, Clone, Copy)]
 pub enum Movement<'a> {
-    /// The order is paid from the wallet, by this entry.
+    /// The wallet pays for the order, with this entry.
     Payment(&'a EntryId),
-    /// So much of what was paid goes back, in minor units, by this entry. It is not more than is left of it.
+    /// The wallet gets this amount back, in minor units, with this entry. The amount is at most the
+    /// part of the payment that was not refunded yet.
     Refund(&'a EntryId, i64),
 }
 
-/// Lines whose stock goes back in the transaction that cancels or returns an order; the rest follows ([`staged::give_back`]). The other actions are
-/// head, copy and history, and what its payment and refund may take.
+/// The most lines whose stock returns in the transaction that cancels or returns an order. Later
+/// transactions return the rest ([`staged::give_back`]). The other actions are head, copy and
+/// history, and those of payment and refund.
 pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
 
-/// Moves the order that was read, with its list, history, copy and stock.
+/// Changes the status of the order that was read, with its status list, history, copy and stock.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -256,7 +263,7 @@ pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
         head = marked(order, head, movement)?;
         money_moved = moved(order, movement, at)?;
     }
-    // The status that was read is the version's, and both are checked: the version is what the client was shown.
+    // The version implies the status, and the condition checks both. The client saw the version.
     let unchanged = Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?));
     let event = Stored::new(history(order, to, at, by, note), order.meta.born.clone(), at);
     let mut transaction = Transaction::new(&MOVE)
@@ -273,7 +280,7 @@ pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
     Ok(transaction)
 }
 
-/// What a movement does to the head.
+/// Adds the effect of a movement to the change of the head.
 fn marked(order: &Order, head: Change<Order>, movement: Movement<'_>) -> Result<Change<Order>, EncodeError> {
     match movement {
         Movement::Payment(_) => head.paid_from_wallet(&true),
@@ -281,7 +288,7 @@ fn marked(order: &Order, head: Change<Order>, movement: Movement<'_>) -> Result<
     }
 }
 
-/// What a movement does to the wallet.
+/// Returns the wallet actions of a movement.
 fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(Part, Guarded)>, EncodeError> {
     let Order { id: order_id, customer_id, total, .. } = order;
     let actions = match movement {
@@ -294,7 +301,7 @@ fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(Part
     Ok(actions.into_iter().map(|(label, guarded)| (part(label), guarded)).collect())
 }
 
-/// Gives back some of what was paid for the order that was read. `claim` is the idempotency record.
+/// Refunds part of the payment for the order that was read. `claim` is the idempotency record.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -314,7 +321,7 @@ pub fn refund(
     Ok(moved(order, movement, at)?.into_iter().fold(transaction, |all, (part, guarded)| all.action(part, guarded)))
 }
 
-/// A customer's orders placed between two instants, both included, newest first.
+/// Lists a customer's orders placed between two instants, both included, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -323,14 +330,14 @@ pub fn of_customer(
     from: Option<Instant>,
     to: Option<Instant>,
 ) -> Result<Query<Stored<CustomerOrder>>, KeyError> {
-    // Ids begin with their millisecond, so the range of instants is a range of ids.
+    // Ids start with their millisecond, so the range of instants is a range of ids.
     let low = from.map_or_else(String::new, time_ordered_floor);
     let high = to.map_or_else(|| "ORDER$".into(), |to| format!("ORDER#{}", time_ordered_floor(to.plus_millis(1))));
     let range = Range::Between(format!("ORDER#{low}"), high);
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, range).descending())
 }
 
-/// The orders of a status placed between two instants, both included, newest first.
+/// Lists the orders of a status placed between two instants, both included, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -343,7 +350,7 @@ fn between(from: Option<Instant>, to: Option<Instant>) -> Range {
     Range::Between(from.unwrap_or(Instant::MIN).to_string(), format!("{}$", to.unwrap_or(Instant::MAX)))
 }
 
-/// A customer's orders that were shipped since an instant, newest shipment first.
+/// Lists a customer's orders that were shipped since an instant, newest shipment first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -351,12 +358,12 @@ pub fn shipments(customer: &CustomerId, since: Option<Instant>) -> Result<Query<
     Ok(Query::new(&SHIPMENTS, shipments_partition(customer)?, between(since, None)).descending())
 }
 
-/// It is not retired, or not yet gone.
+/// Returns the condition that the order is not retired, or has not expired at `now`.
 fn alive(now: Instant) -> Condition {
     Condition::Lacks("expires_at").or(Condition::AtLeast("expires_at", first_alive(now)))
 }
 
-/// Adds a line to an order's log. An order that is still being placed is nobody's to see, and has none.
+/// Adds a line to an order's log. An order in status `placing` is invisible, so it has no log.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -368,7 +375,7 @@ pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<Part>, EncodeError
         .action(Part::Order, Guarded::check(key(&line.order_id)?, visible)))
 }
 
-/// An order's log, oldest line first.
+/// Lists an order's log, oldest line first.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,15 +1,20 @@
-//! Retiring an order that has come to its end: everything of it gets a time to live, and the stream archives what DynamoDB then removes.
+//! Retirement of closed orders: every item of the order gets a time to live. The stream archives
+//! the items when DynamoDB removes them.
 //!
-//! A retired order leaves the lists. Until it expires it is found by its id and in its customer's list, and cannot be moved any more.
-//! Its sales and its log stay, and so does the claim of its reference, which is unique for ever.
+//! A retired order leaves the lists by status and the list of shipments. Until it expires, callers
+//! find it by its id and in its customer's list, and its status can no longer change. Its sales and
+//! its log stay. The claim on its reference stays too, because a reference is unique for ever.
 //!
 //! # Why a large order is retired whole or found again
 //!
-//! An order of more parts than one transaction takes needs several. The first dates the head (`expires_at`), on the condition that it is as it was
-//! read and closed: from then on nobody can move the order, so no part of an order that lives on ever gets a time to live. The last takes the head
-//! out of its list and gives it its own time to live. So until everything is done the head is in the list by which orders to be retired are found, and
-//! DynamoDB does not remove it; whoever reads the order again goes on where another broke off, at whatever time, with the date that it has. Every
-//! transaction has a condition on the head.
+//! An order with more items than one transaction takes needs several. The first transaction sets
+//! the head's `expires_at`, on the condition that the head is closed and unchanged since it was
+//! read. From then on the status cannot change, so no item of a living order ever gets a time to
+//! live. The last transaction removes the head from its list and sets the head's own time to live.
+//!
+//! So until everything is done, the head stays in the list that selects orders for retirement, and
+//! DynamoDB does not remove it. If a run fails, a later run reads the order again and continues
+//! with the stored `expires_at`. Every transaction has a condition on the head.
 
 use super::{CustomerOrder, Order, OrderLine, OrderStatus, OrderStatusEvent, Part, RETIRE, copy_key, key};
 use crate::change::Change;
@@ -19,29 +24,30 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::Index;
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
 
-/// Parts in a transaction that has the head as well.
+/// The most other items in a transaction that includes the head.
 const BESIDE_HEAD: usize = MAX_TRANSACTION_ACTIONS - 1;
-/// Parts in the last transaction, which has the head and the copy as well.
+/// The most other items in the last transaction, which includes the head and the copy.
 const AT_LAST: usize = MAX_TRANSACTION_ACTIONS - 2;
 
-/// An order to be retired, as it was read.
+/// An order to retire, as it was read.
 #[derive(Debug)]
 pub struct Retirement<'a> {
-    /// The head.
+    /// The head of the order.
     pub order: &'a Stored<Order>,
-    /// Its lines.
+    /// The lines of the order.
     pub lines: &'a [Stored<OrderLine>],
-    /// Its history.
+    /// The history of the order.
     pub history: &'a [Stored<OrderStatusEvent>],
-    /// From when on it is gone, unless it was dated before.
+    /// The instant at which the order expires, unless an earlier run has set one.
     pub expires_at: Instant,
-    /// When it is retired.
+    /// The instant of the retirement.
     pub at: Instant,
 }
 
-/// Retires an order, by as many transactions as its parts need, in this order; the module says why so.
+/// Retires an order. The transactions must run in the returned order (see the module).
 ///
-/// A run that broke off is taken up by reading the order again. Of an order that is retired already the last transaction is refused.
+/// After a failed run, the caller reads the order again and calls this function again. If the order
+/// is already retired, DynamoDB refuses the last transaction.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -71,7 +77,7 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<Part>>, Enco
         transactions.push(all(some, Transaction::new(&RETIRE).action(Part::Order, guard)));
         condition = dated.clone();
     }
-    // Of an order that was only dated it is still in its list.
+    // The head is in its list until the last transaction has run.
     let listed = Condition::Has(Index::Gsi2.partition_attribute());
     let last = expiring(Change::<Order>::visible(at), expires_at)?.leave(Index::Gsi2);
     let copy = expiring(Change::<CustomerOrder>::visible(at), expires_at)?.leave(Index::Gsi3);
@@ -83,7 +89,8 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<Part>>, Enco
     Ok(transactions)
 }
 
-/// The order is as it was read, closed, and nothing is left to do with it.
+/// Returns the condition that the order is unchanged since it was read, closed, and without
+/// unfinished work.
 fn untouched(order: &Stored<Order>) -> Result<Condition, EncodeError> {
     let closed = OrderStatus::VISIBLE.into_iter().filter(|status| status.is_closed());
     let closed = closed.map(|status| Ok(Condition::Is("status", value(status)?)));
@@ -95,7 +102,8 @@ fn all(parts: impl IntoIterator<Item = (Part, Guarded)>, first: Transaction<Part
     parts.into_iter().fold(first, |all, (part, guarded)| all.action(part, guarded))
 }
 
-/// Lines and steps never change otherwise, and nobody sees when they expire.
+/// Sets the time to live of a line or an event. Nothing else ever changes them, and no response
+/// shows their expiry, so the change moves `rev` alone.
 fn part<T: Entity>(item: &Stored<T>, expires_at: Instant) -> Result<Guarded, EncodeError> {
     Ok(Guarded::update(item.key()?, expiring(Change::<T>::copied(), expires_at)?, Condition::Exists))
 }

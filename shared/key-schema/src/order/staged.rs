@@ -1,16 +1,28 @@
 //! Orders that are too large for one transaction.
 //!
-//! DynamoDB takes 100 actions at once, and a line takes two: its own item and its product's stock. An order of more lines is *staged*: the first
-//! transaction ([`begin`]) puts a head that is `placing`, which nobody can see, and claims what only one order can have; some more ([`reserve`]) put the
-//! lines and take their stock; the last ([`commit`]) makes the order visible. What was refused or broke off is undone ([`undo`]) in the same way. Every
-//! one of them moves the head's `rev` on the condition that it still is what its writer saw, so that of two who work on one order, such as a slow
-//! function and the janitor, one stops at its next step; and the head counts the lines that are reserved, so that nobody takes a part of them, read
-//! while a transaction was at work, for all. Nothing is taken twice, nothing given back twice, and nothing forgotten.
+//! A DynamoDB transaction takes 100 actions, and a line takes two: its own item and its product's
+//! stock. A larger order is *staged* over several transactions:
 //!
-//! A large order that is cancelled or returned changes its status at once, with as much stock as fits; the rest follows ([`give_back`]), and the
-//! head says how far that has come.
+//! 1. [`begin`] writes a head in status `placing`, which is invisible, and claims the reference and
+//!    the idempotency key.
+//! 2. [`reserve`], several times, writes lines and takes their stock.
+//! 3. [`commit`] makes the order visible.
 //!
-//! Whatever is unfinished is found through a sparse index ([`unfinished`]) and finished or undone by the janitor.
+//! [`undo`] reverses the steps of an order that was refused or interrupted, in several transactions
+//! too.
+//!
+//! After [`begin`], each of these transactions moves the head's `rev`, on the condition that the
+//! writer has seen the current one. If two writers work on one order, such as a slow function and
+//! the janitor, one of them stops at its next step. The head also counts the reserved lines. A
+//! reader that reads during a transaction may see only some of the lines, and the count reveals it.
+//! So no stock is taken twice, given back twice, or lost.
+//!
+//! A large order that is cancelled or returned changes its status immediately, with as much stock
+//! as one transaction takes. Later transactions return the rest ([`give_back`]), and the head
+//! counts the lines that are done.
+//!
+//! The janitor finds unfinished orders through a sparse index ([`unfinished`]) and finishes or
+//! undoes them.
 
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
@@ -34,11 +46,11 @@ use crate::shard::Shards;
 
 /// The shards of the list of unfinished orders.
 pub const UNFINISHED_SHARDS: Shards = Shards(4);
-/// Lines that are reserved in one transaction: two actions each, and the head.
+/// The most lines reserved in one transaction: two actions each, plus the head.
 pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
-/// Lines that are undone in one transaction: two actions each, the head, and what it had claimed.
+/// The most lines undone in one transaction: two actions each, plus the head and its two claims.
 pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 3) / 2;
-/// Lines whose stock goes back in one transaction, beside the head.
+/// The most lines whose stock returns in one transaction, besides the head.
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
 
 patterns! {
@@ -51,38 +63,40 @@ patterns! {
     UNFINISHED = "orders.unfinished": ShardedQuery on Gsi1, "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>" => "orders, the longest waiting first", Consistency::Eventual, "system", "Find the orders whose work broke off", ["janitor"];
 }
 
-/// Work on an order that takes several transactions and is not done.
+/// Work on an order that takes several transactions and is not finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
-    /// Since when.
+    /// The instant at which the work began.
     pub since: Instant,
-    /// What work.
+    /// The kind of work, and its progress.
     pub work: Work,
 }
 
-/// What is being done with an order.
+/// The kind of unfinished work on an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// It is being placed.
+    /// The order is being placed.
     Placing {
-        /// The idempotency key that it holds.
+        /// The idempotency key that the order holds.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         key: Option<Scope>,
-        /// So many lines are reserved. Who reads an order while it is being written may see a part of it: a Query is not isolated from transactions,
-        /// however strongly it reads. This says whether that is all.
+        /// The number of reserved lines. A Query is not isolated from transactions, even with
+        /// strong consistency, so a reader may see only some of the lines. This count tells whether
+        /// it sees all.
         lines: u64,
     },
-    /// Its stock is being given back; so many of its lines, in their order, are done.
+    /// The stock of the order is being returned. The value is the number of lines done, in line
+    /// order.
     Returning(u64),
 }
 
-/// An unfinished order's place in the janitor's list.
+/// The key of an unfinished order in the janitor's list.
 #[derive(Debug, Clone, Copy)]
 pub struct UnfinishedPlace<'a> {
-    /// What is unfinished.
+    /// The unfinished work.
     pub unfinished: &'a Unfinished,
-    /// Of which order.
+    /// The id of the order.
     pub id: &'a OrderId,
 }
 
@@ -112,16 +126,16 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("UNFINISHED", &[&shard])
 }
 
-/// An unfinished order as the janitor's list shows it.
+/// An unfinished order as the janitor's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfinishedOrder {
-    /// The order.
+    /// The id of the order.
     pub id: OrderId,
 }
 
 crate::item::view!(UnfinishedOrder of Order);
 
-/// The orders that have been unfinished since `before` or longer, the longest waiting first.
+/// Lists the orders that have been unfinished since `before` or longer, the longest waiting first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -130,7 +144,7 @@ pub fn unfinished(before: Instant) -> Result<Query<UnfinishedOrder>, KeyError> {
     Ok(Query::sharded(&UNFINISHED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
 }
 
-/// The stocks of some products, in their order.
+/// Reads the stocks of products, in the order of `products`.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -139,7 +153,7 @@ pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Resul
     Ok(BatchGet::new(&AVAILABLE, keys))
 }
 
-/// Begins to place an order, whose head is `placing`.
+/// Begins to place an order. Its head must be in status `placing`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -156,19 +170,20 @@ pub fn begin(order: &Stored<Order>, claim: Option<Guarded>) -> Result<Transactio
     })
 }
 
-/// The claim on an order's reference, if it has one.
+/// Returns the claim on the order's reference, if it has one.
 pub(super) fn claim_of_reference(order: &Stored<Order>) -> Result<Option<Guarded>, EncodeError> {
     let Some(reference) = &order.reference else { return Ok(None) };
     let claim = ReferenceClaim { reference: reference.clone(), order_id: order.id.clone() };
     Guarded::put(&stored(order, claim), Condition::NotExists).map(Some)
 }
 
-/// Nobody else has worked on the order that is being placed since it was seen.
+/// Returns the condition that the order is being placed, and that no other writer has changed it
+/// since it was read.
 fn untouched(order: &Stored<Order>) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("status", value(OrderStatus::Placing)?).and(Condition::Is("rev", number(order.meta.rev))))
 }
 
-/// The head of an order that is being placed, after so many lines were reserved, or given back again.
+/// Returns the head after a transaction that reserved `lines` lines, or gave them back.
 #[must_use]
 pub fn counted(order: &Stored<Order>, lines: usize, reserved: bool) -> Stored<Order> {
     let mut order = order.clone();
@@ -180,7 +195,8 @@ pub fn counted(order: &Stored<Order>, lines: usize, reserved: bool) -> Stored<Or
     order
 }
 
-/// The change that makes the head so. The place in the janitor's list stays.
+/// Returns the change that turns the head into [`counted`]. The key in the janitor's list stays the
+/// same.
 fn moved(order: &Stored<Order>, lines: usize, reserved: bool) -> Result<Change<Order>, EncodeError> {
     let change = Change::<Order>::copied();
     match &counted(order, lines, reserved).unfinished {
@@ -189,7 +205,8 @@ fn moved(order: &Stored<Order>, lines: usize, reserved: bool) -> Result<Change<O
     }
 }
 
-/// Reserves some lines, at most [`RESERVED_AT_ONCE`]. The head is then as [`counted`] says.
+/// Reserves some lines, at most [`RESERVED_AT_ONCE`]. [`counted`] returns the head as it is
+/// afterwards.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -204,7 +221,8 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
     Ok(transaction)
 }
 
-/// Makes an order visible all of whose lines are reserved. `cart` is the removal of the cart that it was made from, if any.
+/// Makes an order visible after all of its lines are reserved. `cart` is the deletion of the cart
+/// from which the order is placed, if any.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -228,7 +246,8 @@ pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<
     })
 }
 
-/// Gives back some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`]. The head is then as [`counted`] says.
+/// Gives back some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].
+/// [`counted`] returns the head as it is afterwards.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -241,7 +260,8 @@ pub fn undo(
     undone(Transaction::new(&UNDO).action(Part::Order, head), lines, at)
 }
 
-/// Gives back the last lines of an order that was not committed, at most [`UNDONE_AT_ONCE`], and removes it with the claims that are still its own.
+/// Gives back the last lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].
+/// Deletes the order and the claims that still belong to it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -267,12 +287,13 @@ pub fn undo_last(
     Ok(transaction)
 }
 
-/// Which claims an order may still have. A key that has expired may be another's meanwhile.
+/// The claims that an order may still hold. Another order may have claimed an idempotency key that
+/// has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
-    /// That on its reference.
+    /// Whether the order may hold the claim on its reference.
     pub reference: bool,
-    /// That on its idempotency key.
+    /// Whether the order may hold the claim on its idempotency key.
     pub idempotency: bool,
 }
 
@@ -289,8 +310,9 @@ fn undone(
     Ok(transaction)
 }
 
-/// Gives back the stock of the next lines of an order that was cancelled or returned, at most [`GIVEN_BACK_AT_ONCE`], on the condition that so many
-/// were given back as the head says. [`None`] when there is nothing to give back.
+/// Gives back the stock of the next lines of a cancelled or returned order, at most
+/// [`GIVEN_BACK_AT_ONCE`]. `lines` must be in line order. The condition is that the head's count of
+/// finished lines is unchanged. Returns [`None`] if the head has no stock left to return.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,40 +1,41 @@
-//! The life of an order.
+//! The statuses of an order and the steps between them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where an order stands.
+/// The status of an order.
 ///
-/// placing → pending → paid → picking → shipped → delivered; pending, paid or picking → cancelled; delivered → returned.
+/// placing → pending → paid → picking → shipped → delivered. A pending, paid or picking order can
+/// be cancelled. A delivered order can be returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderStatus {
-    /// Its lines are being reserved; nobody can see it yet.
+    /// The lines are being reserved. The order is invisible.
     Placing,
-    /// Placed, not paid.
+    /// The order is placed and not paid.
     Pending,
-    /// Paid.
+    /// The order is paid.
     Paid,
-    /// In the warehouse's hands.
+    /// The warehouse is picking the order.
     Picking,
-    /// On its way.
+    /// The order is in transit.
     Shipped,
-    /// With the customer.
+    /// The customer has received the order.
     Delivered,
-    /// Called off; its stock went back.
+    /// The order was cancelled, and its stock was returned.
     Cancelled,
-    /// Came back after delivery; its stock went back.
+    /// The customer returned the order after delivery, and its stock was returned.
     Returned,
 }
 
 impl OrderStatus {
-    /// Every status that somebody can see, in the order of an order's life.
+    /// Every visible status, in the order of an order's life.
     pub const VISIBLE: [Self; 7] =
         [Self::Pending, Self::Paid, Self::Picking, Self::Shipped, Self::Delivered, Self::Cancelled, Self::Returned];
 
-    /// The name in keys, JSON and attributes.
+    /// Returns the name in keys, JSON and attributes.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +50,7 @@ impl OrderStatus {
         }
     }
 
-    /// Whether an order may go from here to there.
+    /// Returns whether an order may change from this status to `to`.
     #[must_use]
     pub const fn may_become(self, to: Self) -> bool {
         matches!(
@@ -64,33 +65,35 @@ impl OrderStatus {
         )
     }
 
-    /// Whether the step to this status gives the lines' stock back.
+    /// Returns whether a change to this status returns the stock of the lines.
     #[must_use]
     pub const fn returns_stock(self) -> bool {
         matches!(self, Self::Cancelled | Self::Returned)
     }
 
-    /// Whether an order in this status counts as sold.
+    /// Returns whether an order in this status counts as sold.
     #[must_use]
     pub const fn is_sale(self) -> bool {
         matches!(self, Self::Pending | Self::Paid | Self::Picking | Self::Shipped | Self::Delivered)
     }
 
-    /// Whether an order in this status has come to its end and may be retired. A delivered one can still be returned, so whoever retires
-    /// delivered orders waits until none of them will be.
+    /// Returns whether an order in this status is closed and may be retired. A delivered order can
+    /// still be returned, so retire delivered orders only after the time for returns is over.
     #[must_use]
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::Delivered | Self::Cancelled | Self::Returned)
     }
 
-    /// Whether the order's owner may take the step himself: pay, and cancel what is not yet picked. Every other step is staff's.
+    /// Returns whether the order's owner may make this change: cancel an order that is not being
+    /// picked yet. Payment from the wallet is checked separately. All other changes belong to
+    /// staff.
     #[must_use]
     pub const fn owner_may(self, to: Self) -> bool {
         matches!((self, to), (Self::Pending | Self::Paid, Self::Cancelled))
     }
 }
 
-/// The text names no status that an order can visibly have.
+/// An error for a text that names no visible status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be pending, paid, picking, shipped, delivered, cancelled or returned")]
 pub struct UnknownStatus;

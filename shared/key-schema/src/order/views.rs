@@ -1,4 +1,4 @@
-//! Orders as lists show them.
+//! Views of orders and their log, as the lists return them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,23 +7,23 @@ use crate::id::{CustomerId, LogId, OrderId, OrderReference};
 use crate::instant::Instant;
 use crate::money::Money;
 
-/// An order as every list shows it.
+/// An order as every list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The order.
+    /// The id of the order.
     pub id: OrderId,
-    /// The client's own number for it.
+    /// The client's own number for the order.
     #[serde(default)]
     pub reference: Option<OrderReference>,
-    /// Whose.
+    /// The customer of the order.
     pub customer_id: CustomerId,
-    /// Where it stands.
+    /// The status of the order.
     pub status: OrderStatus,
-    /// The sum of its lines.
+    /// The sum of the lines.
     pub total: Money,
-    /// When it was placed.
+    /// The instant at which the order was placed.
     pub placed_at: Instant,
-    /// How many lines.
+    /// The number of lines.
     pub line_count: u64,
 }
 
@@ -39,33 +39,33 @@ crate::item::view!(Summary of Order);
 /// An order that was shipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shipment {
-    /// The order as every list shows it.
+    /// The order as every list returns it.
     #[serde(flatten)]
     pub order: Summary,
-    /// When it was shipped.
+    /// The instant of shipment.
     pub shipped_at: Instant,
-    /// Who carries it.
+    /// The carrier of the shipment.
     #[serde(default)]
     pub carrier: Option<String>,
-    /// The carrier's number.
+    /// The carrier's tracking number.
     #[serde(default)]
     pub tracking: Option<String>,
 }
 
 crate::item::view!(Shipment of CustomerOrder);
 
-/// A log line as the index shows it.
+/// A line of an order's log as the index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// The line.
+    /// The id of the line.
     pub id: LogId,
-    /// About which order.
+    /// The id of the order.
     pub order_id: OrderId,
-    /// When.
+    /// The instant of the line.
     pub at: Instant,
-    /// By whom.
+    /// The member of staff who wrote the line.
     pub by: String,
-    /// What there is to say.
+    /// The text of the line.
     pub text: String,
 }
 

@@ -1,25 +1,34 @@
-//! Organizations with their teams and members, and what a customer is a member of.
+//! Organizations with their teams and members, and the list of a customer's memberships.
 //!
-//! The partition `ORG#<organization>` holds, in this byte order, `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. The head stands before its teams,
-//! of which there are at most [`MAX_TEAMS`]: so an organization with all its teams is one Query from `ORG` to `TEAM$`. Members, of whom there may be any
-//! number, lie outside of that range. A member also has a place in an index by customer, which lists what a customer is a member of.
+//! The partition `ORG#<organization>` holds, in this byte order, `MEMBER#<customer>`, `ORG` and
+//! `TEAM#<team>`. The head sorts before its teams, at most [`MAX_TEAMS`]. So one Query from `ORG`
+//! to `TEAM$` reads an organization with all its teams. An organization may have any number of
+//! members, and they sort outside that range. Each membership also has a key in an index by
+//! customer, which lists a customer's memberships.
 //!
-//! # What the conditions hold
+//! # Guarantees of the conditions
 //!
-//! - Whoever changes something is staff, or an admin at that moment: the transaction of each change checks the caller's own membership. Where the
-//!   caller is who is changed, DynamoDB takes no second action on the item, and the condition is part of the change.
-//! - The head counts teams and admins, in the transactions that make and end them: there are never more than [`MAX_TEAMS`] teams, and no request of a member
-//!   or of staff leaves no admin, as long as the last one has a profile.
-//! - A team counts its members, and can only be removed without any: nobody is ever in a team that is not there.
-//! - A member has a profile when the membership is made or changed, and so has a customer who founds or changes something.
+//! - The caller of a change is staff, or is an admin at the moment of the change. Each change's
+//!   transaction checks the caller's own membership. DynamoDB takes only one action per item. So if
+//!   the caller's own membership changes, the check is part of that change's condition.
+//! - The head counts teams and admins in the transactions that create and delete them. There are
+//!   never more than [`MAX_TEAMS`] teams. No request by a member or by staff removes the last
+//!   admin, as long as that admin has a profile.
+//! - A team counts its members, and only an empty team can be deleted. So no member is in a team
+//!   that does not exist.
+//! - A member has a profile at the moment when the membership is created or changed. The same holds
+//!   for a customer who creates or changes an organization.
 //!
 //! # Erasure
 //!
-//! Memberships go with the customer, also that of the last admin: an organization without one waits for staff to say who is. They are found through an
-//! index, which follows by a moment: one that was made in the moment of the erasure may stay. So a membership alone allows no change, but only together
-//! with the profile, which each of them checks. What has stayed is an id in a list, and staff can remove it, whatever it counts for.
+//! Erasing a customer also deletes the customer's memberships, including that of a last admin. An
+//! organization without an admin needs staff to appoint one. The erasure finds memberships through
+//! an index, which is eventually consistent. So a membership that is created during the erasure may
+//! remain. Therefore a membership alone permits no change: every change checks the caller's profile
+//! too. A remaining membership is only an id in a list. Staff can remove it, even if it is the last
+//! admin's.
 //!
-//! A count is not what people see of an item: it moves `rev` alone, and breaks nobody's If-Match.
+//! A count is not visible to clients, so a change of it moves `rev` alone and breaks no If-Match.
 
 mod write;
 
@@ -43,24 +52,24 @@ pub use write::{
 };
 pub(crate) use write::{admin_check, member_check};
 
-/// How many teams an organization may have: with the head they are one Query of far less than 1 MB.
+/// The most teams of an organization. One Query reads them with the head, at far less than 1 MB.
 pub const MAX_TEAMS: usize = 100;
 
-/// What a member may do.
+/// The role of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Changes the organization, its teams and members.
+    /// Changes the organization, its teams and its members.
     Admin,
-    /// Sees them.
+    /// Reads the organization, its teams and its members.
     Member,
 }
 
 impl Role {
-    /// All of them.
+    /// Every role.
     pub const ALL: [Self; 2] = [Self::Admin, Self::Member];
 
-    /// The name in JSON and attributes.
+    /// Returns the name in JSON and attributes.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -70,7 +79,7 @@ impl Role {
     }
 }
 
-/// The text names no role.
+/// An error for a text that names no role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be admin or member")]
 pub struct UnknownRole;
@@ -90,18 +99,18 @@ impl fmt::Display for Role {
 }
 
 entity! {
-    /// An organization's head.
+    /// The head of an organization.
     Organization = "Organization" {
         keyed {
-            /// Which.
+            /// The id of the organization.
             id: OrganizationId,
-            /// How many teams it has, at most [`MAX_TEAMS`].
+            /// The number of teams, at most [`MAX_TEAMS`].
             teams: u64,
-                    /// How many of its members are admins: one at least, until the last one is erased.
+            /// The number of admins, at least one until the last admin is erased.
             admins: u64,
         }
         free {
-            /// What it is called.
+            /// The name of the organization.
             name: String,
         }
     }
@@ -119,15 +128,15 @@ entity! {
     /// A team of an organization.
     Team = "Team" {
         keyed {
-            /// Of which organization.
+            /// The id of the organization.
             organization_id: OrganizationId,
-            /// Which team of it.
+            /// The id of the team.
             id: TeamId,
-            /// How many are in it.
+            /// The number of members in the team.
             members: u64,
         }
         free {
-            /// What it is called.
+            /// The name of the team.
             name: String,
         }
     }
@@ -145,15 +154,15 @@ entity! {
     /// A customer's membership of an organization.
     Member = "Member" {
         keyed {
-            /// Of which organization.
+            /// The id of the organization.
             id: OrganizationId,
-            /// Who.
+            /// The customer who is the member.
             customer_id: CustomerId,
         }
         free {
-            /// What the member may do.
+            /// The role of the member.
             role: Role,
-            /// In which of its teams, if in one.
+            /// The team of the member, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             team: Option<TeamId>,
         }
@@ -176,7 +185,7 @@ impl Entity for Member {
     }
 }
 
-/// Sort key of the head.
+/// The sort key of the head.
 const HEAD: &str = "ORG";
 
 fn partition(id: &OrganizationId) -> Result<PartitionKey, KeyError> {
@@ -199,38 +208,38 @@ fn memberships_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError
     PartitionKey::of("MEMBEROF", &[customer])
 }
 
-/// A membership as the list of a customer's shows it.
+/// A membership as a customer's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Listed {
-    /// Of which organization.
+    /// The id of the organization.
     pub id: OrganizationId,
-    /// What the member may do.
+    /// The role of the member.
     pub role: Role,
-    /// In which of its teams.
+    /// The team of the member, if any.
     #[serde(default)]
     pub team: Option<TeamId>,
-    /// Since when.
+    /// The instant at which the membership began.
     pub created_at: Instant,
-    /// When it was last changed.
+    /// The instant of the last change.
     pub updated_at: Instant,
 }
 
 crate::item::view!(Listed of Member);
 
-/// Which part of a transaction was refused.
+/// An action of an organization transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Who asks is no admin, or no member at all.
+    /// The caller is not an admin, or not a member at all.
     Caller,
-    /// Who asks has no profile any more.
+    /// The caller has no profile any more.
     Profile,
-    /// The head: not there, at another version, full of teams, or with one admin only.
+    /// The head is missing, is at another version, has no room for a team, or has only one admin.
     Organization,
-    /// The team: there already, not there, at another version, or with members.
+    /// The team already exists, is missing, is at another version, or has members.
     Team,
-    /// The membership is not what was read.
+    /// The membership has changed since it was read.
     Member,
-    /// There is no such customer; or there is, of whose absence something depends.
+    /// The customer does not exist. For [`remove_ghost`], the customer does exist.
     Customer,
 }
 
@@ -258,7 +267,7 @@ fn with_teams() -> Range {
     Range::Between(HEAD.into(), "TEAM$".into())
 }
 
-/// An organization, then all its teams.
+/// Reads an organization, then all its teams.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -266,7 +275,7 @@ pub fn get(id: &OrganizationId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, with_teams()).limit(MAX_TEAMS + 1))
 }
 
-/// The same, strongly.
+/// Reads an organization, then all its teams, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -274,7 +283,7 @@ pub fn renamed(id: &OrganizationId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&RENAMED, partition(id)?, with_teams()).limit(MAX_TEAMS + 1))
 }
 
-/// One customer's membership, to find out who asks.
+/// Reads one customer's membership, to find the caller's role.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -282,7 +291,7 @@ pub fn member(id: &OrganizationId, customer: &CustomerId) -> Result<Get<Stored<M
     Ok(Get::new(&MEMBER, member_key(id, customer)?))
 }
 
-/// The organization, the membership that is about to be changed, and that of who asks.
+/// Reads the organization, the membership to change, and the caller's membership, in this order.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -294,7 +303,7 @@ pub fn prepare(
     Ok(BatchGet::new(&PREPARE, vec![key(id)?, member_key(id, customer)?, member_key(id, caller)?]))
 }
 
-/// A membership that goes with its customer, strongly.
+/// Reads a membership of a customer being erased, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -302,7 +311,7 @@ pub fn erasable(id: &OrganizationId, customer: &CustomerId) -> Result<Get<Stored
     Ok(Get::new(&ERASABLE, member_key(id, customer)?))
 }
 
-/// The organization alone.
+/// Reads an organization's head without its teams.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -310,7 +319,7 @@ pub fn head(id: &OrganizationId) -> Result<Get<Stored<Organization>>, KeyError> 
     Ok(Get::new(&HEAD_ONLY, key(id)?))
 }
 
-/// The members of an organization, by customer id.
+/// Lists the members of an organization, by customer id.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -318,7 +327,7 @@ pub fn members(id: &OrganizationId) -> Result<Query<Stored<Member>>, KeyError> {
     Ok(Query::new(&MEMBERS, partition(id)?, Range::under("MEMBER")))
 }
 
-/// What a customer is a member of, the oldest membership first.
+/// Lists a customer's memberships, oldest first.
 ///
 /// # Errors
 /// [`KeyError`].

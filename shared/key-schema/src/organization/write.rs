@@ -1,4 +1,4 @@
-//! How organizations change: each change is one transaction, with what must hold for it.
+//! Changes of organizations. Each change is one transaction with its conditions.
 
 use super::{
     CHANGE_TEAM, CREATE, CREATE_TEAM, DELETE_TEAM, ERASE_MEMBER, MAX_TEAMS, Member, Organization, PUT_MEMBER, Part,
@@ -13,16 +13,17 @@ use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::request::{Guarded, Transaction};
 
-/// On whose authority an organization is changed.
+/// The authority of the caller who changes an organization.
 #[derive(Debug, Clone, Copy)]
 pub enum Authority<'a> {
-    /// Staff may change all.
+    /// A member of staff, who may change every organization.
     Staff,
-    /// A customer, who must be an admin when it happens.
+    /// A customer, who must be an admin at the moment of the change.
     Customer(&'a CustomerId),
 }
 
-/// Founds an organization. `admin` is its first member: a customer with a profile, or staff, who need none.
+/// Creates an organization. `admin` is its first member. A customer who creates it needs a profile,
+/// and staff do not.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -60,7 +61,7 @@ fn count_teams(id: &OrganizationId, by: i64, condition: Condition) -> Result<Gua
     Ok(Guarded::update(key(id)?, Change::<Organization>::copied().add("teams", by), condition))
 }
 
-/// Adds a team, as long as there are fewer than [`MAX_TEAMS`].
+/// Creates a team, if there are fewer than [`MAX_TEAMS`].
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -90,7 +91,7 @@ pub fn change_team(
     authority.checked(Transaction::new(&CHANGE_TEAM).action(Part::Team, update), id, None)
 }
 
-/// Removes a team that is at `version` and that nobody is in.
+/// Deletes a team that is at `version` and has no members.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -107,7 +108,7 @@ pub fn delete_team(
     authority.checked(transaction, id, None)
 }
 
-/// Makes `new` of the membership that was read, or of none.
+/// Creates a membership, or changes the one that was read (`old`) to `new`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -126,7 +127,8 @@ pub fn put_member(
             }
             Guarded::update(member_key(id, customer_id)?, change, unchanged)
         }
-        // Nobody makes themselves a member: only who is an admin may, and who is one is a member already.
+        // A customer cannot create their own membership: only admins may, and every admin is a
+        // member already. The condition fails for a caller who is not an admin.
         None if authority.is(customer_id) => Guarded::put(new, is_admin()?)?,
         None => Guarded::put(new, Condition::NotExists)?,
     };
@@ -138,7 +140,8 @@ pub fn put_member(
     let (before, after) = (old.map(|old| old.role), Some(*role));
     transaction = match count_admins(id, before, after)? {
         Some(count) => transaction.action(Part::Organization, count),
-        // An admin's own membership, or that which is changed, shows that there is the organization.
+        // Proves that the organization exists. In the other cases the caller's own membership, or
+        // the changed one, proves it.
         None if old.is_none() && matches!(authority, Authority::Staff) => {
             transaction.action(Part::Organization, Guarded::check(key(id)?, Condition::Exists))
         }
@@ -147,7 +150,8 @@ pub fn put_member(
     count_members(transaction, id, old.and_then(|old| old.team.as_ref()), team.as_ref())
 }
 
-/// Ends the membership that was read. Who is not an admin may end no other than their own.
+/// Ends the membership that was read. A caller who is not an admin can end only their own
+/// membership.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -162,7 +166,8 @@ pub fn remove_member(old: &Stored<Member>, authority: Authority<'_>) -> Result<T
     count_members(transaction, id, team.as_ref(), None)
 }
 
-/// Ends the membership that was read, of a customer who is being erased: also that of the last admin. Staff then say who is admin.
+/// Ends a membership of a customer who is being erased, even that of the last admin. Staff then
+/// appoint an admin.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -170,7 +175,8 @@ pub fn erase_member(old: &Stored<Member>) -> Result<Transaction<Part>, EncodeErr
     end_anyway(Transaction::new(&ERASE_MEMBER), old)
 }
 
-/// Ends the membership that was read if its customer has no profile: also that of the last admin, who can make nobody else one. For staff.
+/// Ends the membership of a customer without a profile, even that of the last admin. A last admin
+/// without a profile cannot appoint another admin. Only staff use this function.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -179,7 +185,7 @@ pub fn remove_ghost(old: &Stored<Member>) -> Result<Transaction<Part>, EncodeErr
     end_anyway(Transaction::new(&REMOVE_GHOST).action(Part::Customer, gone), old)
 }
 
-/// The end of a membership, whether or not an admin is left.
+/// Ends a membership, whether or not an admin remains.
 fn end_anyway(transaction: Transaction<Part>, old: &Stored<Member>) -> Result<Transaction<Part>, EncodeError> {
     let Member { id, customer_id, role, team } = &old.data;
     let mut transaction = transaction.action(Part::Member, Guarded::delete(member_key(id, customer_id)?, is(old)?));
@@ -189,7 +195,8 @@ fn end_anyway(transaction: Transaction<Part>, old: &Stored<Member>) -> Result<Tr
     count_members(transaction, id, team.as_ref(), None)
 }
 
-/// The head with one admin more, or one less as long as another is left.
+/// Adds an admin to the head's count, or removes one if another remains. Returns [`None`] if the
+/// change of role does not change the count.
 fn count_admins(
     id: &OrganizationId,
     before: Option<Role>,
@@ -208,7 +215,8 @@ fn add_admins(id: &OrganizationId, by: i64, condition: Condition) -> Result<Guar
     Ok(Guarded::update(key(id)?, Change::<Organization>::copied().add("admins", by), condition))
 }
 
-/// The teams that somebody leaves and joins.
+/// Changes the member counts of the team that the member leaves and of the team that the member
+/// joins.
 fn count_members(
     mut transaction: Transaction<Part>,
     id: &OrganizationId,
@@ -227,7 +235,8 @@ fn count_members(
     Ok(transaction)
 }
 
-/// The membership is the one that was read: not one that was ended and made again, which counts from the beginning.
+/// Returns the condition that the membership is unchanged since it was read. A deleted and
+/// recreated membership restarts its `rev`, so the condition includes `born`.
 fn is(member: &Stored<Member>) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("rev", number(member.meta.rev)).and(Condition::Is("born", value(&member.meta.born)?)))
 }
@@ -236,19 +245,20 @@ fn is_admin() -> Result<Condition, EncodeError> {
     Ok(Condition::Is("role", value(Role::Admin)?))
 }
 
-/// The check that a customer is an admin of an organization: an action of the transaction that it allows.
+/// Returns the check that a customer is an admin, for the transaction that needs an admin.
 pub(crate) fn admin_check(id: &OrganizationId, customer: &CustomerId) -> Result<Guarded, EncodeError> {
     Ok(Guarded::check(member_key(id, customer)?, is_admin()?))
 }
 
-/// The check that a customer is a member of an organization in any role.
+/// Returns the check that a customer is a member of an organization in any role.
 pub(crate) fn member_check(id: &OrganizationId, customer: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(member_key(id, customer)?, Condition::Exists))
 }
 
 impl Authority<'_> {
-    /// Adds the checks of who asks, who has a profile and is an admin. `target` is whose membership the transaction writes: if it is the caller's own, it
-    /// cannot be checked beside that.
+    /// Adds the checks that the caller is an admin and has a profile. `target` is the customer
+    /// whose membership the transaction writes. If that is the caller, no check is added, because
+    /// DynamoDB takes only one action per item.
     fn checked(
         self,
         transaction: Transaction<Part>,

@@ -1,4 +1,4 @@
-//! Categories by their names from the top, in keys and in URLs.
+//! Category paths: the names of a category from the top, in keys and in URLs.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use crate::encoding::encode;
 use crate::id::check;
 use crate::product::segment;
 
-/// How deep a category path may be.
+/// The most names in a category path.
 pub const MAX_CATEGORY_DEPTH: usize = 8;
-/// How long a category path may be as key text, so that a path and an id fit one sort key, and the cursor that holds both fits
-/// [`MAX_CURSOR_BYTES`](crate::cursor::MAX_CURSOR_BYTES).
+/// The most bytes of a category path as key text. With this limit a path and an id fit one sort
+/// key, and the cursor that holds both fits [`MAX_CURSOR_BYTES`](crate::cursor::MAX_CURSOR_BYTES).
 pub const MAX_CATEGORY_BYTES: usize = 580;
 
-/// A category by its names from the top: 1 to 8 of them.
+/// A category as its names from the top, 1 to 8 of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct CategoryPath(Vec<String>);
 
-/// Why names are not a category path.
+/// The reason why names are not a category path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CategoryError {
-    /// No name, or more than [`MAX_CATEGORY_DEPTH`].
+    /// There is no name, or more than [`MAX_CATEGORY_DEPTH`].
     #[error("must have 1 to {MAX_CATEGORY_DEPTH} names")]
     Depth,
     /// A name breaks the rule of ids.
     #[error("each name {0}")]
     Name(#[from] crate::id::IdError),
-    /// Over [`MAX_CATEGORY_BYTES`] with every special byte escaped.
+    /// The path exceeds [`MAX_CATEGORY_BYTES`] with every special byte escaped.
     #[error("the path is too long")]
     TooLong,
-    /// The text is not a category path in a URL: see [`CategoryPath::from_segment`].
+    /// The text is not a category path as in a URL: see [`CategoryPath::from_segment`].
     #[error("must be names joined by `~`, with every byte outside A-Z a-z 0-9 - written _HH")]
     Segment,
 }
 
 impl CategoryPath {
-    /// Takes names from the top.
+    /// Makes a path from names, the top one first.
     ///
     /// # Errors
     /// [`CategoryError`].
@@ -52,58 +52,60 @@ impl CategoryPath {
         if path.key_text().len() > MAX_CATEGORY_BYTES { Err(CategoryError::TooLong) } else { Ok(path) }
     }
 
-    /// Reads the form that a URL carries: names joined by `~`, and inside a name every byte outside `A-Z a-z 0-9 -` written `_HH`.
+    /// Parses a path as in a URL: names joined by `~`. Inside a name, every byte outside
+    /// `A-Z a-z 0-9 -` is written `_HH`.
     ///
     /// # Errors
-    /// [`CategoryError::Segment`] for any other spelling, so that one category has one address.
+    /// [`CategoryError::Segment`] for any other spelling, so that each category has only one URL.
     pub fn from_segment(segment: &str) -> Result<Self, CategoryError> {
         Self::new(segment::decode(segment).ok_or(CategoryError::Segment)?)
     }
 
-    /// The form that a URL carries.
+    /// Returns the path as one segment of a URL.
     #[must_use]
     pub fn to_segment(&self) -> String {
         segment::encode(&self.0)
     }
 
-    /// The names from the top.
+    /// Returns the names, the top one first.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// The last name.
+    /// Returns the last name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.last().map_or("", String::as_str)
     }
 
-    /// The category above, if this is not a top one.
+    /// Returns the parent category, or [`None`] for a top category.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let (_, above) = self.0.split_last()?;
         (!above.is_empty()).then(|| Self(above.to_vec()))
     }
 
-    /// This category and those above it, from the top.
+    /// Returns the ancestors of this category from the top, then the category itself.
     pub fn lineage(&self) -> impl Iterator<Item = Self> {
         (1..=self.0.len()).filter_map(|depth| self.0.get(..depth)).map(|names| Self(names.to_vec()))
     }
 
-    /// Whether it is the category, or below it.
+    /// Returns whether this path is `category` itself or below it.
     #[must_use]
     pub fn is_within(&self, category: &Self) -> bool {
         self.0.starts_with(&category.0)
     }
 
-    /// Where it is when `from`, in which it lies, has become `to`. `None` for a path outside of `from`, and for one that would be too deep or too long.
+    /// Returns the path after `from` was renamed to `to`. Returns [`None`] for a path outside
+    /// `from`, and for a result that is too deep or too long.
     #[must_use]
     pub fn rebased(&self, from: &Self, to: &Self) -> Option<Self> {
         let below = self.0.strip_prefix(from.0.as_slice())?;
         Self::new([to.0.as_slice(), below].concat()).ok()
     }
 
-    /// The names as key text.
+    /// Returns the names as key text.
     #[must_use]
     pub fn key_text(&self) -> String {
         self.0.iter().map(|name| encode(name)).collect::<Vec<_>>().join("#")

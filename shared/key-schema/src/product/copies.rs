@@ -1,19 +1,23 @@
-//! What the search document of a product needs of other items, copied onto the product.
+//! Copies on a product: the attributes of other items that its search document needs.
 //!
 //! # Why the copies converge
 //!
-//! Each copy carries the `rev` of the item that it was made from, and is written only over an older one. A source's rev grows with every
-//! write and never restarts, so records that arrive twice, late or in another order end on the newest that was delivered. A copy moves the
-//! product's `rev` alone, so no editor's If-Match breaks.
+//! Each copy stores the `rev` of its source item, and overwrites only an older copy. A source's
+//! `rev` grows with every write and never restarts. So if records arrive twice, late or out of
+//! order, the copy still ends on the newest delivered record. A copy moves only the product's
+//! `rev`, so it breaks no editor's If-Match.
 //!
 //! # Why not every record is copied
 //!
-//! Stock moves with every sale, and whether there is any seldom changes. Only a record in which it changes is copied. That loses nothing: between
-//! two such records every state of the stock has the value of the former, so the value of the newest state is that of the newest record
-//! that was copied, or the one that the product was created with. The same holds for the ratings.
+//! Each sale changes the stock, but its availability changes seldom. The stream copies only the
+//! records in which the availability changes. That loses nothing: between two such records, every
+//! state of the stock has the availability of the earlier record. So the newest state agrees with
+//! the newest copied record, or with the value at the product's creation. The same holds for the
+//! ratings.
 //!
-//! A new product is written with the value of its first stock ([`Copied::of_new`]), so an import costs no second write; one that is revived
-//! shows the value of its new stock at once, and its record confirms it. Retiring is a record in which the value changes.
+//! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
+//! needs no second write. A revived product gets the availability of its new stock immediately, and
+//! the stream confirms it. Retiring a product is a record in which the availability changes.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,23 +28,24 @@ use crate::item::{EncodeError, Stored};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{Guarded, Single};
 
-/// The copies on a product. Each is written by the stream only; [`Product`] has no setter for them.
+/// The copies on a product. Only the stream updates them, so [`Product`] has no setter for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Copied {
-    /// Whether somebody can buy a piece.
+    /// Whether customers can buy at least one piece.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_stock: bool,
-    /// The rev of the stock that says so.
+    /// The `rev` of the stock from which `in_stock` was copied.
     #[serde(skip_serializing_if = "is_zero")]
     pub stock_rev: u64,
-    /// How many reviews.
+    /// The number of reviews.
     #[serde(skip_serializing_if = "is_zero")]
     pub rating_count: u64,
-    /// The sum of their ratings.
+    /// The sum of the ratings.
     #[serde(skip_serializing_if = "is_zero")]
     pub rating_sum: u64,
-    /// The rev of the statistics that say so; 0 before the first review.
+    /// The `rev` of the statistics from which the ratings were copied, or 0 before the first
+    /// review.
     #[serde(skip_serializing_if = "is_zero")]
     pub rating_rev: u64,
 }
@@ -49,11 +54,11 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The rev of the stock that a product is created with.
+/// The first `rev` of a product's stock.
 const FIRST_REV: u64 = 1;
 
 impl Copied {
-    /// Those of a product that is created together with its stock.
+    /// Returns the copies of a product that is created together with its stock.
     #[must_use]
     pub const fn of_new(available: u64) -> Self {
         Self { in_stock: available > 0, stock_rev: FIRST_REV, rating_count: 0, rating_sum: 0, rating_rev: 0 }
@@ -65,7 +70,8 @@ patterns! {
     COPY_RATING = "products.copy-rating": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "exists, with a copy of an older rev of the statistics", Consistency::Write, "system", "Copy onto a product what its reviews add up to", ["stream"];
 }
 
-/// Copies onto the product whether it is in stock, unless it has a newer copy or is not there.
+/// Copies the availability of a stock onto its product. DynamoDB refuses the write if the product
+/// is missing or has a newer copy.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -76,7 +82,8 @@ pub fn copy_stock(stock: &Stored<Stock>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&COPY_STOCK, Guarded::update(key(&stock.product_id)?, change, older("stock_rev", rev))))
 }
 
-/// Copies onto the product what its reviews add up to, unless it has a newer copy or is not there.
+/// Copies the review statistics onto their product. DynamoDB refuses the write if the product is
+/// missing or has a newer copy.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -89,7 +96,7 @@ pub fn copy_rating(stats: &Stored<ReviewStats>) -> Result<Single<()>, EncodeErro
     Ok(Single::new(&COPY_RATING, Guarded::update(key(&stats.product_id)?, change, older("rating_rev", rev))))
 }
 
-/// The product is there, and its copy is older than `rev` or was never made.
+/// Returns the condition that the product exists, and that its copy is older than `rev` or missing.
 fn older(copy: &'static str, rev: u64) -> Condition {
     Condition::Exists.and(Condition::Lacks(copy).or(Condition::Below(copy, number(rev))))
 }

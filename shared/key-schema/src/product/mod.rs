@@ -1,10 +1,13 @@
-//! Products: summary, stock, review statistics and content, each on an item of its own.
+//! Products: summary, stock, review statistics and content, each in a separate item.
 //!
-//! What changes at another pace lies apart, so that a sale or a review never breaks an editor's If-Match and a list page never
-//! reads content. In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`, `MEDIA`,
-//! `OBJECT#<id>`, `PRODUCT`, `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`, `PRODUCT#STOCK` and `REVIEW#<customer>`: one Query between `PRODUCT`
-//! and `PRODUCT$` gives everything that a product page shows, without content, pictures ([`crate::picture`]), reviews, the entries of further categories
-//! ([`crate::membership`]) and the count of likes ([`crate::like`]).
+//! The items change at different rates. With separate items, a sale or a review never breaks an
+//! editor's If-Match, and a list page never reads content.
+//!
+//! In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`,
+//! `MEDIA`, `OBJECT#<id>`, `PRODUCT`, `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`,
+//! `PRODUCT#STOCK` and `REVIEW#<customer>`. One Query between `PRODUCT` and `PRODUCT$` reads all
+//! data of a product page. It reads no content, pictures ([`crate::picture`]), reviews, entries of
+//! further categories ([`crate::membership`]) or count of likes ([`crate::like`]).
 
 mod category_path;
 pub mod copies;
@@ -30,50 +33,53 @@ pub use category_path::{CategoryError, CategoryPath, MAX_CATEGORY_BYTES, MAX_CAT
 pub use copies::{Copied, copy_rating, copy_stock};
 pub use requests::*;
 
-/// The shards of each top category's list. A top category is a low-cardinality value: alone it would be a hot partition.
+/// The shards of each top category's list. A top category is a low-cardinality value, and without
+/// shards its list would be a hot partition.
 pub const CATEGORY_SHARDS: Shards = Shards(4);
-/// The most pieces that a stock can hold, and that one adjustment can move.
+/// The most pieces in a stock, and the most pieces in one adjustment.
 pub const MAX_STOCK: u64 = 1_000_000_000_000;
 
 entity! {
-    /// What lists and search show of a product. A product that is taken out of the catalogue is *retired*: its item stays, without
-    /// index keys, so that `rev` never restarts and a late stream record can never outrank a newer one.
+    /// The attributes of a product that lists and search show. A product that is taken out of the
+    /// catalogue is *retired*: its item stays, without index keys. So its `rev` never restarts, and
+    /// a late stream record never outranks a newer one.
     Product = "Product" {
         keyed {
-            /// The product.
+            /// The id of the product.
             id: ProductId,
-            /// Where it stands; part of the category list's key.
+            /// The product's own category, which is part of the category list's key.
             category_path: CategoryPath,
-            /// Whether it was taken out of the catalogue; a retired product is in no list.
+            /// Whether the product was taken out of the catalogue. No list contains a retired
+            /// product.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             retired: bool,
-            /// What the search document needs of other items, copied here.
+            /// The copies of other items' attributes that the search document needs.
             #[serde(flatten)]
             copied: Copied,
         }
         free {
-            /// Its name.
+            /// The name of the product.
             name: String,
-            /// Its brand.
+            /// The brand of the product.
             brand: String,
-            /// Such as `22 LB`.
+            /// The size of the package, such as `22 LB`.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             package_size: Option<String>,
-            /// What one piece costs.
+            /// The price of one piece.
             price: Money,
-            /// A line or two about it.
+            /// A description of a line or two.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             summary: Option<String>,
         }
     }
 }
 
-/// A product's place in the list of its category and every category above.
+/// The key of a product in the list of its category, which also serves every category above.
 #[derive(Debug, Clone, Copy)]
 pub struct CategoryPlace<'a> {
-    /// The category.
+    /// The category of the product.
     pub category_path: &'a CategoryPath,
-    /// The product.
+    /// The id of the product.
     pub id: &'a ProductId,
 }
 
@@ -107,7 +113,7 @@ fn category_partition(top: &str, shard: u32) -> Result<PartitionKey, KeyError> {
 }
 
 impl Product {
-    /// Whether two products are described alike, whatever was copied onto them.
+    /// Returns whether two products are equal apart from their copies.
     #[must_use]
     pub fn is_described_as(&self, other: &Self) -> bool {
         Self { copied: other.copied, ..self.clone() } == *other
@@ -130,56 +136,59 @@ impl Entity for Product {
 }
 
 entity! {
-    /// How many pieces can be sold. It outlives its product, so that a cancelled order always has somewhere to return to.
+    /// The number of pieces for sale. The stock stays when its product is retired, so that a
+    /// cancelled order can always return its pieces.
     Stock = "Stock" {
         keyed {
-            /// Whose.
+            /// The id of the product.
             product_id: ProductId,
-            /// Pieces; never negative, by condition of every write. Moves only with the functions of this module.
+            /// The available pieces, never negative, because every write that takes pieces is
+            /// conditional. Only functions of this module change it.
             available: u64,
-            /// Whether orders may take from it: not after the product was retired.
+            /// Whether orders may take from the stock, which they may not after the product was
+            /// retired.
             sellable: bool,
         }
         free {
-            /// Who moved it by hand the last time, and why; for whoever reads the stream.
+            /// The last adjustment by hand, with its author and reason, for readers of the stream.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             last_adjustment: Option<Adjustment>,
         }
     }
 }
 
-/// A movement of a stock by hand: goods came in, broke, were counted again.
+/// An adjustment of a stock by hand, for example after a delivery, a breakage or a recount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjustment {
-    /// Pieces, negative for what went out.
+    /// The change in pieces, negative for a removal.
     pub by: i64,
-    /// Why.
+    /// The reason of the adjustment.
     pub reason: String,
-    /// The member of staff.
+    /// The member of staff who made the adjustment.
     pub staff: CustomerId,
-    /// When.
+    /// The instant of the adjustment.
     pub at: Instant,
 }
 
-/// Why a stock cannot be moved by so much.
+/// The reason why a stock cannot be adjusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StockError {
-    /// It would be negative.
+    /// The stock would become negative.
     #[error("fewer pieces are in stock")]
     Insufficient,
-    /// It would exceed [`MAX_STOCK`].
+    /// The stock would exceed [`MAX_STOCK`].
     #[error("would make the stock larger than {MAX_STOCK}")]
     TooLarge,
 }
 
 impl Stock {
-    /// Whether somebody can buy a piece now.
+    /// Returns whether customers can buy at least one piece now.
     #[must_use]
     pub const fn in_stock(&self) -> bool {
         self.sellable && self.available > 0
     }
 
-    /// The pieces after a movement.
+    /// Returns the number of pieces after an adjustment.
     ///
     /// # Errors
     /// [`StockError`].
@@ -201,14 +210,14 @@ impl Entity for Stock {
 }
 
 entity! {
-    /// What the reviews of a product add up to; written in the transaction of each review.
+    /// The review statistics of a product. The transaction of each review updates them.
     ReviewStats = "ReviewStats" {
         keyed {
-            /// Whose.
+            /// The id of the product.
             product_id: ProductId,
-            /// How many reviews.
+            /// The number of reviews.
             rating_count: u64,
-            /// The sum of their ratings.
+            /// The sum of the ratings.
             rating_sum: u64,
         }
         free {}
@@ -224,14 +233,15 @@ impl Entity for ReviewStats {
 }
 
 entity! {
-    /// What was sold of a product, all in all; moved by the stream together with the rows that prove it ([`crate::sales`]).
+    /// The sales of a product over all time. The stream updates them together with the rows that
+    /// prove them, in one transaction ([`crate::sales`]).
     ProductSales = "ProductSales" {
         keyed {
-            /// Whose.
+            /// The id of the product.
             product_id: ProductId,
-            /// How many pieces.
+            /// The number of pieces sold.
             quantity: u64,
-            /// In how many orders.
+            /// The number of orders.
             orders: u64,
         }
         free {}
@@ -247,16 +257,16 @@ impl Entity for ProductSales {
 }
 
 entity! {
-    /// A product's long description, read on the product's own page only.
+    /// A product's long description. Clients read it with a separate request.
     ProductContent = "ProductContent" {
         keyed {
-            /// Whose.
+            /// The id of the product.
             product_id: ProductId,
         }
         free {
-            /// Markdown; empty where there is a file.
+            /// The text in Markdown, or an empty text if there is a file.
             text: String,
-            /// The text as an object, where it is too large for an item.
+            /// The object with the text, if the text is too large for an item.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             file: Option<MediaObject>,
         }
@@ -303,30 +313,31 @@ pub(crate) fn content_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("CONTENT")? })
 }
 
-/// The condition that a product is in the catalogue.
+/// Returns the condition that a product is in the catalogue.
 pub(crate) fn in_catalogue() -> Condition {
     Condition::Exists.and(Condition::Lacks("retired"))
 }
 
-/// A product as the category index shows it.
+/// A product as the category index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// The product.
+    /// The id of the product.
     pub id: ProductId,
-    /// Its name.
+    /// The name of the product.
     pub name: String,
-    /// Its brand.
+    /// The brand of the product.
     pub brand: String,
-    /// Such as `22 LB`.
+    /// The size of the package, such as `22 LB`.
     #[serde(default)]
     pub package_size: Option<String>,
-    /// Where it stands; not the further category that it may be listed for.
+    /// The product's own category, even if the product is listed for a further category.
     pub category_path: CategoryPath,
-    /// What one piece costs.
+    /// The price of one piece.
     pub price: Money,
-    /// The product's version.
+    /// The version of the product.
     pub version: u64,
-    /// The further category that it is listed for, as key text; `None` where it is listed for the one in which it stands.
+    /// The further category of this entry, as key text. [`None`] for the entry of the product's own
+    /// category.
     #[serde(skip)]
     pub further: Option<String>,
 }

@@ -16,20 +16,20 @@ use crate::media::{self, UnsettledObject};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
-/// Which part of a product transaction was refused.
+/// An action of a product transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The product: exists already, is not there, or is at another version.
+    /// The product already exists, is missing, or is at another version.
     Product,
-    /// Its stock item.
+    /// The product's stock item.
     Stock,
-    /// Its content item.
+    /// The product's content item.
     Content,
-    /// The note of an object that the content comes to reference, or has referenced.
+    /// The note of an object that the content starts or stops referencing.
     Object,
-    /// A node of its category path.
+    /// A node of the product's category path.
     Category,
-    /// The idempotency record: the same request was answered before.
+    /// The idempotency record: an earlier attempt of the request has a response already.
     Idempotency,
 }
 
@@ -50,7 +50,7 @@ patterns! {
     IN_CATEGORY = "categories.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products of a category and all below it, by category and id", Consistency::Eventual, "any", "List the products of a category", ["GET /v1/categories/{path}/products"];
 }
 
-/// The product with the copies that go with its first stock.
+/// Returns the product with the copies of its first stock.
 fn with_copies(product: &Stored<Product>, available: u64) -> Stored<Product> {
     let mut product = product.clone();
     product.data.copied = Copied::of_new(available);
@@ -77,7 +77,7 @@ pub fn create(
     with_nodes(transaction, nodes)
 }
 
-/// Creates up to 50 products with their stock. Labels are positions in `products`.
+/// Creates up to 50 products with their stock. Each action's label is a position in `products`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -93,8 +93,8 @@ pub fn create_many<'a>(
     Ok(transaction)
 }
 
-/// Brings a retired product back as another incarnation, `product`, with the missing nodes of its category path; `version` and `rev` go on
-/// where they were.
+/// Revives a retired product as a new incarnation, `product`, with the missing nodes of its
+/// category path. `version` and `rev` continue from the retired item.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -115,7 +115,8 @@ pub fn revive(
         .enter(&CategoryPlace { category_path: &product.category_path, id: &product.id })?
         .set("retired", None::<bool>)?
         .set("in_stock", (available > 0).then_some(true))?;
-    // Not the rev, which the stream moves when it copies the retirement onto the product.
+    // The condition is not on `rev`, because the stream moves it when it copies the retirement onto
+    // the product.
     let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
     let stock = Change::<Stock>::visible(at)
         .or_create(born, at)
@@ -129,7 +130,8 @@ pub fn revive(
     with_nodes(transaction, nodes)
 }
 
-/// A node is the same whoever writes it, so it has no condition.
+/// Adds the puts of category nodes. Every writer writes the same node, so the puts need no
+/// condition.
 fn with_nodes(
     mut transaction: Transaction<Part>,
     nodes: &[Stored<CategoryNode>],
@@ -141,10 +143,12 @@ fn with_nodes(
     Ok(transaction)
 }
 
-/// The items of a product that its page shows: `PRODUCT`, and `CATEGORIES`, `SALES`, `STATS` and `STOCK` below it.
+/// The number of items that a product page shows: `PRODUCT` and, below it, `CATEGORIES`, `SALES`,
+/// `STATS` and `STOCK`.
 const PAGE_ITEMS: usize = 5;
 
-/// Everything that a product page shows: summary, further categories, what was sold, statistics, stock. A retired product comes back too.
+/// Reads all items of a product page: summary, further categories, sales, statistics and stock. The
+/// result includes retired products.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -152,7 +156,7 @@ pub fn page(id: &ProductId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&PAGE, partition(id)?, Range::Between("PRODUCT".into(), "PRODUCT$".into())).limit(PAGE_ITEMS))
 }
 
-/// Reads a product strongly, retired or not.
+/// Reads a product, retired or not, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -160,7 +164,7 @@ pub fn edit(id: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Reads many products strongly, retired ones too.
+/// Reads many products, retired or not, with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -168,7 +172,7 @@ pub fn many<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet
     Ok(BatchGet::new(&MANY, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
-/// Changes a product of the catalogue that is at `version`; gives it back.
+/// Changes a product of the catalogue that is at `version`, and returns the product.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -189,7 +193,7 @@ pub fn retire(id: &ProductId, version: u64, at: Instant) -> Result<Transaction<P
         .action(Part::Stock, Guarded::update(stock_key(id)?, stock, Condition::Exists)))
 }
 
-/// Sets the stock of a product of the catalogue; gives it back.
+/// Sets the stock of a product of the catalogue, and returns the stock.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -198,8 +202,9 @@ pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<S
     Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
 }
 
-/// Moves the stock that was read to `available`, if it still is what was read: only so is the number that the caller answers the one
-/// that the table holds after this very adjustment. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// Sets the stock to `available`, on the condition that it is still as it was `seen`. So no
+/// concurrent change is lost, and the response reports the stock right after this adjustment.
+/// `claim` is the idempotency record ([`crate::idempotency::claim`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -217,20 +222,22 @@ pub fn adjust_stock(
         .action(Part::Idempotency, claim))
 }
 
-/// Takes pieces for an order line, or refuses: an action of the order's transaction.
+/// Takes pieces for an order line. The action belongs to the order's transaction. Its condition
+/// fails if the stock is too small or not for sale.
 pub(crate) fn take(id: &ProductId, quantity: u64, at: Instant) -> Result<Guarded, EncodeError> {
     let quantity = i64::try_from(quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))?;
     let condition = Condition::Is("sellable", value(true)?).and(Condition::AtLeast("available", number(quantity)));
     Ok(Guarded::update(stock_key(id)?, Change::<Stock>::visible(at).add("available", -quantity), condition))
 }
 
-/// Returns pieces of a cancelled order line: an action of the order's transaction. A retired product takes them back too.
+/// Returns the pieces of a cancelled or returned order line. The action belongs to the order's
+/// transaction. The stock of a retired product takes pieces back too.
 pub(crate) fn give_back(id: &ProductId, quantity: u64, at: Instant) -> Result<Guarded, EncodeError> {
     let quantity = i64::try_from(quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))?;
     Ok(Guarded::update(stock_key(id)?, Change::<Stock>::visible(at).add("available", quantity), Condition::Exists))
 }
 
-/// Reads a stock strongly.
+/// Reads a stock with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -238,7 +245,8 @@ pub fn stock(id: &ProductId) -> Result<Get<Stored<Stock>>, KeyError> {
     Ok(Get::new(&READ_STOCK, stock_key(id)?))
 }
 
-/// The product, then its content: what a retired product says is not shown.
+/// Reads the product, then its content. The caller needs the product, because the content of a
+/// retired product stays hidden.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -246,7 +254,8 @@ pub fn content(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET_CONTENT, vec![key(id)?, content_key(id)?]))
 }
 
-/// Creates a product's content. `note` is that of the object that it references.
+/// Creates a product's content. `note` is the note of the object that the content references, if
+/// any.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -263,8 +272,9 @@ pub fn create_content(
     }
 }
 
-/// Replaces a product's content that is at `version`. `note` is that of the object that it references from then on, `before` a new one of the object that it
-/// references until then; without the latter it is refused where there is an object.
+/// Replaces a product's content that is at `version`. `note` is the note of the newly referenced
+/// object. `before` is a new note for the previously referenced object. Without `before`, DynamoDB
+/// refuses the write if the content references an object.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -278,12 +288,13 @@ pub fn replace_content(
     let id = &content.product_id;
     let change = Change::<ProductContent>::visible(at).text(&content.text)?.file(&content.file)?;
     let seen = Condition::version(version);
-    // A version has one object or none: its number says which, to whom has seen it.
+    // The version determines the object that the content references, so with `before` the version
+    // is enough. Without `before`, the content must not reference an object.
     let seen = if before.is_some() { seen } else { seen.and(Condition::Lacks("file")) };
     let mut transaction = Transaction::new(&PUT_CONTENT)
         .action(Part::Content, Guarded::update(content_key(id)?, change, seen))
         .action(Part::Product, Guarded::check(key(id)?, in_catalogue()));
-    // The object that it references already stays referenced, and its note is the janitor's.
+    // An object that stays referenced keeps its note, and the janitor deletes the note.
     if note.map(|note| &note.id) != before.map(|before| &before.id) {
         if let Some(note) = note {
             transaction = transaction.action(Part::Object, media::settled(note)?);
@@ -295,7 +306,7 @@ pub fn replace_content(
     Ok(transaction)
 }
 
-/// The products of a category and all below it, by category and id.
+/// Lists the products of a category and of all categories below it, by category and id.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -303,7 +314,7 @@ pub fn in_category(path: &CategoryPath) -> Result<Query<Listed>, KeyError> {
     Ok(Query::sharded(&IN_CATEGORY, list_partitions(path)?, Range::under(&path.key_text())))
 }
 
-/// The partitions of the list of a category's top.
+/// Returns the partitions of the list of a path's top category.
 pub(crate) fn list_partitions(path: &CategoryPath) -> Result<Vec<PartitionKey>, KeyError> {
     CATEGORY_SHARDS.all().map(|shard| category_partition(path.top(), shard)).collect()
 }

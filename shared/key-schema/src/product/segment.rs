@@ -1,12 +1,14 @@
-//! Names from the top as one segment of a URL: joined by `~`, and inside a name every byte outside `A-Z a-z 0-9 -` written `_HH`.
+//! Names as one segment of a URL, joined by `~`. Inside a name, every byte outside `A-Z a-z 0-9 -`
+//! is written `_HH`.
 
-/// The segment of some names.
+/// Encodes names as a segment.
 #[must_use]
 pub fn encode(names: &[String]) -> String {
     names.iter().map(|name| encode_name(name)).collect::<Vec<_>>().join("~")
 }
 
-/// The names of a segment; `None` for text that [`encode`] never writes, so that one thing has one address.
+/// Decodes the names of a segment. Returns [`None`] for text that [`encode`] never writes, so that
+/// each resource has only one URL.
 #[must_use]
 pub fn decode(segment: &str) -> Option<Vec<String>> {
     segment.split('~').map(decode_name).collect()
@@ -40,6 +42,6 @@ fn decode_name(text: &str) -> Option<String> {
         }
     }
     let name = String::from_utf8(out).ok()?;
-    // `_41` for `A`, or lower-case digits, would be a second address.
+    // `_41` for `A`, or lower-case digits, would be a second URL of the same resource.
     (encode_name(&name) == text).then_some(name)
 }

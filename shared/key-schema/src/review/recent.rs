@@ -1,21 +1,28 @@
 //! The newest reviews of all products.
 //!
-//! A list of everybody's reviews under one key would push every reviewer and every reader of the shop through one partition. So it is cut by time, a
-//! calendar month (UTC), and each month into shards: no collection grows for ever, writers of the same moment spread, and a page is read from the month
-//! that it begins in.
+//! If the list had one key, all its writers and readers would share one partition. So the list is
+//! split by calendar month (UTC), and each month into shards. No collection grows for ever,
+//! concurrent writes spread over shards, and a reader starts with the month in which its page
+//! begins.
 //!
 //! # A copy
 //!
-//! The review's three index keys are taken, so its entry here is an item of its own, with all that the list shows, and written whole in each transaction
-//! that writes the review: the two never differ. References, to be followed with one more request, would spare the copy's write when a review changes
-//! and cost a read of every review of every page; a list that anybody may read is read far more often than reviews change. An entry keeps its place, the
+//! The review already uses all three indexes, so the list needs a separate item for each review.
+//! This entry copies all attributes that the list shows. Each transaction that writes the review
+//! also writes the whole entry, so the two never differ.
+//!
+//! An entry with only a reference to the review would avoid the copy's write when a review changes.
+//! But each page would then cost a read of every review on it. The list is public, and reads are
+//! far more frequent than changes. The key of an entry never changes, because it contains the
 //! instant at which the review was first written.
 //!
 //! # Quiet months
 //!
-//! Which months have any reviews is written down as well, so that a reader skips the others: one item a month, put once, before the first review of the month.
-//! A month that is noted and empty costs a look; one that is missing would hide its reviews, which is why the note comes first. The notes share a
-//! partition, which gets twelve items a year, and is read only by pages that go beyond the month that they begin in.
+//! One item per month notes that the month has reviews, so that a reader skips the other months. A
+//! request writes this note once, before the month's first review. A noted month without reviews
+//! costs one extra read. A missing note would hide the month's reviews, which is why the note is
+//! written first. All notes share a partition. It gets twelve items a year, and only pages that
+//! continue beyond their first month read it.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,24 +40,25 @@ use crate::shard::Shards;
 
 /// The shards of each month.
 pub const SHARDS: Shards = Shards(4);
-/// How many months one page is read from at most. Whoever asks for more than they have gets a short page and a cursor.
+/// The most months in one page. A page that would need more months ends early and has a cursor.
 pub const MONTHS_OF_A_PAGE: usize = 12;
 
 entity! {
-    /// A review's entry in the list of all.
+    /// A review's entry in the list of all reviews.
     RecentReview = "RecentReview" {
         keyed {
-            /// Of what.
+            /// The product that is reviewed.
             product_id: ProductId,
-            /// By whom.
+            /// The customer who wrote the review.
             customer_id: CustomerId,
-            /// When the review was first written: its place in the list.
+            /// The instant at which the review was first written, which is its position in the
+            /// list.
             written_at: Instant,
-            /// 1 to 5.
+            /// The rating, 1 to 5.
             rating: u64,
-            /// A headline.
+            /// The headline.
             title: String,
-            /// What the customer says.
+            /// The text of the review.
             text: String,
         }
         free {}
@@ -66,7 +74,7 @@ impl Entity for RecentReview {
 }
 
 impl RecentReview {
-    /// The entry of a review.
+    /// Makes the entry of a review.
     #[must_use]
     pub fn of(review: &Stored<Review>) -> Stored<Self> {
         let Review { product_id, customer_id, rating, title, text } = &review.data;
@@ -81,7 +89,7 @@ impl RecentReview {
         Stored { meta: review.meta.clone(), data }
     }
 
-    /// Where a page ends that this entry is the last of.
+    /// Returns the entry's sort key, which marks the end of a page that ends with this entry.
     #[must_use]
     pub fn sort_key(&self) -> String {
         sort_key(&self.product_id, &self.customer_id, self.written_at)
@@ -101,26 +109,28 @@ fn partition(month: &Month, shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("RECENTREVIEWS", &[&month.as_str(), &shard])
 }
 
-/// A calendar month in UTC, `2017-01`.
+/// A calendar month in UTC, such as `2017-01`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Month(String);
 
 impl Month {
-    /// The month of an instant.
+    /// Returns the month of an instant.
     #[must_use]
     pub fn of(at: Instant) -> Self {
         Self::of_sort_key(&at.to_string())
     }
 
-    /// The month in which a page has ended, which goes on in the same: at an entry, or, when nothing was left of the month, at its beginning.
+    /// Returns the month in which the next page continues. The end of a page is either an entry's
+    /// sort key, or a month's text if the page contains the rest of that month.
     #[must_use]
     pub fn of_sort_key(sort_key: &str) -> Self {
-        // An instant's text begins with its month.
+        // The text of an instant starts with its month.
         Self(sort_key.chars().take(7).collect())
     }
 
-    /// The month's text. As a sort key it is the end of a page that has all of the month.
+    /// Returns the month's text. As a sort key it marks the end of a page that contains the rest of
+    /// the month.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -128,7 +138,7 @@ impl Month {
 }
 
 entity! {
-    /// That a month has reviews.
+    /// A note that a month has reviews.
     ReviewMonth = "ReviewMonth" {
         keyed {
             /// The month.
@@ -161,18 +171,19 @@ patterns! {
     ADD_MONTH = "reviews.add-month": PutItem, "PK = REVIEWMONTHS, SK = <month>" => "does not exist", Consistency::Write, "owner", "Note that a month has reviews", ["PUT /v1/products/{id}/reviews/{customer}"];
 }
 
-/// Writes a review's entry, for the transaction that writes the review: a new one, and one that a former release did not write.
+/// Writes a review's entry, for the transaction that writes the review. It also creates the entry
+/// of a review from a release that wrote no entries.
 pub(super) fn enter(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
     Ok(Guarded { write: Write::Put { item: RecentReview::of(review).to_item()? }, condition: None })
 }
 
-/// Removes a review's entry, for the transaction that removes the review.
+/// Deletes a review's entry, for the transaction that deletes the review.
 pub(super) fn remove(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
     let key = key(&review.product_id, &review.customer_id, review.meta.created_at)?;
     Ok(Guarded { write: Write::Delete { key }, condition: None })
 }
 
-/// The reviews of a month, newest first.
+/// Lists the reviews of a month, newest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -181,7 +192,7 @@ pub fn of_month(month: &Month) -> Result<Query<Stored<RecentReview>>, KeyError> 
     Ok(Query::sharded(&RECENT, shards, Range::All).descending())
 }
 
-/// The months before this one that have reviews, the latest first.
+/// Lists the noted months before this one, the latest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -189,7 +200,7 @@ pub fn months_before(month: &Month) -> Result<Query<Stored<ReviewMonth>>, KeyErr
     Ok(Query::new(&MONTHS, months_partition()?, Range::All).descending().after(Some(month.0.clone())))
 }
 
-/// Whether a month is noted.
+/// Reads the note of a month, if there is one.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -197,7 +208,7 @@ pub fn month(month: &Month) -> Result<Get<Stored<ReviewMonth>>, KeyError> {
     Ok(Get::new(&MONTH, month_key(month)?))
 }
 
-/// Notes that a month has reviews, if nobody has yet.
+/// Notes that a month has reviews, if it is not noted yet.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,4 +1,4 @@
-//! The tier is part of the tier list's key: it has no method of its own.
+//! The tier is part of the tier list's key, so [`Change`] has no method that sets it alone.
 
 use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier};

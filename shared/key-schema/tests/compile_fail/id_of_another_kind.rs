@@ -1,4 +1,4 @@
-//! An order's id does not name a customer.
+//! A function that takes a customer's id does not accept an order's id.
 
 use key_schema::customer;
 use key_schema::id::OrderId;

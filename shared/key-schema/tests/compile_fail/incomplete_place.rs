@@ -1,4 +1,4 @@
-//! A place in an index names every part of its key.
+//! An index entry must name every part of its key.
 
 use key_schema::change::Change;
 use key_schema::customer::{Customer, Tier, TierPlace};

@@ -1,4 +1,4 @@
-//! A customer cannot enter the list of orders by status.
+//! A change of a customer does not accept an index entry of an order.
 
 use key_schema::change::Change;
 use key_schema::customer::Customer;

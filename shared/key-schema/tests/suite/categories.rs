@@ -1,4 +1,4 @@
-//! Category paths and their form in a URL.
+//! Tests of category paths and their form in a URL.
 
 use key_schema::id::IdError;
 use key_schema::product::{CategoryError, CategoryPath, MAX_CATEGORY_BYTES, MAX_CATEGORY_DEPTH};
@@ -11,7 +11,7 @@ pub fn path(names: &[&str]) -> CategoryPath {
     CategoryPath::new(names.iter().map(ToString::to_string).collect()).unwrap()
 }
 
-/// Text with the characters that a URL's form is made of.
+/// Generates texts from the characters of a path's form in a URL.
 fn segment() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("_".to_owned()),

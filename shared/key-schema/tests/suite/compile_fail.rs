@@ -1,4 +1,5 @@
-//! What must not compile: a change that would leave an index key stale, and an id of one kind where another belongs.
+//! Code that must not compile: a change that leaves an index key stale, and an id of the wrong
+//! type.
 
 #[test]
 fn what_would_leave_a_key_stale_or_mix_ids_does_not_compile() {

@@ -1,4 +1,5 @@
-//! Cursors open for what they were made for, and for nothing else.
+//! Tests of cursors: a cursor opens only for the list, parameters and caller for which it was
+//! sealed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -37,7 +38,7 @@ proptest! {
 
     #[test]
     fn a_cursor_opens_to_the_sort_key_that_was_sealed(parts in vec(text(20), 0..5), list in text(8), caller in text(8)) {
-        // No id and no name holds a control character, so no sort key holds a NUL.
+        // Ids and names contain no control characters, so no sort key contains a NUL.
         let parts: Vec<String> = parts.into_iter().map(|part| part.replace('\0', "")).collect();
         let sort_key = join("", &parts.iter().map(|part| part as _).collect::<Vec<_>>());
         let (cursors, scope) = (cursors(&[key("k", 1)]), Scope { list: &list, parameters: &[], caller: &caller });
@@ -88,7 +89,7 @@ fn a_cursor_opens_for_no_other_list_parameter_or_caller() {
         Scope { parameters: &[("status", "paid")], ..SCOPE },
         Scope { parameters: &[("status", "pending"), ("from", "")], ..SCOPE },
         Scope { parameters: &[("from", ""), ("status", "paid")], ..SCOPE },
-        // The same characters, cut at another place.
+        // The same characters, split at another position.
         Scope { parameters: &[("statusp", "aid"), ("from", "")], ..SCOPE },
         Scope { list: "orders.by-statusc", caller: "1", ..SCOPE },
     ];
@@ -128,7 +129,7 @@ fn two_cursors_of_one_place_differ() {
     assert_ne!(cursors.seal(&SCOPE, SORT_KEY, now()), cursors.seal(&SCOPE, SORT_KEY, now()), "a nonce was used twice");
 }
 
-/// The key's name is as long as it may be, and every sort key that a list of clients' can end with is as long as its entity allows.
+/// The key's name and all sort keys have the greatest length that their rules allow.
 #[test]
 fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
     let (cursors, world) = (cursors(&[key("sixteen-bytes-id", 1)]), World::longest());
@@ -140,7 +141,8 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
         };
         sort_keys.extend(Index::ALL.iter().filter_map(|index| text(index.sort_attribute())));
     }
-    // Unescaped names are the longest in a cursor, where nothing is escaped; an id of `#` is the longest in the key.
+    // A cursor stores names without escaping, so a path of unescaped names is the longest in a
+    // cursor. In a key, an id of `#` is the longest.
     for category in [&world.category, &world.unescaped_category] {
         sort_keys.push(
             CategoryPlace { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),

@@ -1,4 +1,5 @@
-//! Which crate may depend on which: functions → shared → key-schema, and key-schema on neither the AWS SDK nor a runtime.
+//! The allowed dependencies of crates: functions → shared → key-schema. The crate key-schema
+//! depends on neither the AWS SDK nor a runtime.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,9 +28,10 @@ fn the_schema_depends_on_neither_the_aws_sdk_nor_a_runtime() {
     assert_eq!(names.iter().find(forbidden), None);
 }
 
-/// A package of the workspace, and what it names in its manifest, for tests and builds too.
+/// A package of the workspace with all dependencies of its manifest, including those for tests and
+/// builds.
 struct Package {
-    /// `functions/orders`.
+    /// The folder, such as `functions/orders`.
     folder: String,
     name: String,
     depends_on: Vec<String>,
@@ -43,7 +45,7 @@ fn packages() -> Vec<Package> {
         Package {
             folder: manifest.parent().unwrap().strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/"),
             name: package["name"].as_str().unwrap().to_owned(),
-            // What has a path is of this workspace.
+            // A dependency with a path is a package of this workspace.
             depends_on: package["dependencies"]
                 .as_array()
                 .unwrap()

@@ -1,4 +1,4 @@
-//! `docs/access-patterns.md`, generated from the registry and the golden items.
+//! The generator of `docs/access-patterns.md`, from the registry and the golden items.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -119,7 +119,7 @@ fn entity(name: &str, variants: &[&Golden]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// An entity's key in an index: in italics when one of its variants has none.
+/// Returns an entity's key in an index, in italics if one of its variants is not in the index.
 fn place(index: Index, variants: &[&Golden]) -> Option<String> {
     let shown = variants.iter().find(|golden| golden.is_in(index))?;
     let text = format!(

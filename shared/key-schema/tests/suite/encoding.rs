@@ -1,4 +1,4 @@
-//! Key text is injective and sorts as the values do.
+//! Tests of key text: different values have different texts, and the texts sort like the values.
 
 use key_schema::encoding::{DELIMITER, NewestFirst, Part, decode, encode, encode_bytes, join, split};
 use proptest::collection::vec;
@@ -110,7 +110,8 @@ fn numbers_have_twenty_digits_with_the_sign_folded_in() {
     assert_eq!(joined(&[i64::MAX]), "PREFIX#18446744073709551615");
 }
 
-/// Every byte up to `%` is escaped and nothing else; both bounds of a range stay free for the range.
+/// The encoder escapes exactly the bytes up to `%`. So no part contains `#` or `$`, the characters
+/// that bound a range.
 #[test]
 fn exactly_the_bytes_up_to_the_percent_sign_are_escaped() {
     for byte in 0..=u8::MAX {
@@ -119,7 +120,8 @@ fn exactly_the_bytes_up_to_the_percent_sign_are_escaped() {
     }
 }
 
-/// All pairs of ASCII characters behind a `%`: signs, lower case and over-long escapes are what a lenient parser would let through.
+/// Tests all pairs of ASCII characters after a `%`. A lenient parser would accept signs, lower case
+/// and over-long escapes.
 #[test]
 fn only_the_one_spelling_of_an_escape_decodes() {
     for high in 0..=0x7Fu8 {

@@ -1,4 +1,4 @@
-//! Every constructor of a request, called once, or once for each form that its request can take.
+//! Calls of every request constructor: one call each, or one for each form of its request.
 
 use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::change::Change;
@@ -27,7 +27,7 @@ use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
 
-/// All of them, in the order of the registry.
+/// Returns the requests of all constructors, in the order of the registry.
 pub fn exercises() -> Vec<Shown> {
     let world = World::plain();
     [
@@ -447,7 +447,7 @@ fn graph(world: &World) -> Vec<Shown> {
     ]
 }
 
-/// Questions, and the settings.
+/// Returns the requests for questions and for settings.
 fn questions(world: &World) -> Vec<Shown> {
     let (now, id, customer) = (at(NOW), &world.question, &world.customer);
     let (open, answer, copy) = (world.question(QuestionStatus::Open), world.answer(), world.customer_question());

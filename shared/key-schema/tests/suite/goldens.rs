@@ -1,4 +1,4 @@
-//! Each entity's stored item, in full.
+//! Tests of the golden items: the complete stored item of each entity.
 
 use std::collections::BTreeSet;
 
@@ -18,13 +18,13 @@ use serde_dynamo::AttributeValue;
 use crate::support::{assert_same, item_json, parse_item};
 use crate::world::World;
 
-/// An entity and the item that it is stored as.
+/// An entity and its stored item.
 pub struct Golden {
-    /// The entity's name, and which variant it shows.
+    /// The name of the entity and of its variant.
     pub name: &'static str,
     pub entity: AnyEntity,
     pub item: Item,
-    /// The attributes of its own, without keys and what every item has.
+    /// The entity's own attributes, without keys and the attributes that every item has.
     own: BTreeSet<String>,
 }
 
@@ -35,13 +35,13 @@ impl Golden {
         Self { name, item: stored.to_item().unwrap(), own, entity: any(stored) }
     }
 
-    /// Whether the item is in an index.
+    /// Returns whether the item is in an index.
     pub fn is_in(&self, index: Index) -> bool {
         self.item.contains_key(index.partition_attribute())
     }
 }
 
-/// Every entity, with its variants.
+/// Returns every entity with its variants.
 pub fn goldens(world: &World) -> Vec<Golden> {
     use AnyEntity as Any;
     vec![
@@ -141,7 +141,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
     ]
 }
 
-/// The plain example of one entity.
+/// Returns the golden item with this name, from [`World::plain`].
 pub fn golden(name: &str) -> Golden {
     goldens(&World::plain())
         .into_iter()
@@ -227,7 +227,8 @@ fn an_index_key_is_stored_whole_or_not_at_all() {
     }
 }
 
-/// F10 of the patterns: a bare `STATUS#paid` would push the whole shop through one partition.
+/// Pattern F10 in `docs/patterns.md`: a bare `STATUS#paid` would send the writes of the whole shop
+/// to one partition.
 #[test]
 fn no_index_partition_is_named_by_a_low_cardinality_value_alone() {
     for golden in goldens(&World::plain()) {
@@ -290,7 +291,7 @@ fn an_item_of_another_kind_or_with_a_piece_missing_is_not_decoded() {
     }
 }
 
-/// An error goes into logs, and an item is somebody's.
+/// Errors are written to logs, and an item may contain personal data.
 #[test]
 fn what_cannot_be_read_is_not_quoted() {
     for (name, attribute, value, says) in [
@@ -321,7 +322,8 @@ fn attributes_of_a_later_version_do_not_keep_an_item_from_being_read() {
     assert_eq!(Stored::<Stock>::from_item(item).unwrap(), World::plain().stock());
 }
 
-/// 409,600 bytes with the names, as DynamoDB counts; one more is refused before it is sent.
+/// The limit is 409,600 bytes, counted as DynamoDB counts, names included. A larger item is refused
+/// before it is sent.
 #[test]
 fn an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused() {
     let mut content = World::plain().content();
@@ -333,7 +335,7 @@ fn an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused() {
     assert!(matches!(content.to_item(), Err(EncodeError::TooLarge(bytes)) if bytes == MAX_ITEM_BYTES + 1));
 }
 
-/// The figures of the Developer Guide's rules, worked by hand.
+/// Sizes calculated by hand from the rules of the Developer Guide.
 #[test]
 fn an_items_size_is_counted_as_dynamodb_counts() {
     let sized =

@@ -1,4 +1,4 @@
-//! DynamoDB's limits for keys, and the rule for ids.
+//! Tests of DynamoDB's limits for keys, and of the rule for ids.
 
 use key_schema::counter::counter_of;
 use key_schema::encoding::encode;
@@ -18,7 +18,8 @@ fn an_empty_key_is_refused() {
     assert_eq!(SortKey::new(""), Err(KeyError::Empty));
 }
 
-/// Two bytes of prefix and three for each `#`: unescaped, all of these would fit.
+/// The prefix takes two bytes, and each escaped `#` takes three. Unescaped, all of these keys would
+/// fit.
 #[test]
 fn limits_count_the_bytes_after_encoding() {
     let hashes = |count: usize| "#".repeat(count);
@@ -39,7 +40,8 @@ fn limits_count_bytes_and_not_characters() {
     );
 }
 
-/// Whatever passes the checks of ids, names, paths and keys at the edge can also be stored: no legal request ends in a key that is too long.
+/// Ids, names, paths and keys that pass the checks at the edge can also be stored. So no legal
+/// request fails with a key that is too long.
 #[test]
 fn the_longest_legal_ids_fit_every_key_of_every_entity() {
     for golden in goldens(&World::longest()) {
@@ -112,7 +114,8 @@ fn an_id_that_an_earlier_version_took_stays_readable() {
     }
 }
 
-/// Where items lie must not change with a compiler or a library: the first three are the published test vectors of FNV-1a, 64 bits.
+/// The shard of an item must never change with a compiler or a library. The first three hashes are
+/// the published test vectors of FNV-1a with 64 bits.
 #[test]
 fn shards_are_where_they_have_always_been() {
     for (member, hash) in

@@ -1,7 +1,8 @@
-//! The tests of the schema: properties of the encodings, each entity's stored item, each request as it is rendered, and the documents
-//! that are generated from them.
+//! The tests of the schema: the encodings, each entity's stored item, each rendered request, and
+//! the generated documents.
 //!
-//! One binary, so that the crate is linked once. `INSTA_UPDATE=always` rewrites the snapshots, `UPDATE_DOCS=1` the documents in `docs/`.
+//! All tests are in one binary, so that the crate is linked once. `INSTA_UPDATE=always` rewrites
+//! the snapshots, and `UPDATE_DOCS=1` rewrites the documents in `docs/`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod categories;

@@ -1,4 +1,4 @@
-//! What a list shows can be read from its index alone, and an index carries nothing that no list shows.
+//! Tests of the projections: an index carries all attributes that its lists show, and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -15,13 +15,13 @@ use key_schema::{
 use crate::goldens::golden;
 use crate::support::assert_same;
 
-/// A list: its pattern, and which of its projected attributes the view that it is read as really needs.
+/// A list: its pattern, and the projected attributes that its view needs.
 struct List {
     pattern: &'static Pattern,
     needed: BTreeSet<&'static str>,
 }
 
-/// Reads a golden item as `V` from what the pattern's index has of it.
+/// Reads a golden item as `V` from the attributes that the pattern's index carries.
 fn list<V: FromItem + Debug + PartialEq>(pattern: &'static Pattern, name: &str) -> List {
     let (golden, index) = (golden(name), pattern.index.unwrap());
     assert!(golden.is_in(index), "{name} is not in {}", index.name());
@@ -32,7 +32,7 @@ fn list<V: FromItem + Debug + PartialEq>(pattern: &'static Pattern, name: &str) 
     List { pattern, needed: needed.collect() }
 }
 
-/// What an index has of an item.
+/// Returns the attributes of an item that an index carries.
 fn entry(item: &Item, index: Index, without: Option<&str>) -> Item {
     let keys = ["PK", "SK", index.partition_attribute(), index.sort_attribute()];
     let carried = keys.iter().chain(index.projected()).filter(|name| Some(**name) != without);
@@ -68,7 +68,7 @@ fn lists() -> Vec<List> {
     ]
 }
 
-/// Which lists need each attribute that an index carries.
+/// Returns the lists that need each attribute of an index.
 pub fn readers(index: Index) -> BTreeMap<&'static str, Vec<&'static str>> {
     let lists: Vec<List> = lists().into_iter().filter(|list| list.pattern.index == Some(index)).collect();
     let readers =
@@ -93,7 +93,7 @@ fn an_index_carries_only_what_some_list_shows() {
     }
 }
 
-/// CreateTable refuses more; the emulators do not.
+/// CreateTable refuses larger projections. The emulators do not.
 #[test]
 fn projections_are_within_the_limits_of_dynamodb() {
     for index in Index::ALL {

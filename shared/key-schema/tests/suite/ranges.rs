@@ -1,4 +1,5 @@
-//! Ranges neither miss nor over-read, and pages neither repeat nor lose.
+//! Tests of ranges and pages: no range misses an item or reads too many, and no page repeats or
+//! loses one.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +23,7 @@ use serde_dynamo::AttributeValue;
 use crate::categories::path;
 use crate::support::{at, deterministic, instant, instant_since_epoch, text};
 
-/// Parts that differ little and lie around the bounds.
+/// Generates parts that differ little and sort close to the bounds.
 fn part() -> impl Strategy<Value = String> {
     prop_oneof![
         select(&["a", "a#", "a$", "a%", "a&", "aa", "a#b", "b", "", "é", "~", "\u{10FFFF}"][..])
@@ -88,7 +89,7 @@ proptest! {
     fn a_session_is_active_until_the_millisecond_in_which_it_ends(now in instant(), ends in instant(), id in text(3)) {
         let active = session::active(&customer(), now).unwrap();
         for ends in [ends, now, now.plus_millis(1)] {
-            // The end of time is the one instant without a later one.
+            // `Instant::MAX` is the only instant without a later one.
             if ends < Instant::MAX {
                 prop_assert_eq!(covers(&active, &join(&ends.to_string(), &[&id])), ends > now);
             }
@@ -143,7 +144,7 @@ proptest! {
         let before = review::recent::months_before(&one).unwrap();
         let found = covers(&before, other.as_str()) && before.page_end() != Some(other.as_str());
         prop_assert_eq!(found, other.as_str() < one.as_str());
-        // A page that has all of a month goes on with nothing of it.
+        // After a page with the rest of a month, the query finds nothing more in that month.
         let rest = review::recent::of_month(&one).unwrap().after(Some(one.as_str().to_owned()));
         let first = join(&format!("{}-01T00:00:00.000Z", one.as_str()), &[&"p", &"c"]);
         prop_assert!(!covers(&rest, &first));
@@ -253,7 +254,7 @@ proptest! {
     }
 }
 
-/// Sort keys as the lists below have them.
+/// Generates sort keys like those of the lists below.
 fn sort_key() -> impl Strategy<Value = String> {
     let kind = prop_oneof![
         select(&["CHILD", "CHILDREN", "ORDER", "PROFILE", "QUESTION"][..]).prop_map(str::to_owned),
@@ -262,7 +263,7 @@ fn sort_key() -> impl Strategy<Value = String> {
     (kind, part()).prop_map(|(kind, id)| join(&kind, &[&id]))
 }
 
-/// A list as far as paging goes.
+/// A list, reduced to its paging.
 struct List {
     name: &'static str,
     descending: bool,
@@ -278,7 +279,8 @@ impl List {
         (self.ask)(after)
     }
 
-    /// What the executor does: asks each shard behind the last page's end, drops that end, merges, and gives out a page.
+    /// Reads pages like the executor. For each page it queries every shard from the end of the last
+    /// page, drops that end, merges the results and returns a page.
     fn read(&self, keys: &BTreeSet<String>, shards: usize, size: usize) -> Vec<Vec<String>> {
         let (mut pages, mut end) = (Vec::new(), None::<String>);
         loop {
@@ -308,7 +310,7 @@ impl List {
     }
 }
 
-/// Both directions, with and without bounds, and bounds that may be the wrong way round.
+/// Returns lists in both directions, with and without bounds. The bounds may be reversed.
 fn lists(from: Instant, to: Instant) -> Vec<List> {
     vec![
         List::of("all, forward", || order::log(&OrderId::new("o1").unwrap()).unwrap()),

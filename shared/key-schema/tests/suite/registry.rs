@@ -1,4 +1,4 @@
-//! The registry of access patterns is consistent, and the customer's partition keeps its order.
+//! Tests of the registry of access patterns, and of the sort order in a customer's partition.
 
 use std::collections::BTreeSet;
 
@@ -90,7 +90,8 @@ fn every_index_is_used_and_every_index_that_is_used_is_known() {
     }
 }
 
-/// R6 of the patterns: one index answers orders by status, customers by tier and products by category.
+/// Pattern R6 in `docs/patterns.md`: one index lists orders by status, customers by tier and
+/// products by category.
 #[test]
 fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
     let world = World::plain();
@@ -110,8 +111,8 @@ fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
     );
 }
 
-/// Read backward from the profile come the newest orders, forward the newest questions. Anything else that sorted between would
-/// come with every overview.
+/// A backward read from the profile returns the newest orders, and a forward read returns the
+/// newest questions. Another item between them would be part of every overview.
 #[test]
 fn nothing_but_orders_the_profile_and_questions_sorts_between_them_in_a_customers_partition() {
     for golden in goldens(&World::plain()) {

@@ -1,4 +1,4 @@
-//! Requests as text: what DynamoDB would be sent.
+//! Requests rendered as text, as DynamoDB would receive them.
 
 use std::fmt::Debug;
 
@@ -12,18 +12,18 @@ use serde_dynamo::AttributeValue;
 
 use crate::support::json;
 
-/// A request that a constructor made, taken apart.
+/// A request from a constructor, split into its parts.
 pub struct Shown {
-    /// `module::function`.
+    /// The constructor as `module::function`.
     pub constructor: &'static str,
     pub pattern: &'static Pattern,
-    /// What it is, whatever the pattern says.
+    /// The actual operation, independent of the pattern.
     pub operation: Operation,
-    /// The items that it names.
+    /// The keys of the items that the request names.
     pub keys: Vec<Key>,
-    /// The item collections that it reads from.
+    /// The partitions that the request queries.
     pub partitions: Vec<PartitionKey>,
-    /// Its conditional writes.
+    /// The conditional writes of the request.
     pub writes: Vec<Guarded>,
     lines: Vec<String>,
 }
@@ -71,7 +71,7 @@ impl std::fmt::Display for Shown {
     }
 }
 
-/// What can be taken apart.
+/// A request that can be split into its parts.
 pub trait Request {
     fn show(self, constructor: &'static str) -> Shown;
 }

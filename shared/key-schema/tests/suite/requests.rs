@@ -1,4 +1,4 @@
-//! Each request as it is rendered, and what DynamoDB asks of every one.
+//! Tests of each rendered request against a snapshot and against the rules of DynamoDB.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,8 @@ fn each_request_is_rendered_as_recorded() {
     settings.bind(|| insta::assert_snapshot!("requests", text));
 }
 
-/// A pattern that nothing produces is not an access pattern; a cost snapshot could not price it.
+/// A pattern without a constructor is not an access pattern, and the cost snapshot could not price
+/// it.
 #[test]
 fn every_pattern_is_produced_by_a_constructor() {
     let produced: BTreeSet<&str> = exercises().iter().map(|shown| shown.pattern.id).collect();
@@ -34,7 +35,8 @@ fn every_pattern_is_produced_by_a_constructor() {
     assert_same(&produced, &registered);
 }
 
-/// Reads the sources, because a new constructor of an old pattern would otherwise be rendered nowhere.
+/// Reads the sources, because a new constructor of an existing pattern would otherwise never be
+/// rendered.
 #[test]
 fn every_constructor_is_exercised() {
     let exercised: BTreeSet<String> = exercises().iter().map(|shown| shown.constructor.to_owned()).collect();
@@ -86,7 +88,7 @@ fn a_request_is_what_its_pattern_says_that_it_is() {
     }
 }
 
-/// The registry's key conditions are prose; at least their type prefixes are those of the keys.
+/// The registry's key conditions are prose. At least their type prefixes must match the keys.
 #[test]
 fn a_pattern_names_the_prefix_of_every_key_that_its_requests_use() {
     for shown in exercises() {
@@ -98,7 +100,7 @@ fn a_pattern_names_the_prefix_of_every_key_that_its_requests_use() {
     }
 }
 
-/// DynamoDB refuses an expression that leaves a placeholder undefined, and a request that defines one without use.
+/// DynamoDB refuses an undefined placeholder, and a defined placeholder that no expression uses.
 #[test]
 fn every_placeholder_is_defined_once_and_used() {
     for shown in exercises() {
@@ -142,7 +144,8 @@ fn no_update_changes_an_attribute_twice() {
     }
 }
 
-/// `rev` orders copies and search documents, so no write may leave it; what people see moves the ETag and the instant with it.
+/// `rev` orders copies and search documents, so every update must move it. A visible change also
+/// moves the ETag and `updated_at`.
 #[test]
 fn every_update_moves_rev_and_a_visible_one_the_version_too() {
     for (constructor, steps) in updates() {

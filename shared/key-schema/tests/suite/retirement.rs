@@ -1,4 +1,4 @@
-//! Orders are retired, archived and restored.
+//! Tests of orders that are retired, archived and restored.
 
 use key_schema::archive::{self, RestoreError};
 use key_schema::entity::AnyEntity;
@@ -22,7 +22,7 @@ fn an_order_is_closed_when_it_is_delivered_cancelled_or_returned() {
     assert!(!OrderStatus::Placing.is_closed());
 }
 
-/// An order of so many lines and two steps.
+/// Makes an order's lines, as many as given, and two events.
 fn parts(world: &World, lines: u64) -> (Vec<Stored<order::OrderLine>>, Vec<Stored<OrderStatusEvent>>) {
     let line = |number| {
         let mut line = world.order_line();
@@ -34,7 +34,7 @@ fn parts(world: &World, lines: u64) -> (Vec<Stored<order::OrderLine>>, Vec<Store
     ((1..=lines).map(line).collect(), vec![world.status_event(), delivered])
 }
 
-/// What the transactions do, by label.
+/// Returns the labels of each transaction's actions.
 fn labels(transactions: &[Transaction<Part>]) -> Vec<Vec<Part>> {
     transactions.iter().map(|one| one.actions().iter().map(|(label, _)| *label).collect()).collect()
 }
@@ -129,7 +129,8 @@ fn a_retirement_that_broke_off_goes_on_with_what_is_left_and_its_own_time() {
         let Write::Update { steps, .. } = &guarded.write else { panic!("not an update") };
         assert!(steps.contains(&Step::Set("ttl", AttributeValue::N(world.expiry().as_seconds().to_string()))));
     }
-    // Refused when the head has left its list: then all of it is done.
+    // The condition fails after the head has left its list, because then the retirement is
+    // complete.
     assert_eq!(condition(&left[0].actions()[0].1), "(#0 = :0 AND attribute_exists(#1))");
 }
 
@@ -156,7 +157,7 @@ fn what_is_restored_lives_on_beyond_the_rev_that_its_removal_took() {
             AttributeValue::N(number) => number.parse::<u64>().unwrap(),
             other => panic!("{other:?}"),
         };
-        // The removal is known by the item's rev and one more.
+        // The removal has the item's `rev` plus one, so the restored item needs a higher one.
         assert_eq!(number(&item, "rev"), number(&archived, "rev") + 2);
         assert_eq!(number(&item, "version"), number(&archived, "version") + 1);
         assert_eq!(item["updated_at"], AttributeValue::S(now.to_string()));

@@ -1,4 +1,5 @@
-//! Metrics and counters: where points lie, how far a query reaches, how a counter grows.
+//! Tests of metrics and counters: the keys of points, the range of a query, and the growth of a
+//! counter.
 
 use key_schema::counter::{self, MAX_SHARDS, Reason};
 use key_schema::id::{MetricName, PointId};
@@ -16,7 +17,8 @@ fn name() -> MetricName {
     MetricName::new("m").unwrap()
 }
 
-/// The point's place, and whether the queries of a range find it there.
+/// Returns whether the queries of a range find a point with this id and instant, or [`None`] for an
+/// invalid id.
 fn is_found(id: &str, when: Instant, from: Instant, to: Instant) -> Option<bool> {
     let id = PointId::new(id).ok()?;
     let point = MetricPoint { name: name(), at: when, id, value: "1".parse().unwrap() }.stored();
@@ -84,7 +86,7 @@ fn a_counter_doubles_its_shards_from_one_to_the_most_there_can_be() {
     for reason in [Reason::Hot, Reason::Asked, Reason::Throttled(now)] {
         assert!(counter::split(name, Some(&head), reason, now).unwrap().is_none());
     }
-    // All that a reader asks for, with the first.
+    // A reader reads these shards and the first one.
     let rest = counter::rest(&head).unwrap().unwrap();
     assert_eq!(rest.keys().len() + 1, usize::try_from(MAX_SHARDS).unwrap());
     head.data.shards = 1;

@@ -1,4 +1,4 @@
-//! What several tests share: deterministic properties, hostile texts, and DynamoDB's JSON.
+//! Shared test helpers: deterministic properties, hostile texts, and DynamoDB's JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -10,7 +10,8 @@ use proptest::test_runner::{Config, RngSeed};
 use serde_dynamo::AttributeValue;
 use serde_json::Value;
 
-/// The same cases in every run, so that a failure is one of the code and not of the day.
+/// Returns a configuration with the same cases in every run, so that only a code change can cause a
+/// failure.
 pub fn deterministic() -> Config {
     Config { cases: 512, rng_seed: RngSeed::Fixed(0x00B0_DE6A), failure_persistence: None, ..Config::default() }
 }
@@ -19,7 +20,8 @@ pub fn at(text: &str) -> Instant {
     text.parse().unwrap()
 }
 
-/// Characters around everything that the encodings treat in a special way, and some of every length in UTF-8.
+/// Characters close to all those that the encodings treat specially, and some of every UTF-8
+/// length.
 const SPECIAL: &[char] = &[
     '\0',
     '\t',
@@ -59,30 +61,30 @@ const SPECIAL: &[char] = &[
     '\u{10FFFF}',
 ];
 
-/// Any text, with the special characters far more often than chance has them.
+/// Generates any text, with the special characters far more often than at random.
 pub fn text(max_chars: usize) -> impl Strategy<Value = String> {
     let character = prop_oneof![4 => proptest::sample::select(SPECIAL), 1 => any::<char>()];
     proptest::collection::vec(character, 0..=max_chars).prop_map(|chars| chars.into_iter().collect())
 }
 
-/// Any bytes, with those around the escaped range far more often than chance has them.
+/// Generates any bytes, with those close to the escaped range far more often than at random.
 pub fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(prop_oneof![3 => 0x1e..=0x2au8, 1 => any::<u8>()], 0..=max)
 }
 
-/// Any instant, and often ones that are a few milliseconds apart.
+/// Generates any instant, often a few milliseconds from another one.
 pub fn instant() -> impl Strategy<Value = Instant> {
     let range = Instant::MIN.as_millis()..=Instant::MAX.as_millis();
     prop_oneof![range, -3i64..=3, 1_483_271_605_998i64..=1_483_271_606_003]
         .prop_map(|millis| Instant::from_millis(millis).unwrap())
 }
 
-/// The same from 1970 on, as far as time-ordered ids reach.
+/// Generates any instant from 1970 on, the range of time-ordered ids.
 pub fn instant_since_epoch() -> impl Strategy<Value = Instant> {
     instant().prop_map(|at| Instant::from_millis(at.as_millis().abs().min(Instant::MAX.as_millis())).unwrap())
 }
 
-/// Compares two sets, and says only in what they differ.
+/// Compares two sets and reports only the differences.
 #[track_caller]
 pub fn assert_same<T: Ord + Debug>(shown: &BTreeSet<T>, wanted: &BTreeSet<T>) {
     let missing: Vec<&T> = wanted.difference(shown).collect();
@@ -90,7 +92,7 @@ pub fn assert_same<T: Ord + Debug>(shown: &BTreeSet<T>, wanted: &BTreeSet<T>) {
     assert!(missing.is_empty() && needless.is_empty(), "missing: {missing:?}, needless: {needless:?}");
 }
 
-/// A value in DynamoDB's JSON, maps in the order of their names.
+/// Returns a value in DynamoDB's JSON, with maps sorted by name.
 pub fn json(value: &AttributeValue) -> Value {
     match value {
         AttributeValue::M(map) => {
@@ -103,7 +105,8 @@ pub fn json(value: &AttributeValue) -> Value {
     }
 }
 
-/// An item in DynamoDB's JSON, one attribute a line: keys, index keys, what every item has, the entity's own.
+/// Returns an item in DynamoDB's JSON, one attribute per line: keys, index keys, common attributes,
+/// then the entity's own.
 pub fn item_json(item: &Item) -> String {
     let mut lines: Vec<(usize, &String, String)> =
         item.iter().map(|(name, value)| (rank(name), name, format!("  \"{name}\": {}", json(value)))).collect();
@@ -117,7 +120,7 @@ fn rank(name: &str) -> usize {
     place.unwrap_or(key_schema::item::RESERVED.len())
 }
 
-/// The item that [`item_json`] wrote.
+/// Parses the text of [`item_json`].
 pub fn parse_item(text: &str) -> Item {
     serde_json::from_str(text).unwrap()
 }

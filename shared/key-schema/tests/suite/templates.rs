@@ -1,14 +1,17 @@
-//! Keys as templates: each part of a golden item's key is named by the attribute that it was made from.
+//! Templates of keys: each part of a golden item's key is replaced by the name of its attribute.
 
 use key_schema::encoding::{self, NewestFirst, Part as _, split};
 use key_schema::instant::Instant;
 use key_schema::item::Item;
 use serde_dynamo::AttributeValue;
 
-/// Attributes that are never looked at: keys themselves, and counters that no key is made of.
+/// Attributes that are never compared with a part: the keys themselves, and attributes that no key
+/// contains.
 const SKIPPED: [&str; 7] = ["PK", "SK", "entity", "version", "rev", "born", "ttl"];
 
-/// `ORDER#0197…` → `ORDER#<id>`. A part that is no attribute's value is an instant in reverse, a shard, a year, a month or a day by its form, or else literal.
+/// Turns a key into its template: `ORDER#0197…` → `ORDER#<id>`. A part that equals an attribute's
+/// value gets the attribute's name. Another part may have the form of an instant in reverse, a
+/// shard, a year, a month or a day. Any other part stays literal.
 pub fn template(item: &Item, key: &str) -> String {
     let values = values(item);
     let parts = split(key).unwrap();
@@ -50,7 +53,8 @@ fn name(part: &str, values: &[(String, String)]) -> Option<String> {
     exact.or_else(reversed).or_else(shard).or_else(year).or_else(month).or_else(day)
 }
 
-/// Every value that a part can be made of, as its key text decodes: the entity's own first, then what every item has.
+/// Returns every value that a part may come from, as its key text decodes. The entity's own
+/// attributes come first, then the common ones.
 fn values(item: &Item) -> Vec<(String, String)> {
     let mut values = Vec::new();
     let mut names: Vec<&String> =

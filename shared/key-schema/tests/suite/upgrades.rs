@@ -1,6 +1,8 @@
-//! Releases side by side: while a deployment goes on, and after one went back, old code meets new items and new code old ones.
+//! Tests of releases side by side. During a deployment and after a rollback, old code reads new
+//! items, and new code reads old items.
 //!
-//! The items in `released/` are what a release has written. They are never changed: an item of a new entity, or variant, is added with `UPDATE_DOCS=1`.
+//! The items in `released/` were written by a release, and they never change. With `UPDATE_DOCS=1`
+//! the test adds the item of a new entity or variant.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

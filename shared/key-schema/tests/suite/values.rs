@@ -1,4 +1,4 @@
-//! Instants, money, names and the life of an order.
+//! Tests of instants, money, names and the statuses of an order.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ fn other_spellings_of_an_instant_are_read_and_digits_beyond_the_millisecond_cut_
     }
 }
 
-/// The last two are RFC 3339 but lie outside the years in UTC.
+/// The last two texts are valid in RFC 3339, but in UTC they are outside the years 0 to 9999.
 #[test]
 fn what_is_no_instant_is_refused() {
     for wrong in [
@@ -199,8 +199,8 @@ fn spellings_of_one_name_meet() {
     }
 }
 
-/// A name that is folded again, because it was read from a claim, must meet itself. Nothing above the planes that are looked at has a
-/// mapping.
+/// A name that was folded, stored in a claim and folded again must be equal to itself. The test
+/// covers the planes up to U+2FFFF, and no character above has a mapping.
 #[test]
 fn folding_is_stable_for_every_letter_and_for_those_that_it_changes_with_every_accent() {
     let accents = ["\u{300}", "\u{301}", "\u{308}", "\u{30C}", "\u{323}", "\u{345}", "\u{344}", "\u{F71}", "\u{1DCE}"];
@@ -231,8 +231,8 @@ fn what_is_no_email_address_or_user_name_is_refused() {
     }
 }
 
-/// The text of the design: placing → pending → paid → picking → shipped → delivered; pending, paid or picking → cancelled;
-/// delivered → returned.
+/// The life of an order in the design: placing → pending → paid → picking → shipped → delivered. A
+/// pending, paid or picking order can be cancelled. A delivered order can be returned.
 #[test]
 fn an_orders_life_is_that_of_the_design() {
     use OrderStatus::{Cancelled, Delivered, Paid, Pending, Picking, Placing, Returned, Shipped};
@@ -248,7 +248,8 @@ fn an_orders_life_is_that_of_the_design() {
         (Picking, Cancelled),
         (Delivered, Returned),
     ];
-    // The owner cancels what is not yet picked; paying is a step of the owner's once there is a wallet to pay from.
+    // The owner may cancel an order that is not being picked yet. Payment from the wallet is
+    // checked separately.
     let owners = [(Pending, Cancelled), (Paid, Cancelled)];
     for from in all {
         for to in all {
@@ -265,7 +266,8 @@ fn an_orders_life_is_that_of_the_design() {
     assert_eq!(["placing", "Paid", "", "lost"].map(str::parse::<OrderStatus>), [Err(UnknownStatus); 4]);
 }
 
-/// A search engine takes a `rev` as a signed version, and refuses a higher one together with all other documents of the call.
+/// A search engine reads `rev` as a signed version. It refuses a higher one, and with it all other
+/// documents of the call.
 #[test]
 fn counts_beyond_the_engines_versions_are_malformed() {
     let product = || World::plain().product().to_item().unwrap();

@@ -1,4 +1,4 @@
-//! Wallets: examples of what is stored, what the conditions mean, and the actions for orders.
+//! Tests of wallets: example items, the meaning of the conditions, and the actions for orders.
 
 use key_schema::expression::{Step, number};
 use key_schema::id::CustomerId;
@@ -18,7 +18,7 @@ impl World {
         self.stored(Wallet { customer_id: self.customer.clone(), currency: Currency::USD, amount: 4_500 })
     }
 
-    /// What somebody sent.
+    /// Makes the entry of a received transfer.
     pub fn wallet_entry(&self) -> Stored<WalletEntry> {
         let mut entry = self.payment();
         entry.data.kind = EntryKind::Transfer;
@@ -77,7 +77,7 @@ fn a_wallet_gives_what_it_has_and_takes_what_it_has_room_for() {
     assert_eq!(plus(Some(&wallet(0)), euros(1)), Err(WalletError::OtherCurrency));
 }
 
-/// The balance that an action adds to, and by how much.
+/// Returns the amount that an action adds to a balance.
 fn added(guarded: &Guarded) -> i64 {
     let Write::Update { steps, .. } = &guarded.write else { panic!("no update") };
     let amounts = steps.iter().filter_map(|step| match step {

@@ -1,4 +1,5 @@
-//! `docs/nosql-workbench.json`: the table as a data model that NoSQL Workbench opens, with the golden items as its data.
+//! The generator of `docs/nosql-workbench.json`: the table as a data model for NoSQL Workbench,
+//! with the golden items as its data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,8 @@ fn the_nosql_workbench_model_is_fresh() {
     keep_fresh("nosql-workbench.json", &(text + "\n"));
 }
 
-/// Workbench shows a column an attribute: a name with two types could not be shown, and an index could not project it.
+/// Workbench has one column per attribute. It could not show an attribute with two types, and an
+/// index could not project it.
 #[test]
 fn an_attribute_has_one_type_whatever_entity_it_is_of() {
     for (name, kinds) in attribute_types() {
@@ -139,7 +141,8 @@ fn attribute(name: &str, kind: &str) -> Attribute {
     Attribute { attribute_name: name.to_owned(), attribute_type: kind.to_owned() }
 }
 
-/// The golden items by key; of several at one key, the one with most to show.
+/// Returns the golden items by key. Of several items with one key, it selects the one with the most
+/// attributes.
 fn sample() -> BTreeMap<Key, Golden> {
     let mut sample: BTreeMap<Key, Golden> = BTreeMap::new();
     for golden in goldens(&World::plain()) {
@@ -151,7 +154,7 @@ fn sample() -> BTreeMap<Key, Golden> {
     sample
 }
 
-/// The types that each attribute has: `S`, `N`, `BOOL`, `L` or `M`.
+/// Returns the types of each attribute: `S`, `N`, `BOOL`, `L` or `M`.
 fn attribute_types() -> BTreeMap<String, BTreeSet<String>> {
     let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for golden in goldens(&World::plain()) {

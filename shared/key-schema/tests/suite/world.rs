@@ -1,4 +1,6 @@
-//! One example of every entity. Values that could be mistaken for each other in a key differ, and no number is as small as a shard's.
+//! One example of every entity. Values that a key could confuse with each other must differ within
+//! an item, because otherwise a template names the wrong attribute. No number equals a shard in the
+//! item's keys.
 
 use std::collections::BTreeMap;
 
@@ -48,10 +50,10 @@ use key_schema::text::{Email, Username};
 use crate::categories::path;
 use crate::support::at;
 
-/// The ids and names that the example's keys are made of.
+/// The ids and names in the keys of the examples.
 pub struct World {
     pub customer: CustomerId,
-    /// Somebody else.
+    /// Another customer.
     pub other: CustomerId,
     pub product: ProductId,
     pub order: OrderId,
@@ -70,7 +72,7 @@ pub struct World {
     pub email: Email,
     pub username: Username,
     pub category: CategoryPath,
-    /// The longest path in which nothing is escaped.
+    /// The longest path without an escaped character.
     pub unescaped_category: CategoryPath,
     pub further_category: CategoryPath,
     pub country: String,
@@ -83,7 +85,7 @@ pub struct World {
     pub section: SectionName,
 }
 
-/// Names of one character each, as long and as many as a path may have.
+/// Returns the longest path of names that repeat one character.
 fn longest_path(character: &str) -> CategoryPath {
     let mut names: Vec<String> = Vec::new();
     loop {
@@ -101,11 +103,13 @@ fn longest_path(character: &str) -> CategoryPath {
 
 const MEASURED: &str = "2017-02-04T17:45:00.125Z";
 const PLACED: &str = "2017-01-01T11:53:26.000Z";
-/// Since when work on an order is unfinished: another instant than that of the order, so that a key tells which of the two it has.
+/// The start of unfinished work. It differs from the order's instant, so that a key shows which of
+/// the two it contains.
 const UNFINISHED: &str = "2017-01-01T12:01:07.350Z";
 
 impl World {
-    /// Readable ids, with what a real shop has: spaces, letters outside ASCII, and slashes in ids of earlier versions.
+    /// Makes readable ids as in a real shop, with spaces and letters outside ASCII. Some have
+    /// slashes, as earlier versions allowed.
     pub fn plain() -> Self {
         Self {
             customer: CustomerId::new("household-2375").unwrap(),
@@ -140,7 +144,7 @@ impl World {
         }
     }
 
-    /// Everything as long as the rules allow, and nearly all of it escaped.
+    /// Makes ids and names of the greatest allowed length, nearly all of them escaped.
     pub fn longest() -> Self {
         let hashes = |count: usize| "#".repeat(count);
         Self {
@@ -321,13 +325,13 @@ impl World {
         })
     }
 
-    /// Where an online order is counted, whose total is in several shards.
+    /// Makes the place of an online order, whose total has several shards.
     pub fn online_sale_place(&self) -> Stored<SalePlace> {
         let order = self.order(OrderStatus::Pending);
         self.stored(SalePlace::of(&order, Some(&self.shop().data), StoreId::online()))
     }
 
-    /// A part of the online shop's total.
+    /// Makes one part of the online shop's total.
     pub fn online_sales(&self) -> Stored<PlaceSales> {
         let (shard, store_id) = (self.online_sale_place().shard, StoreId::online());
         Stored { data: PlaceSales { shard, store_id, ..self.place_sales().data }, ..self.place_sales() }
@@ -380,7 +384,7 @@ impl World {
         self.stored(CategoryNode::new(self.category.clone()))
     }
 
-    /// A node that has its successor.
+    /// Makes a node whose move has already created its successor.
     pub fn moving_category_node(&self) -> Stored<CategoryNode> {
         self.stored(CategoryNode { path: self.category.clone(), moving: true })
     }
@@ -426,14 +430,14 @@ impl World {
         self.stored(LikeCount { product_id: self.product.clone(), shard: 6, likes: 17 })
     }
 
-    /// Of somebody of whom nobody knows where.
+    /// Makes a customer without a residence.
     pub fn homeless(&self) -> Stored<Customer> {
         let mut customer = self.customer();
         customer.data.place = None;
         customer
     }
 
-    /// As the first release wrote it.
+    /// Makes a sale as the first release wrote it.
     pub fn anonymous_sale(&self) -> Stored<Sale> {
         let mut sale = self.sale(false);
         sale.data.customer_id = None;
@@ -498,7 +502,7 @@ impl World {
         })
     }
 
-    /// A large order that is cancelled, and whose stock is not all back.
+    /// Makes a large cancelled order whose stock is not all returned yet.
     pub fn returning_order(&self) -> Stored<Order> {
         let mut order = self.order(OrderStatus::Cancelled);
         order.data.unfinished = Some(Unfinished { since: at(UNFINISHED), work: Work::Returning(0) });
@@ -525,7 +529,7 @@ impl World {
         self.stored(InvoiceCounter { last: 4710 })
     }
 
-    /// When a retired order is gone.
+    /// Returns the instant at which a retired order expires.
     pub fn expiry(&self) -> Instant {
         at("2020-01-01T00:00:00.000Z")
     }
@@ -712,7 +716,7 @@ impl World {
         })
     }
 
-    /// Of nobody else's, without editors, and on its way out.
+    /// Makes a document that is being deleted, without an organization and without editors.
     pub fn deleted_document(&self) -> Stored<Document> {
         let mut document = self.document(false);
         document.data.organization_id = None;
@@ -721,7 +725,7 @@ impl World {
         document
     }
 
-    /// Of an organization, whose owner was erased.
+    /// Makes a document of an organization after its owner was erased.
     pub fn orphaned_document(&self) -> Stored<Document> {
         let mut document = self.document(false);
         document.data.owner_id = None;

@@ -1,4 +1,4 @@
-//! What a function does itself.
+//! Tests of a function's own calls.
 
 use std::time::{Duration, Instant};
 

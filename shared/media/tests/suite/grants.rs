@@ -1,4 +1,4 @@
-//! A URL has the rights of who signed it.
+//! Tests that a URL has the permissions of its signer.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -42,13 +42,14 @@ async fn whoever_uploads_or_reads_by_a_url_may_what_its_signer_may() {
     server.put(BUCKET, "secret", Bytes::from_static(b"x")).unwrap();
     assert!(allowed.copy("secret", "kept/b").await.is_err(), "what is copied is read");
     assert!(allowed.copy("pending/a", "elsewhere/b").await.is_err());
-    // Of an object that is not there is told only who may list the bucket.
+    // S3 reports a missing object only to callers that may list the bucket.
     assert!(allowed.describe("pending/b").await.is_err());
     let reading = allowed.reading("kept/a", SystemTime::now()).await.unwrap();
     assert_eq!(send(Method::GET, &reading.url, &[], b"").await.0, 200);
     let used: Vec<u64> = access.report()[0].grants.iter().map(|grant| grant.used).collect();
     assert_eq!(used, [1, 1, 1, 1]);
-    // A forged session is nobody's: it is refused for its signature, and counts against no function.
+    // A forged session belongs to no function. Its signature is refused, and no function's report
+    // counts it.
     let before = access.report();
     let forged = reading.url.replace("X-Amz-Security-Token=F", "X-Amz-Security-Token=G");
     assert_eq!(send(Method::GET, &forged, &[], b"").await, (403, "SignatureDoesNotMatch".to_owned()));

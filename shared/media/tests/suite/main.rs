@@ -1,4 +1,4 @@
-//! URLs that are signed here, against the object store as the emulator checks them, and the calls of a function.
+//! Tests of presigned URLs against the emulated object store, and of a function's calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod calls;
@@ -19,14 +19,14 @@ async fn start() -> (ObjectServer, Media) {
     (server, media)
 }
 
-/// As a function, if one is named, would reach the bucket.
+/// Creates a client with the identity of `function`, if one is given.
 fn media(server: &ObjectServer, function: Option<&str>) -> Media {
     let credentials = Credentials::new("local", "local", function.map(str::to_owned), None, "test");
     let credentials = SharedCredentialsProvider::new(credentials);
     Media::new(Bucket::new(BUCKET, "us-east-1", Some(server.url()), credentials).unwrap())
 }
 
-/// The status and, of an error, the code.
+/// Returns the status, and the error code of an error.
 async fn send(method: Method, url: &str, headers: &[(&str, &str)], body: &'static [u8]) -> (u16, String) {
     let mut request = Client::new().request(method, url).body(body);
     for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! A URL is good for one object of one kind and length, and for a while.
+//! Tests that a URL is valid only for one object, media type and length, and for a limited time.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, SystemTime};
@@ -70,7 +70,7 @@ async fn another_length_type_or_content_is_refused_and_leaves_nothing() {
     assert!(server.list(BUCKET, None, 10).unwrap().items.is_empty());
 }
 
-/// The status of a request that does not say the length of its body.
+/// Sends a request without a content length. Returns its status line.
 fn chunked(url: &str) -> String {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = std::net::TcpStream::connect(host).unwrap();

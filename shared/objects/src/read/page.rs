@@ -1,4 +1,4 @@
-//! A page of ListObjectsV2, as XML with names that are encoded as in addresses.
+//! Parses a page of ListObjectsV2: XML with URL-encoded names.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -10,12 +10,12 @@ use percent_encoding::percent_decode_str;
 
 use super::{ObjectInfo, ObjectPage};
 
-/// `None` when it is no such page.
+/// Parses a page. Returns `None` for any other document.
 pub(super) fn parse(body: &[u8]) -> Option<ObjectPage> {
     let text = std::str::from_utf8(body).ok()?;
     let mut document = Document::new(text);
     let mut root = document.root_element().ok()?;
-    // The decoder takes a page that was cut off for a shorter one.
+    // The decoder would accept a truncated page as a shorter one.
     if !root.start_el().matches("ListBucketResult") || !text.trim_end().ends_with("</ListBucketResult>") {
         return None;
     }
@@ -45,7 +45,7 @@ fn object(mut contents: ScopedDecoder<'_, '_>) -> Option<ObjectInfo> {
     Some(ObjectInfo { name: name?, size, modified })
 }
 
-/// S3 encodes as forms do: a plus sign is a space.
+/// Decodes a name. S3 uses form encoding, where a plus sign is a space.
 fn decoded(name: &str) -> Option<String> {
     let name = name.replace('+', " ");
     percent_decode_str(&name).decode_utf8().ok().map(Cow::into_owned)
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// The form of the API reference, `ListObjectsV2`.
+    /// The format is from the API reference, `ListObjectsV2`.
     const PAGE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
   <Name>bucket</Name><Prefix/><StartAfter>a%2F</StartAfter><KeyCount>2</KeyCount><MaxKeys>2</MaxKeys>

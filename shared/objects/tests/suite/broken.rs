@@ -1,4 +1,4 @@
-//! Answers that begin well.
+//! Tests of responses that start correctly and then break.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -15,7 +15,8 @@ const SHORT: &str = "content-length: 4\r\n\r\nbo";
 const ALTERED: &str =
     "content-length: 4\r\nx-amz-checksum-sha256: 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\r\n\r\nbody";
 
-/// A server that gives these answers, one a connection; it ends with the test. Says how many it gave.
+/// Starts a server that sends these responses, one on each connection. The channel gets one message
+/// for each response.
 fn serve(answers: &'static [&'static str]) -> (ObjectStore, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,5 @@
-//! What the environment says. A test may not change its own, so it runs in a child of the test binary.
+//! Tests of the environment variables. A test must not change its own environment, so a child of
+//! the test binary runs the code.
 
 use std::process::Command;
 
@@ -32,7 +33,7 @@ async fn in_the_child() {
 async fn the_endpoint_of_the_environment_is_reached_by_path_with_the_bucket_of_the_variable() {
     for variable in ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] {
         let (server, _) = start().await;
-        // By a host name, which could have the bucket in front.
+        // A host name, to which a client could prefix the bucket.
         let url = server.url().replace("127.0.0.1", "localhost");
         let output = run(&[
             (variable, &url),

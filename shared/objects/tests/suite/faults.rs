@@ -1,4 +1,4 @@
-//! An object store that fails.
+//! Tests with a failing object store.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn fired(server: &ObjectServer) -> u64 {
     server.faults().counts().iter().map(|count| count.fired).sum()
 }
 
-/// With a short time limit for an attempt.
+/// Starts a server and a store with a short time limit for each attempt.
 async fn hasty() -> (ObjectServer, ObjectStore) {
     let (server, _) = start().await;
     let store = ObjectStore::new(bucket_within(server.url(), BUCKET, Duration::from_millis(150)));
@@ -96,6 +96,6 @@ async fn a_write_that_meets_another_comes_again() {
     let error = store.put_new("b", b"1".to_vec(), Class::Standard).await.unwrap_err();
     assert!(matches!(&error, ObjectError::Unavailable(code) if code == "ConditionalRequestConflict"), "{error:?}");
     assert_eq!(fired(&server), 9, "six attempts");
-    // Only conditional writes meet another.
+    // Only conditional writes can conflict.
     assert_eq!(store.get("a").await.unwrap().unwrap(), b"1");
 }

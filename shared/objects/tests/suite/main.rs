@@ -1,4 +1,4 @@
-//! The object store against S3's wire protocol, as the emulator speaks it.
+//! Tests of the object store against the emulator of S3's protocol.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod broken;
@@ -29,7 +29,8 @@ fn bucket(url: &str, name: &str) -> Bucket {
     bucket_within(url, name, Duration::from_secs(3))
 }
 
-/// As deployed, but for pauses and an attempt's time, so that tests do not wait.
+/// Creates a bucket like the deployed one, but with shorter pauses and the given time limit of an
+/// attempt.
 fn bucket_within(url: &str, name: &str, attempt: Duration) -> Bucket {
     let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
     let bucket = Bucket::new(name, "us-east-1", Some(url), credentials).unwrap();

@@ -1,4 +1,4 @@
-//! Writing once, reading, listing, deleting.
+//! Tests of writing once, reading, listing and deleting.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,8 @@ use futures::future::join_all;
 
 use super::{BUCKET, bucket, start, store};
 
-/// Names that are hard on paths, addresses, XML and file systems; all of them are names to S3.
+/// Returns names that are difficult for paths, addresses, XML and file systems. All are valid in
+/// S3.
 fn hostile_names() -> Vec<String> {
     let fixed = [
         "plain",
@@ -81,7 +82,7 @@ async fn the_first_writer_of_a_name_wins() {
 #[tokio::test]
 async fn of_many_writers_of_a_name_at_once_exactly_one_creates_it() {
     let (server, _) = start().await;
-    // Each its own connections.
+    // Each store has its own connections.
     let stores: Vec<ObjectStore> = (0..24).map(|_| store(&server)).collect();
     let puts =
         stores.iter().enumerate().map(|(n, store)| store.put_new("a", vec![u8::try_from(n).unwrap()], Class::Standard));
@@ -148,7 +149,7 @@ async fn a_name_that_is_none_is_refused_and_nothing_is_written() {
         assert!(matches!(store.get(name).await, Err(ObjectError::Name(_))), "{name:?}");
         assert!(matches!(store.delete(name).await, Err(ObjectError::Name(_))), "{name:?}");
     }
-    // S3's own rule.
+    // S3 itself refuses these names.
     for name in ["../x", "..", "a/../../x", "a//../../x", "./../x"] {
         let error = store.put_new(name, vec![], Class::Standard).await.unwrap_err();
         assert!(matches!(&error, ObjectError::Refused(code) if code == "InvalidURI"), "{name:?}: {error:?}");
@@ -172,7 +173,8 @@ async fn a_list_has_the_prefix_in_byte_order_after_a_name_and_sizes() {
     assert_eq!((page.items[0].name.as_str(), page.next.as_deref()), ("b/B", Some("b/B")));
     let page = store.list("b/", Some("b/zzz"), 10).await.unwrap();
     assert_eq!(page.items[0].name, "b/é");
-    // At the prefix itself, which is a name too; before it, and beyond it.
+    // The prefix itself is a name, too. `after` may also precede or follow all names with the
+    // prefix.
     assert_eq!(store.list("b", None, 10).await.unwrap().items.len(), 5);
     assert_eq!(store.list("b", Some("b"), 10).await.unwrap().items.len(), 4);
     assert_eq!(store.list("b/", Some("a"), 10).await.unwrap().items.len(), 4);

@@ -1,4 +1,5 @@
-//! Random trees, and random changes between random pieces of the work: all end in the state of a model that knows of no pieces.
+//! Tests random trees with random changes between random pieces of the work. Every run must end in
+//! the state of a model that moves everything at once.
 
 use key_schema::product::CategoryPath;
 use proptest::prelude::*;
@@ -8,18 +9,18 @@ use crate::shop::{Shop, broken_off_after, far, path};
 
 const TOPS: [&str; 2] = ["A", "Z"];
 
-/// What somebody else does.
+/// A change by another client.
 #[derive(Debug, Clone)]
 enum Change {
     Create(CategoryPath),
-    /// By a request that has read the tree before the move began.
+    /// A change by a request that has read the tree before the move began.
     CreateLate(CategoryPath),
     PutElsewhere(usize, CategoryPath),
     PutInto(usize, CategoryPath),
     Describe(CategoryPath),
 }
 
-/// Few names, so that things meet.
+/// Few names, so that changes collide.
 fn places() -> impl Strategy<Value = CategoryPath> {
     prop::collection::vec(prop::sample::select(vec!["B", "C#", "ä %"]), 0..4)
         .prop_map(|names| path(&[vec!["A"], names].concat()))
@@ -78,7 +79,7 @@ proptest! {
             for (waits, change) in &meanwhile {
                 let somebody = shop.another();
                 broken_off_after(*waits, Mover::new(&somebody).settling(1_000_000).go_on(far())).await;
-                // A category outside was there all the time if a request has seen it.
+                // If a request has seen a category outside the moved subtree, that category exists.
                 if let Change::CreateLate(place) = change && !place.is_within(&from) {
                     shop.grow(place).await;
                 }
@@ -88,7 +89,8 @@ proptest! {
             let model = shop.known.moved(&from, &to);
             let titles = shop.titles(&TOPS).await;
             shop.assert_is(&crate::shop::Known { titles, ..model.clone() }, &TOPS).await;
-            // Who describes a category anew that has come back keeps that; what was said before is at the new place, and nothing is lost.
+            // A new description of a category that has come back stays there. The earlier
+            // description is at the new place, and no description is lost.
             let said = shop.titles(&TOPS).await;
             for title in &shop.said {
                 assert!(said.values().any(|known| known == title), "{title}");

@@ -1,4 +1,5 @@
-//! Moving categories over a real table: the embedded one, or the DynamoDB that `AWS_ENDPOINT_URL_DYNAMODB` names.
+//! Tests of moving categories on a real table: the embedded one, or the DynamoDB at
+//! `AWS_ENDPOINT_URL_DYNAMODB`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
@@ -24,7 +25,8 @@ fn to() -> CategoryPath {
     path(&["Neu / 新", "100 %"])
 }
 
-/// Names that keys escape, products that stand in the subtree, beside it and above it, and memberships into it, out of it, within it and both ways.
+/// Creates a shop with names that keys escape, and with products in the subtree, beside it and
+/// above it. It has memberships into the subtree, out of it, within it and in both directions.
 async fn furnished() -> Shop {
     let mut shop = Shop::open().await;
     let inside = [
@@ -133,7 +135,7 @@ async fn many_at_once_do_each_thing_once() {
     let tables: Vec<_> = (0..5).map(|_| shop.another()).collect();
     let all = tables.iter().map(|table| async move { Mover::new(table).settling(0).go_on(far()).await });
     for done in join_all(all).await {
-        // Who keeps meeting the others gives up, and is not needed.
+        // A worker with repeated conflicts may give up, because the others finish the move.
         assert!(done.is_err() || done.unwrap().unwrap().phase == Phase::Done);
     }
     let done = shop.finish().await;

@@ -1,4 +1,4 @@
-//! A catalogue, and what is known of it without looking.
+//! A catalogue, and a model of its expected content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
@@ -29,21 +29,21 @@ pub struct Shop {
     test: TestTable,
     pub table: Table,
     pub known: Known,
-    /// Everything that was ever said about a category.
+    /// All descriptions that any category ever had.
     pub said: Vec<String>,
 }
 
-/// What is in the shop, wherever the move is.
+/// The expected content of the shop, without regard to the move's progress.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// Where each product stands, and its further categories.
+    /// The category of each product, and its further categories.
     pub products: BTreeMap<String, (CategoryPath, BTreeSet<CategoryPath>)>,
-    /// What is said about categories.
+    /// The descriptions of categories.
     pub titles: BTreeMap<CategoryPath, String>,
 }
 
 impl Known {
-    /// The same when a category has moved.
+    /// Returns the content after a category has moved.
     pub fn moved(&self, from: &CategoryPath, to: &CategoryPath) -> Self {
         let moved = |path: &CategoryPath| path.rebased(from, to).unwrap_or_else(|| path.clone());
         let product = |(path, further): &(CategoryPath, BTreeSet<CategoryPath>)| {
@@ -78,7 +78,7 @@ impl Shop {
         Self { table: test.table(), test, known: Known::default(), said: Vec::new() }
     }
 
-    /// Another way to the same table, for somebody else.
+    /// Returns another client of the same table.
     pub fn another(&self) -> Table {
         self.test.table()
     }
@@ -87,13 +87,13 @@ impl Shop {
         self.test.faults()
     }
 
-    /// Adds a category and those above it.
+    /// Adds a category and its ancestors.
     pub async fn grow(&self, path: &CategoryPath) {
         let nodes: Vec<_> = path.lineage().map(stored).collect();
         assert_eq!(self.table.batch_write(&category::add(&nodes).unwrap()).await.unwrap(), []);
     }
 
-    /// Creates a product whose category is believed to be there.
+    /// Creates a product without creating its category.
     pub async fn create_late(&mut self, name: &str, path: &CategoryPath) {
         let product = Product {
             id: id(name),
@@ -111,7 +111,7 @@ impl Shop {
         self.known.products.insert(name.to_owned(), (path.clone(), BTreeSet::new()));
     }
 
-    /// Creates a product with its categories.
+    /// Creates a product and its categories.
     pub async fn create(&mut self, name: &str, path: &CategoryPath) {
         self.grow(path).await;
         self.create_late(name, path).await;
@@ -128,7 +128,7 @@ impl Shop {
         (product, further)
     }
 
-    /// Puts a product elsewhere, as its editor does.
+    /// Changes a product's category, like a client's update.
     pub async fn put_elsewhere(&mut self, name: &str, path: &CategoryPath) {
         self.grow(path).await;
         let (product, _) = self.read(name).await;
@@ -139,7 +139,7 @@ impl Shop {
         self.known.products.get_mut(name).unwrap().0 = path.clone();
     }
 
-    /// Puts a product into a further category, unless it is there.
+    /// Adds a product to a further category, unless it is already there.
     pub async fn put_into(&mut self, name: &str, path: &CategoryPath) {
         let (product, further) = self.read(name).await;
         if further.as_ref().is_some_and(|further| further.paths.contains(path)) {
@@ -151,7 +151,8 @@ impl Shop {
         self.known.products.get_mut(name).unwrap().1.insert(path.clone());
     }
 
-    /// Says something about a category for the first time; false when it is moving or not there.
+    /// Describes a category for the first time. Returns `false` when it is moving or does not
+    /// exist.
     pub async fn describe(&mut self, path: &CategoryPath, title: &str) -> bool {
         let about = CategoryAbout { path: path.clone(), title: Some(title.to_owned()), description: None };
         let mut about = Stored::new(about, born(), Instant::now());
@@ -164,7 +165,7 @@ impl Shop {
         done
     }
 
-    /// Begins to move a category.
+    /// Begins the move of a category.
     pub async fn begin(&self, from: &CategoryPath, to: &CategoryPath) {
         if let Some(parent) = to.parent() {
             self.grow(&parent).await;
@@ -176,7 +177,7 @@ impl Shop {
         self.table.transact(&relocation::begin(wanted, last.as_ref(), born, at).unwrap()).await.unwrap();
     }
 
-    /// Who waits for ever for others.
+    /// Returns a worker that waits for requests in progress longer than any test runs.
     pub fn mover(&self) -> Mover<'_> {
         Mover::new(&self.table).settling(FOREVER)
     }
@@ -185,14 +186,14 @@ impl Shop {
         self.mover().current().await.unwrap().unwrap()
     }
 
-    /// Goes on to the end, waiting for nobody.
+    /// Completes the move without waiting for requests in progress.
     pub async fn finish(&self) -> Stored<CategoryMove> {
         let moving = Mover::new(&self.table).settling(0).go_on(far()).await.unwrap().unwrap();
         assert_eq!(moving.phase, Phase::Done);
         moving
     }
 
-    /// All categories under those of these tops, by walking.
+    /// Returns all categories below the given top categories, and these themselves.
     pub async fn categories(&self, tops: &[&str]) -> BTreeMap<CategoryPath, Stored<CategoryNode>> {
         let mut found = BTreeMap::new();
         for top in tops {
@@ -208,7 +209,7 @@ impl Shop {
         found
     }
 
-    /// Everything is as the model says; no category is missing, none marked.
+    /// Checks that the shop equals the model, that no category is missing, and that none is marked.
     pub async fn assert_is(&self, model: &Known, tops: &[&str]) {
         let categories = self.categories(tops).await;
         for node in categories.values() {
@@ -256,7 +257,7 @@ impl Shop {
         assert_eq!(self.titles(tops).await, model.titles);
     }
 
-    /// What is said about the categories that are there.
+    /// Returns the descriptions of the existing categories.
     pub async fn titles(&self, tops: &[&str]) -> BTreeMap<CategoryPath, String> {
         let mut titles = BTreeMap::new();
         for path in self.categories(tops).await.keys() {
@@ -267,13 +268,13 @@ impl Shop {
         titles
     }
 
-    /// Adds a category without those above it.
+    /// Adds a category without its ancestors.
     pub async fn add_alone(&self, path: &CategoryPath) {
         let left = self.table.batch_write(&category::add(&[stored(path.clone())]).unwrap()).await.unwrap();
         assert_eq!(left, []);
     }
 
-    /// Removes a category and nothing else, past every rule.
+    /// Removes only this category, without any condition.
     pub async fn remove_node(&self, path: &CategoryPath) {
         let (key, text) = (stored(path.clone()).key().unwrap(), AttributeValue::S);
         let delete = self.test.client().delete_item().table_name(self.test.name());
@@ -285,7 +286,8 @@ pub fn far() -> time::Instant {
     time::Instant::now() + Duration::from_secs(600)
 }
 
-/// Polls the future until it has waited so often, then drops it, as a crash would; its result if it came to an end before.
+/// Polls the future until it has waited `waits` times and then drops it, like a crash. Returns its
+/// result if it completes before.
 pub async fn broken_off_after<T>(waits: usize, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut waited) = (pin!(future), 0);
     poll_fn(|context| match future.as_mut().poll(context) {

@@ -1,4 +1,4 @@
-//! What comes into the old place while it moves.
+//! Tests of products and categories that arrive at the old place during the move.
 
 use key_schema::category::relocation::Phase;
 use relocation::Mover;
@@ -6,7 +6,8 @@ use relocation::Mover;
 use crate::shop::{Shop, far, path};
 use crate::{TOPS, from, furnished, to};
 
-/// A move whose old categories are gone, and which waits for requests that have seen them.
+/// Returns a shop with a move that has removed the old categories and waits for requests that have
+/// seen them.
 async fn settling() -> Shop {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;
@@ -19,7 +20,7 @@ async fn a_product_whose_request_has_seen_the_old_category_follows_it() {
     let mut shop = settling().await;
     shop.create_late("late", &from()).await;
     shop.create_late("late below", &path(&["A", "B #1", "x"])).await;
-    // Its category came into being when the walk was past it, and went with its parent.
+    // The category was created after the walk had passed, and was removed with its parent.
     shop.create_late("late at a new place", &path(&["A", "B #1", "x", "new"])).await;
     shop.put_into("p6", &path(&["A", "B #1", "x"])).await;
     let done = shop.finish().await;
@@ -41,7 +42,7 @@ async fn nothing_ends_before_those_requests_can_have_ended() {
 #[tokio::test]
 async fn a_category_that_came_back_without_those_above_it_gets_them_back() {
     let shop = settling().await;
-    // Written by a request that had seen those above it.
+    // Written by a request that had seen the ancestors.
     let orphan = path(&["A", "B #1", "ä~/%", "new"]);
     shop.add_alone(&orphan).await;
     shop.finish().await;
@@ -97,7 +98,7 @@ async fn two_descriptions_of_one_category_are_not_made_one() {
     for (place, title) in [(path(&["A", "B", "C"]), "old"), (path(&["Out", "B", "C"]), "new")] {
         assert!(shop.describe(&place, title).await);
     }
-    // So that the place is free.
+    // Makes the destination free.
     shop.remove_node(&to).await;
     shop.create("p", &path(&["A", "B", "C"])).await;
     shop.begin(&from, &to).await;

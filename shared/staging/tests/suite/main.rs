@@ -1,4 +1,5 @@
-//! Large orders: placed whole or not at all, whatever breaks off, whoever else is at work.
+//! Tests of large orders: they are placed completely or not at all, after any interruption and with
+//! any concurrent work.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::as_conversions)]
 
@@ -11,12 +12,14 @@ use staging::{StagingError, Undone, give_back, undo};
 
 use shop::{Basket, STOCK, Shop, TAKEN, at, broken_off_after};
 
-/// Three transactions of lines, the last one not full.
+/// Three transactions of lines. The last one is not full.
 const LINES: usize = 2 * RESERVED_AT_ONCE + 7;
-/// Steps that break off at every point would take long with so many items; what is walked through is the order of the transactions.
+/// Interrupting at every point takes long with many lines. Few lines cover the same sequence of
+/// transactions.
 const FEW: usize = RESERVED_AT_ONCE + 2;
 
-/// Every point of the way on the embedded table; every second one where a transaction takes long.
+/// Interrupts at every point on the embedded table, and at every second one where a transaction
+/// takes long.
 fn stride() -> usize {
     if std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some() { 2 } else { 1 }
 }
@@ -79,7 +82,7 @@ async fn the_reference_of_another_order_refuses_before_any_stock_is_looked_at() 
     let error = shop.place(&shop.table, &second).await.unwrap_err();
     let StagingError::Refused(refusals) = error else { panic!("{error}") };
     assert_eq!(refusals.iter().map(|refusal| refusal.label).collect::<Vec<_>>(), [Part::Reference]);
-    // The claim that it met is still the first one's.
+    // The conflicting claim still belongs to the first order.
     let error = shop.place(&shop.table, &second).await.unwrap_err();
     assert!(matches!(error, StagingError::Refused(_)));
 }
@@ -97,11 +100,12 @@ async fn stock_that_goes_while_the_order_is_placed_is_refused_with_everything_un
             shop.assert_placed(&basket, "nobody in between").await;
             break;
         }
-        // Somebody takes the last line's product, now, at this point of the other's way.
+        // Another client takes the last line's product at this point.
         shop.stock(LINES, 0, true).await;
         match placing.await {
             Ok(()) => {
-                // Its line was reserved already, and is overwritten by hand here: put right what the test has broken.
+                // The line was already reserved, and the test has overwritten its stock. The order
+                // stays placed.
                 assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Visible);
                 break;
             }
@@ -180,7 +184,7 @@ async fn a_slow_placer_takes_no_step_behind_who_undoes_and_who_undoes_overlooks_
         shop.table.transact(&staged::begin(&head, None).unwrap()).await.unwrap();
         shop.table.transact(&staged::reserve(&head, first).unwrap()).await.unwrap();
         head = staged::counted(&head, first.len(), true);
-        // Who undoes has seen the first lines, and stands still somewhere.
+        // The undoing worker has seen the first lines, and pauses at some point.
         let other = shop.another();
         let mut undoing = Box::pin(undo(&other, &basket.order.id));
         let ended = broken_off_after(waits, &mut undoing).await;
@@ -211,7 +215,7 @@ async fn one_who_places_and_two_who_undo_end_with_all_or_nothing() {
         let (one, two, three) = (shop.another(), shop.another(), shop.another());
         let id = &basket.order.id;
         let late = async |table| {
-            // Each time at another moment of the placing.
+            // The delay differs in each iteration.
             for _ in 0..number {
                 let _ = shop.head(id).await;
             }
@@ -275,7 +279,8 @@ async fn an_order_whose_customer_has_gone_meanwhile_is_not_placed() {
     shop.assert_untouched(&basket, "gone").await;
 }
 
-/// Cancels an order of more lines than go back at once, and gives back the first of them.
+/// Cancels an order with more lines than one transaction can return. This returns the first of
+/// them.
 async fn cancelled(shop: &Shop, basket: &Basket) {
     let head = shop.head(&basket.order.id).await.unwrap();
     let lines: Vec<OrderLine> = basket.lines.iter().map(|line| line.data.clone()).collect();
@@ -308,7 +313,7 @@ async fn the_stock_of_a_large_cancelled_order_goes_back_once_whatever_breaks_off
         let version = shop.head(&basket.order.id).await.unwrap().meta.version;
 
         let done = broken_off_after(waits, give_back(&shop.another(), &basket.order.id)).await;
-        // Two at once take it up.
+        // Two workers continue concurrently.
         let (one, two) = (shop.another(), shop.another());
         let both = futures::join!(give_back(&one, &basket.order.id), give_back(&two, &basket.order.id));
         both.0.unwrap();

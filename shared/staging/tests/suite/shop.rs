@@ -23,9 +23,9 @@ use staging::{Placing, StagingError, place};
 use table::Table;
 
 const NOW: &str = "2026-11-20T12:00:00.000Z";
-/// What each product has at first.
+/// The initial stock of each product.
 pub const STOCK: u64 = 10;
-/// What an order takes of each.
+/// The quantity of each line of an order.
 pub const TAKEN: u64 = 3;
 
 pub struct Shop {
@@ -34,7 +34,7 @@ pub struct Shop {
     products: usize,
 }
 
-/// An order on its way.
+/// An order to place.
 pub struct Basket {
     pub order: Stored<Order>,
     pub lines: Vec<Stored<OrderLine>>,
@@ -103,12 +103,12 @@ impl Shop {
         self.test.faults()
     }
 
-    /// Another client of the same table.
+    /// Returns another client of the same table.
     pub fn another(&self) -> Table {
         self.test.table()
     }
 
-    /// The first `lines` products, under a number that tells orders apart.
+    /// Creates an order for the first `lines` products. `number` distinguishes orders.
     pub fn basket(&self, number: u8, lines: usize) -> Basket {
         let id = OrderId::generate(at(NOW), [number; 10]);
         let scope = Scope { caller: "c1".to_owned(), key: format!("k{number}") };
@@ -151,7 +151,7 @@ impl Shop {
         self.table.get(&order::head(id).unwrap()).await.unwrap()
     }
 
-    /// What each product has, by number.
+    /// Returns the stock of each product, by number.
     pub async fn available(&self) -> Vec<u64> {
         let products: Vec<ProductId> = (1..=self.products).map(product).collect();
         let stocks = self.table.batch_get(&order::staged::available(&products).unwrap()).await.unwrap();
@@ -161,7 +161,7 @@ impl Shop {
             .collect()
     }
 
-    /// Nothing of the order is there, and nobody has lost a piece.
+    /// Checks that the order has left no item, and that all stock is back.
     pub async fn assert_untouched(&self, basket: &Basket, when: &str) {
         let left = self.table.query(&order::edit(&basket.order.id).unwrap()).await.unwrap().items;
         assert!(left.is_empty(), "{when}: {} items are left", left.len());
@@ -170,10 +170,10 @@ impl Shop {
         assert_eq!(record, None, "{when}: the key is still in use");
     }
 
-    /// All of the order is there, once.
+    /// Checks that the order exists completely, and once.
     pub async fn assert_placed(&self, basket: &Basket, when: &str) {
         let items = self.table.query(&order::get(&basket.order.id).unwrap()).await.unwrap().items;
-        // Its lines, its head, the first step.
+        // The lines, the head, and the first entry of the history.
         assert_eq!(items.len(), basket.lines.len() + 2, "{when}");
         let head = self.head(&basket.order.id).await.unwrap();
         assert_eq!(
@@ -191,13 +191,13 @@ impl Shop {
         assert!(self.unfinished().await.is_empty(), "{when}");
     }
 
-    /// What the janitor finds.
+    /// Returns the orders that the janitor finds.
     pub async fn unfinished(&self) -> Vec<OrderId> {
         let query = order::staged::unfinished(at("2030-01-01T00:00:00.000Z")).unwrap();
         self.table.query(&query).await.unwrap().items.into_iter().map(|order| order.id).collect()
     }
 
-    /// Sets a product's stock by hand while others take from it.
+    /// Returns a product's stock.
     pub async fn read_stock(&self, number: usize) -> u64 {
         self.table.get(&product::stock(&product(number)).unwrap()).await.unwrap().unwrap().available
     }
@@ -215,7 +215,8 @@ impl Basket {
     }
 }
 
-/// Polls the future until it has waited so often, then drops it, as a crash would; its result if it came to an end before.
+/// Polls the future until it has waited `waits` times and then drops it, like a crash. Returns its
+/// result if it completes before.
 pub async fn broken_off_after<T>(waits: usize, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut waited) = (pin!(future), 0);
     poll_fn(|context| match future.as_mut().poll(context) {

@@ -1,4 +1,4 @@
-//! A failure says what kind of cause it has.
+//! Tests that an error names the kind of its cause.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -21,7 +21,7 @@ fn table_at(address: &str) -> Table {
     Table::new(Client::from_conf(config.build()), "table".to_owned())
 }
 
-/// A table behind an endpoint that gives every request the same response.
+/// Creates a table with an endpoint that sends the same response to every request.
 async fn answering(response: String) -> Table {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

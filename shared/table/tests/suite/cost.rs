@@ -1,9 +1,14 @@
-//! What every access pattern costs, measured on things of ordinary size and pinned in `docs/cost.md`.
+//! Measures the cost of every access pattern on items of typical size, and compares it with
+//! `docs/cost.md`.
 //!
-//! Reads are counted as the table reports them. Writes are counted from the sizes of the items before and after, by DynamoDB's published rules,
-//! because the emulators disagree on transactions: a write costs a unit for each KB begun of the larger image, twice that in a transaction
-//! (condition checks too), and each index entry that appears, changes or goes costs units of its own. Where a write is not a transaction, the
-//! table's own figure must agree.
+//! Reads are counted as the table reports them. Writes are counted from the items' sizes before and
+//! after, by DynamoDB's published rules, because the emulators disagree on transactions:
+//!
+//! - A write costs one unit for each started KB of the larger image, and twice that in a
+//!   transaction, condition checks included.
+//! - Each index entry that is added, changed or removed costs further units.
+//!
+//! For a write outside a transaction, the table's own figure must agree.
 
 mod community;
 mod documents;
@@ -50,7 +55,7 @@ const READ_PRICE: f64 = 0.125;
 const WRITE_PRICE: f64 = 0.625;
 const PRICES_OF: &str = "on-demand, us-east-1, since 2024-11-01";
 
-/// What one use of a pattern costs.
+/// The cost of one use of a pattern.
 struct Cost {
     pattern: &'static Pattern,
     on: String,
@@ -74,7 +79,7 @@ impl Bench {
         Self { test, table, costs: Vec::new() }
     }
 
-    /// Everything in the table. A test may scan.
+    /// Returns all items of the table. A test may use Scan.
     async fn everything(&self) -> BTreeMap<Key, Item> {
         let mut all = BTreeMap::new();
         let mut pages = self
@@ -152,7 +157,7 @@ impl Bench {
         });
     }
 
-    /// Writes an item past every rule, without measuring it.
+    /// Writes an item without any condition, and without measuring it.
     async fn seed<T: Entity>(&self, item: &Stored<T>) {
         let put = self.test.client().put_item().table_name(self.test.name());
         put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
@@ -189,7 +194,7 @@ impl Bench {
     }
 }
 
-/// A unit for each KB begun, and one at least.
+/// Returns one unit for each started KB, and at least one.
 fn write_units(bytes: usize) -> usize {
     bytes.div_ceil(1024).max(1)
 }
@@ -213,12 +218,12 @@ fn index_units(old: Option<&Item>, new: Option<&Item>, index: Index) -> usize {
     }
 }
 
-/// As long as those of API Gateway: deployed, every item has one.
+/// As long as an API Gateway request id. In a deployment every item has one.
 const REQUEST: &str = "JKJaXmPLvHcESHA=";
 
 #[tokio::test]
 async fn every_access_pattern_costs_what_docs_cost_md_says() {
-    // In a box: what is measured is one deep future.
+    // Boxed, because the measurement is one deep future.
     correlation::caused_by(Some(REQUEST), Box::pin(measure())).await;
 }
 
@@ -268,7 +273,7 @@ fn render(costs: &[Cost]) -> String {
     text + &several_requests(costs)
 }
 
-/// Which patterns take more than one request: lists in shards and nothing else.
+/// Lists the patterns that take more than one request. Only sharded lists may.
 fn several_requests(costs: &[Cost]) -> String {
     let several =
         registry::all().filter(|pattern| costs.iter().any(|cost| cost.pattern.id == pattern.id && cost.requests > 1));
@@ -293,7 +298,8 @@ fn compare(text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let pinned = std::fs::read_to_string(&path).unwrap_or_default();
-    // Another engine rounds the read units of index entries in its own way; everything else must be the same there.
+    // Other engines round the read units of index entries differently. Everything else must be the
+    // same.
     let shown = |line: &str| if embedded { line.to_owned() } else { without_read_units(line) };
     assert_eq!(
         text.lines().count(),
@@ -305,7 +311,7 @@ fn compare(text: &str) {
     }
 }
 
-/// A row of the table without its read units and what depends on them.
+/// Returns a row without its read units and its price.
 fn without_read_units(line: &str) -> String {
     let cells = line.split('|').enumerate().filter(|(column, _)| !matches!(column, 4 | 8));
     cells.map(|(_, cell)| cell).collect::<Vec<_>>().join("|")
@@ -592,7 +598,8 @@ async fn rest(bench: &mut Bench) {
     subscribers(bench).await;
 }
 
-/// What no meter shows, because nobody's request needs it.
+/// Measures the read at a function's start. The meter does not show it, because no client request
+/// needs it.
 async fn start(bench: &mut Bench) {
     let nothing = reach::nothing().unwrap();
     let key = nothing.key();
@@ -607,7 +614,8 @@ async fn start(bench: &mut Bench) {
     assert!(bench.table.meter().take().is_empty());
 }
 
-/// Mail about the first order, and ten picking stations that are taken one after the other, by orders that are paid for it.
+/// Measures mails about the first order, and ten picking stations that paid orders take one after
+/// the other.
 async fn subscribers(bench: &mut Bench) {
     bench.batch_get("customer and order", mail::prepare(&customer_id(1), &order_id(1)).unwrap()).await;
     let (first, second) = (data::mail(1), data::mail(2));
@@ -650,7 +658,7 @@ async fn subscribers(bench: &mut Bench) {
 }
 
 async fn expired(bench: &mut Bench) {
-    // Cancelled by now, so closed.
+    // This order has been cancelled above, so it is closed.
     let items = bench.table.query(&order::edit(&order_id(2)).unwrap()).await.unwrap().items;
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
     for item in items {

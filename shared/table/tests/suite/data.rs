@@ -1,4 +1,4 @@
-//! Things to store: of ordinary size, the same in every run.
+//! Items of typical size, the same in every run.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,8 @@ pub fn usd(amount: i64) -> Money {
     Money::new(amount, Currency::USD)
 }
 
-/// The same in every run. Its bytes are as unlike as those of real ids, because a hash of it decides on its shard.
+/// Returns the same id in every run. Its bytes are as varied as those of real ids, because a hash
+/// of the id chooses its shard.
 pub fn customer_id(number: u8) -> CustomerId {
     let mut random = fastrand::Rng::with_seed(u64::from(number));
     CustomerId::generate(at(0), std::array::from_fn(|_| random.u8(..)))
@@ -126,7 +127,7 @@ pub fn order_id(number: u8) -> OrderId {
     OrderId::generate(at(i64::from(number)), [number; 10])
 }
 
-/// An order of so many lines.
+/// Creates an order with this number of lines.
 pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
     let id = order_id(number);
     let line = |line: u8| OrderLine {

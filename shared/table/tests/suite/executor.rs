@@ -34,7 +34,7 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
     let table = test.table();
     for number in 1..=30 {
         let mut customer = data::customer(number);
-        // In another order than their ids.
+        // In another order than the ids.
         customer.meta.created_at = at(i64::from(number) * 7 % 31);
         table.transact(&customer::create(&customer).unwrap()).await.unwrap();
     }
@@ -60,7 +60,8 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
     }
 }
 
-/// Points of one day whose ids are chosen so that they lie in the shards that are given, an instant each.
+/// Creates points of one day, one for each instant. Their ids are chosen so that they are in the
+/// given shards.
 fn points(name: &MetricName, shards: impl IntoIterator<Item = u32>) -> Vec<Stored<MetricPoint>> {
     let mut random = fastrand::Rng::with_seed(5);
     let mut point = |(position, shard): (usize, u32)| {
@@ -83,7 +84,7 @@ async fn a_page_asks_each_shard_for_its_share_and_the_one_that_has_more_once_aga
     let mut even: Vec<u32> = (0..240).map(|position| position % 4).collect();
     random.shuffle(&mut even);
     let runs = (0..4).flat_map(|shard| vec![shard; 60]).collect();
-    // In each of them: requests and items of the first page of 100.
+    // For each case: the requests and items of the first page of 100.
     for (name, shards, requests, items) in
         [("even", even, 4, 4 * 39), ("runs", runs, 6, 4 * 39 + 2 * 21), ("one", vec![2; 240], 5, 101)]
     {
@@ -222,8 +223,9 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
     assert_eq!(table.meter().take(), []);
 }
 
-/// An answer that is lost says nothing about what was done. A single write is then not sent again, because its own effect would refuse it; a
-/// transaction is, because its token tells DynamoDB that it is the same one.
+/// A lost response does not say whether the write was done. A single write is then not repeated,
+/// because its own effect would refuse it. A transaction is repeated, because its token identifies
+/// it to DynamoDB.
 #[tokio::test]
 async fn a_lost_answer_neither_doubles_a_write_nor_makes_its_author_the_loser_of_a_race_with_himself() {
     let lose_one = fault(FaultKind::Timeout, 1.0, Some(1));
@@ -272,7 +274,8 @@ async fn what_is_written_for_a_request_has_its_id_and_loses_it_to_a_later_write_
     assert_eq!(id(&customer_id(1)).await.as_deref(), Some("request-2"));
     table.update(&rename(2)).await.unwrap();
     assert_eq!(id(&customer_id(1)).await, None);
-    // Without a request nothing is written; and a batch writes items that are the same whoever writes them.
+    // Without a request, no id is written. A batch never writes one, because its items are the same
+    // for every request.
     table.transact(&customer::create(&data::customer(2)).unwrap()).await.unwrap();
     assert_eq!(id(&customer_id(2)).await, None);
     let path = product::CategoryPath::new(vec!["TOP".to_owned()]).unwrap();
@@ -280,6 +283,6 @@ async fn what_is_written_for_a_request_has_its_id_and_loses_it_to_a_later_write_
     correlation::caused_by(Some("request-3"), table.batch_write(&category::add(&nodes).unwrap())).await.unwrap();
     let items = test.client().scan().table_name(test.name()).send().await.unwrap().items.unwrap_or_default();
     let caused: Vec<_> = items.iter().filter_map(|item| item.get("req")?.as_s().ok()).collect();
-    // The claims of the first customer, which nobody has written since.
+    // The claims of the first customer, which were not written again.
     assert_eq!(caused, ["request-1", "request-1"]);
 }

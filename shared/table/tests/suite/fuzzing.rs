@@ -1,4 +1,5 @@
-//! The fuzz targets (`fuzz/`): each is listed, has inputs to begin with, and is run before a change lands. What they hold is tried by `.ci/run fuzz`.
+//! Checks the fuzz targets (`fuzz/`): each is listed, has initial inputs, and runs before a change
+//! lands. `.ci/run fuzz` checks the properties themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,9 +9,9 @@ use fixture::reliability;
 
 use crate::techniques::root;
 
-/// The kept inputs of all targets together stay below this many bytes.
+/// The kept inputs of all targets together must be smaller than this.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024;
-/// What the fuzzer is made of, and the workspace is not.
+/// The packages of the fuzzer, which the workspace must not have.
 const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
 /// A line of `targets.txt`.
@@ -41,13 +42,13 @@ fn targets() -> Vec<Target> {
     lines.map(target).collect()
 }
 
-/// The files of a folder, none where there is no such folder.
+/// Returns the files of a folder, or none if it does not exist.
 fn files(folder: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(root().join("fuzz").join(folder)) else { return Vec::new() };
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The names of the files and folders in a folder, without their endings.
+/// Returns the names of the files and folders in a folder, without their endings.
 fn names(folder: &str) -> BTreeSet<String> {
     files(folder).iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
@@ -92,7 +93,8 @@ fn every_fuzz_target_has_inputs_and_is_run_before_a_change_lands() {
     reliability::section("fuzzing", &section);
 }
 
-/// Name, version, source and checksum of every package of a lock file; several versions of one name.
+/// Returns version, source and checksum of every package of a lock file by name. A name may have
+/// several versions.
 fn locked(path: &str) -> BTreeMap<String, BTreeSet<[String; 3]>> {
     let lock = read(path);
     let mut packages: BTreeMap<String, BTreeSet<[String; 3]>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The executor against a table, and what every access pattern costs there.
+//! Tests of the executor against a table, and of the cost of every access pattern.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 

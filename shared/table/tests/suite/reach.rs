@@ -1,4 +1,5 @@
-//! The table is reached at the start of a function: that saves the first client the connection, and delays nothing where it cannot be done.
+//! Tests of the first contact with the table at a function's start. It saves the first client
+//! request the connection, and a failure delays the start only briefly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::data;
 
-/// A way to the table that counts its connections.
+/// Starts a proxy to the table that counts its connections.
 async fn counted(endpoint: &str) -> (String, Arc<AtomicU32>) {
     let upstream = endpoint.strip_prefix("http://").unwrap().to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

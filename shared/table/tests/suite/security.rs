@@ -1,4 +1,5 @@
-//! `SECURITY.md` and what it says of the repository itself: the tests that it names are there, and so is what is pinned.
+//! Checks `SECURITY.md` against the repository: the tests that it names exist, and dependencies are
+//! pinned.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The rows of the table behind a heading, as cells.
+/// Returns the cells of the table under a heading, row by row.
 fn rows(page: &str, heading: &str) -> Vec<Vec<String>> {
     let section = page.split_once(heading).unwrap().1.split("\n## ").next().unwrap();
     let lines = section.lines().filter(|line| line.starts_with('|')).skip(2);
@@ -41,7 +42,7 @@ fn every_threat_has_something_against_it_and_tests_that_are_there() {
     reliability::section("security", &section);
 }
 
-/// Name, source and checksum of every package of the lock file.
+/// Returns name and source of every package of the lock file, and whether it has a checksum.
 fn locked() -> Vec<(String, Option<String>, bool)> {
     let lock = read("Cargo.lock");
     let field = |package: &str, name: &str| {
@@ -63,7 +64,7 @@ fn every_crate_is_from_crates_io_and_pinned_by_its_checksum() {
             nested.chain([root().join(folder)]).collect::<Vec<_>>()
         })
         .filter_map(|folder| {
-            // One of them is a workspace of its own, without a package.
+            // One of the folders is a separate workspace without a package.
             let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?;
             let name = manifest.lines().find_map(|line| line.strip_prefix("name = "))?;
             Some(name.trim_matches('"').to_owned())
@@ -95,7 +96,7 @@ fn the_compiler_is_pinned_to_the_version_that_the_manifest_asks_for() {
     assert_eq!(pinned.split('.').filter(|part| part.parse::<u32>().is_ok()).count(), 3, "{pinned} is no whole version");
 }
 
-/// The names of secrets, wherever they are given.
+/// Returns whether a name is that of a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     ["key", "secret", "password", "token"].iter().any(|word| name.trim_end_matches('s').ends_with(word))
@@ -119,7 +120,7 @@ fn a_secret_is_a_parameter_that_nobody_is_shown() {
         assert!(own.contains(&"NoEcho: true"), "{name} is shown");
         assert!(!own.iter().any(|line| line.starts_with("Default:")), "{name} has a default");
     }
-    // A function gets one by reference, and by no other way.
+    // Functions get secrets only by reference.
     let mut given = 0;
     for function in fixture::template().functions {
         for variable in function.environment.keys().filter(|variable| is_secret(variable)) {
@@ -143,7 +144,7 @@ fn what_is_built_on_is_checked_before_a_change_lands() {
     for needed in ["check -D warnings licenses bans sources", "check -D warnings advisories", ".ci/sbom"] {
         assert!(step.contains(needed), "{needed}");
     }
-    // The tool itself is what it was when it was chosen.
+    // The tool itself is pinned by hash.
     let tools = read(".ci/supply-tools.txt");
     assert!(run.contains("--require-hashes") && tools.contains("==") && tools.contains("--hash=sha256:"), "{tools}");
     let rules = read("deny.toml");

@@ -1,7 +1,9 @@
-//! `docs/patterns.md`: every technique of single-table design that Bodega carries, with where it lives, the tests that fail without it, and what it costs.
+//! Generates `docs/patterns.md`: every technique of single-table design that Bodega uses, with its
+//! place, the tests that fail without it, and its cost.
 //!
-//! The techniques and their numbers are those that five articles on DynamoDB teach. Patterns, entities and tests are looked up, so that a row cannot name
-//! what is not there; routes and costs are taken from the registry and from `docs/cost.md`.
+//! The techniques and their numbers come from five articles on DynamoDB. Patterns, entities and
+//! tests are looked up, so that a row cannot name something that does not exist. Routes and costs
+//! come from the registry and `docs/cost.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,7 +19,7 @@ mod relations;
 mod scale;
 mod writes;
 
-/// The chapters: letter, title, how many techniques there are, those that are carried.
+/// The chapters: letter, title, number of techniques, and the implemented ones.
 const CHAPTERS: [(&str, &str, u32, &[Technique]); 5] = [
     ("F", "Foundations", 11, foundations::TECHNIQUES),
     ("R", "Entities, relationships and indexes", 23, relations::TECHNIQUES),
@@ -26,7 +28,7 @@ const CHAPTERS: [(&str, &str, u32, &[Technique]); 5] = [
     ("S", "Change data capture", 9, capture::TECHNIQUES),
 ];
 
-/// What is still to come, with what it is.
+/// The techniques that are not yet implemented.
 const OPEN: &[(&str, &str)] = &[
     ("T5", "Capacity mode by use"),
     ("T6", "What a month costs"),
@@ -34,26 +36,26 @@ const OPEN: &[(&str, &str)] = &[
     ("T10", "Migration of the data model"),
 ];
 
-/// A technique and where it is.
+/// A technique and its implementation.
 struct Technique {
     /// Chapter and number.
     id: &'static str,
-    /// What it is, and what carries it here.
+    /// The technique and its implementation in Bodega.
     what: &'static str,
-    /// The entities that it concerns; none when it concerns all.
+    /// The entities that use it. Empty if all do.
     entities: &'static [&'static str],
-    /// The access patterns that use it; none when it is no matter of a request.
+    /// The access patterns that use it. Empty if it does not concern requests.
     patterns: &'static [&'static str],
     /// Names of tests that fail without it.
     tests: &'static [&'static str],
 }
 
-/// The repository's top folder.
+/// Returns the repository's root folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every test of the repository by name, with its file.
+/// Returns every test of the repository by name, with its file.
 fn tests() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders: Vec<PathBuf> =
@@ -73,7 +75,8 @@ fn tests() -> BTreeMap<String, String> {
     found
 }
 
-/// The names behind `#[test]` and `#[tokio::test]`, other attributes between them passed over.
+/// Returns the names of the functions with `#[test]` or `#[tokio::test]`. Other attributes may
+/// follow these. Ignored tests are left out.
 pub fn tests_in(text: &str) -> Vec<String> {
     let (mut names, mut is_test) = (Vec::new(), false);
     for line in text.lines().map(str::trim) {
@@ -90,7 +93,7 @@ pub fn tests_in(text: &str) -> Vec<String> {
     names
 }
 
-/// The first measurement of each pattern: requests, read units, write units.
+/// Returns the first measurement of each pattern: requests, read units, write units.
 fn costs() -> BTreeMap<String, [String; 3]> {
     let pinned = std::fs::read_to_string(root().join("docs/cost.md")).unwrap();
     let mut costs = BTreeMap::new();

@@ -1,11 +1,12 @@
-//! By how much the clock of a function's processes is wrong: a file beside its crash points' plans.
+//! The clock error of a function's processes: a file next to the plans of its crash points.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::FOLDER_VARIABLE;
 
-/// Sets the clock of the processes whose [`FOLDER_VARIABLE`] is `folder` this many seconds forward, or back; 0 makes it right.
+/// Sets the clock of the processes with this `folder` in [`FOLDER_VARIABLE`] forward by `seconds`,
+/// or back if negative. 0 corrects it.
 ///
 /// # Errors
 /// When the file cannot be written or removed.
@@ -18,19 +19,19 @@ pub fn step_clock(folder: &Path, seconds: i64) -> io::Result<()> {
         };
     }
     std::fs::create_dir_all(folder)?;
-    // A number that is half written would be another one.
+    // A rename is atomic. A reader of a half-written number would get a wrong one.
     let draft = file.with_extension("draft");
     std::fs::write(&draft, seconds.to_string())?;
     std::fs::rename(draft, file)
 }
 
-/// By how many seconds the clock of this process is wrong.
+/// Returns the clock error of this process in seconds.
 #[must_use]
 pub fn clock_step() -> i64 {
     std::env::var_os(FOLDER_VARIABLE).map_or(0, |folder| read(Path::new(&folder)))
 }
 
-/// The same for the processes of a folder.
+/// Returns the clock error of the processes with this folder.
 fn read(folder: &Path) -> i64 {
     std::fs::read_to_string(file(folder)).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }

@@ -1,9 +1,9 @@
-//! Places at which a crash matters, and the switch by which the local system makes one happen there.
+//! Crash points: places where a crash matters, and the switch that lets the local system cause one.
 //!
-//! A function calls [`crash_point`] where it has just made something durable and something else is
-//! still to be done: a crash right there is what the code around it must survive. What is deployed
-//! is built without the feature `crash-points`, and the call is nothing; only the local system has
-//! it, and `/_local/faults` arms the points.
+//! A function calls [`crash_point`] right after it has made something durable, while other work is
+//! still to be done. The code around the call must survive a crash there. Deployed functions are
+//! built without the feature `crash-points`, and the call does nothing. Only the local system has
+//! the feature, and `/_local/faults` arms the points.
 
 #[cfg(feature = "crash-points")]
 mod clock;
@@ -15,8 +15,8 @@ pub use clock::{clock_step, step_clock};
 #[cfg(feature = "crash-points")]
 pub use plan::{FOLDER_VARIABLE, Plan, PlanError, arm, armed, disarm};
 
-/// Every crash point: its name, `<function or sink>.<what has just been done>`, and what is durable
-/// there and what is not. `docs/crash-points.md` is made from it.
+/// All crash points: the name, `<function or sink>.<action just done>`, and a text that says which
+/// data is durable and which is not. `docs/crash-points.md` is generated from it.
 pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.advanced", "A phase of a category's move is over; the next one has not begun to work."),
     ("catalog.move.begun", "A category's move is begun; nothing of it is done, and its client has no answer."),
@@ -55,18 +55,20 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("stream.search.written", "The index has taken a batch; the batch is not answered."),
 ];
 
-/// Ends the process here, as a crash would, when the local system has armed the point `name`.
+/// Aborts the process when the local system has armed the point `name`. In this build it does
+/// nothing.
 #[cfg(not(feature = "crash-points"))]
 #[inline(always)]
 pub fn crash_point(_name: &'static str) {}
 
-/// Ends the process here, as a crash would, when the local system has armed the point `name`.
+/// Aborts the process when the local system has armed the point `name`.
 #[cfg(feature = "crash-points")]
 pub fn crash_point(name: &'static str) {
     if let Some(folder) = std::env::var_os(FOLDER_VARIABLE)
         && plan::strikes(std::path::Path::new(&folder), name)
     {
-        // No destructor, no buffered line, no answer: as when the machine goes away.
+        // No destructor runs, no buffer is flushed and no response is sent, as in a machine
+        // failure.
         std::process::abort();
     }
 }

@@ -1,8 +1,8 @@
-//! When an armed point strikes: a plan for each point, in a folder that the local system shares with
-//! the processes of one function.
+//! Decides when an armed point strikes. Each point has a plan, in a folder that the local system
+//! shares with the processes of one function.
 //!
-//! A plan is a small file, changed only under its lock, so that however many processes pass the
-//! point, each pass counts once and `count` crashes are exactly that many.
+//! A plan is a small file that is only changed under its lock. Any number of processes may pass the
+//! point: each pass counts once, and `count` is exactly the number of crashes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -12,36 +12,36 @@ use serde::{Deserialize, Serialize};
 
 use super::CRASH_POINTS;
 
-/// Environment variable of a function's process: the folder of its plans.
+/// The environment variable of a function's process that names the folder of its plans.
 pub const FOLDER_VARIABLE: &str = "BODEGA_CRASH_POINTS";
 
-/// When a point strikes, and how often it has.
+/// The plan of a point: when it strikes, and how often it has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The share of the passes that it can strike, from 0 to 1.
+    /// The probability that a pass strikes, from 0 to 1.
     pub rate: f64,
-    /// How often at most; without it there is no limit.
+    /// The maximum number of crashes, or `None` for no limit.
     pub count: Option<u32>,
-    /// Decides which passes are struck: the same seed picks the same ones of a sequence.
+    /// The random seed. The same seed chooses the same passes of a sequence.
     pub seed: u64,
-    /// How often the point was passed since it was armed.
+    /// The number of passes since the point was armed.
     #[serde(default)]
     pub passes: u64,
-    /// How often it has struck.
+    /// The number of crashes.
     #[serde(default)]
     pub struck: u64,
 }
 
-/// Why a point is not armed.
+/// A reason why a point cannot be armed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// No point has this name.
+    /// There is no point with this name.
     #[error("{name} is no crash point: {known} are", known = names())]
     Unknown {
-        /// What was asked for.
+        /// The given name.
         name: String,
     },
-    /// The rate is no share.
+    /// The rate is not a number from 0 to 1.
     #[error("a rate is a number from 0 to 1")]
     Rate,
     /// The plan cannot be written.
@@ -49,8 +49,8 @@ pub enum PlanError {
     Io(#[from] io::Error),
 }
 
-/// Arms a point for the processes whose [`FOLDER_VARIABLE`] is `folder`; a plan that it has already
-/// is replaced.
+/// Arms a point for the processes with this `folder` in [`FOLDER_VARIABLE`]. Replaces an existing
+/// plan.
 ///
 /// # Errors
 /// [`PlanError`].
@@ -71,7 +71,7 @@ pub fn arm(folder: &Path, name: &str, plan: &Plan) -> Result<(), PlanError> {
 /// Disarms every point of `folder`.
 ///
 /// # Errors
-/// When a plan cannot be removed; a folder that is not there has none.
+/// When a plan cannot be removed. A missing folder is no error.
 pub fn disarm(folder: &Path) -> io::Result<()> {
     for (name, _) in CRASH_POINTS {
         match std::fs::remove_file(path(folder, name)) {
@@ -82,7 +82,7 @@ pub fn disarm(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The armed points of `folder` with their plans, by name.
+/// Returns the armed points of `folder` with their plans, by name.
 #[must_use]
 pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
     let read_plan = |&(name, _): &(&'static str, &str)| {
@@ -93,7 +93,8 @@ pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
     CRASH_POINTS.iter().filter_map(read_plan).collect()
 }
 
-/// Counts a pass of the point `name` and tells whether it strikes. What cannot be read does not.
+/// Counts a pass of the point `name` and returns whether it strikes. An unreadable plan does not
+/// strike.
 pub(super) fn strikes(folder: &Path, name: &str) -> bool {
     let pass = || -> io::Result<bool> {
         let mut file = OpenOptions::new().read(true).write(true).open(path(folder, name))?;
@@ -131,14 +132,14 @@ fn write(file: &mut File, plan: &Plan) -> io::Result<()> {
     file.write_all(&text)
 }
 
-/// A number in [0, 1) for a pass, by the finalizer of SplitMix64: the same for the same seed and
-/// pass, whichever process makes it.
+/// Returns a number in [0, 1) for a pass, by the finalizer of SplitMix64. It depends only on seed
+/// and pass, not on the process.
 fn draw(seed: u64, pass: u64) -> f64 {
     let mut mixed = seed.wrapping_add(pass.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^= mixed >> 31;
-    // 53 bits are what a double holds exactly.
+    // A double represents 53 bits exactly.
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
 

@@ -1,4 +1,4 @@
-//! The errors that the proxy answers with itself, in DynamoDB's words.
+//! The proxy's own error responses, in DynamoDB's words.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -9,7 +9,7 @@ use crate::access::Denied;
 use crate::contributors::Throttles;
 
 const ERROR_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
-/// What DynamoDB sends instead of `application/json`.
+/// DynamoDB's media type, used instead of `application/json`.
 const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
 
 pub(super) fn throttled() -> Response<Full<Bytes>> {
@@ -21,7 +21,8 @@ pub(super) fn throttled() -> Response<Full<Bytes>> {
     )
 }
 
-/// The answer to `DescribeContributorInsights` of a table whose throttled keys alone are counted.
+/// Returns the response to `DescribeContributorInsights` for a table that counts only throttled
+/// keys.
 pub(super) fn insights(body: &[u8], throttles: &Throttles) -> Response<Full<Bytes>> {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let Some(table) = request.get("TableName").and_then(Value::as_str) else {
@@ -59,7 +60,7 @@ pub(super) fn conflict() -> Response<Full<Bytes>> {
     error(StatusCode::BAD_REQUEST, "TransactionConflictException", "Transaction is ongoing for the item")
 }
 
-/// A transaction of `actions` actions, of which the one at `culprit` met another transaction.
+/// Returns the response to a transaction of `actions` actions that conflicted at action `culprit`.
 pub(super) fn cancelled(actions: usize, culprit: usize) -> Response<Full<Bytes>> {
     let code = |at| {
         if at == culprit { "TransactionConflict" } else { "None" }
@@ -88,7 +89,7 @@ fn error(status: StatusCode, code: &str, message: &str) -> Response<Full<Bytes>>
     json_answer(status, &json!({"__type": format!("{ERROR_PREFIX}{code}"), "message": message}))
 }
 
-/// Without `x-amz-crc32`: clients check the sum only where it is sent.
+/// Builds a response without `x-amz-crc32`. Clients check the sum only if it is present.
 fn json_answer(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
     *response.status_mut() = status;

@@ -1,22 +1,22 @@
-//! What the proxy reads and changes inside bodies.
+//! Reads and changes request and response bodies for the proxy.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::operation::Operation;
 
-/// A batch in two parts, of which only the first is done.
+/// A batch in two halves. Only the first one is processed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Halves {
     /// The request with the first half of its entries.
     pub(super) request: Bytes,
-    /// The other half in the form of `UnprocessedItems` or `UnprocessedKeys`.
+    /// The other half, in the form of `UnprocessedItems` or `UnprocessedKeys`.
     left: Map<String, Value>,
 }
 
 impl Halves {
-    /// Divides the entries of a batch over all of its tables. `None` for what is no batch of two
-    /// entries or more.
+    /// Splits the entries of a batch over all of its tables. Returns `None` if it is not a batch of
+    /// at least two entries.
     pub(super) fn of(operation: Operation, body: &[u8]) -> Option<Self> {
         let mut request: Value = serde_json::from_slice(body).ok()?;
         let tables = request.get_mut("RequestItems")?.as_object_mut()?;
@@ -28,7 +28,7 @@ impl Halves {
         }
         let mut left = Map::new();
         for (table, entry) in tables.iter_mut() {
-            // A batch read carries more beside its keys, which the part left undone repeats.
+            // A batch read has other members besides its keys. The unprocessed half repeats them.
             let mut rest = entry.clone();
             let list = entries(operation, entry)?;
             let kept = done.min(list.len());
@@ -43,7 +43,7 @@ impl Halves {
         Some(Self { request: Bytes::from(request.to_string()), left })
     }
 
-    /// The answer to the first half, made into an answer to the whole.
+    /// Converts the response for the first half into a response for the whole batch.
     pub(super) fn answer(self, operation: Operation, answer: &[u8]) -> Option<Bytes> {
         let member = operation.unprocessed()?;
         let mut answer: Value = serde_json::from_slice(answer).ok()?;
@@ -51,7 +51,7 @@ impl Halves {
             answer.as_object_mut()?.entry(member).or_insert_with(|| Value::Object(Map::new())).as_object_mut()?;
         for (table, mut rest) in self.left {
             match unprocessed.get_mut(&table) {
-                // The table itself left something undone: both count.
+                // The table itself left entries unprocessed, so both lists count.
                 Some(entry) => {
                     let rest = std::mem::take(entries(operation, &mut rest)?);
                     entries(operation, entry)?.extend(rest);
@@ -72,15 +72,15 @@ fn entries(operation: Operation, entry: &mut Value) -> Option<&mut Vec<Value>> {
     }
 }
 
-/// How many actions a transaction has.
+/// Returns the number of actions in a transaction.
 pub(super) fn count_actions(actions: &str, body: &[u8]) -> Option<usize> {
     let request: Value = serde_json::from_slice(body).ok()?;
     Some(request.get(actions)?.as_array()?.len())
 }
 
-/// The records of a stream with the identity of a TTL deletion spelled as DynamoDB's API spells it
-/// (`Type`, `PrincipalId`); the engine writes the names of the Lambda event instead, which an SDK
-/// does not see. `None` when there is nothing to mend.
+/// Fixes the spelling of a TTL deletion's identity in stream records. DynamoDB's API uses `Type`
+/// and `PrincipalId`. The engine writes the names of Lambda's events, which SDKs ignore. Returns
+/// `None` if there is nothing to fix.
 pub(super) fn mended_records(answer: &[u8]) -> Option<Bytes> {
     if !contains(answer, b"\"principalId\"") {
         return None;

@@ -1,10 +1,11 @@
-//! Which partitions of a table a request is about.
+//! Extracts the partition keys that a request names.
 
 use serde_json::Value;
 
 use super::operation::Operation;
 
-/// The partition keys that a request names, each once; none for a query of an index, and for what the table will refuse.
+/// Returns the partition keys that a request names, each once. The list is empty for a query of an
+/// index, and for an invalid request.
 pub(super) fn partitions(operation: Operation, body: &[u8], attribute: &str) -> Vec<String> {
     let Ok(request) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
     let tables =
@@ -32,12 +33,13 @@ pub(super) fn partitions(operation: Operation, body: &[u8], attribute: &str) -> 
     found
 }
 
-/// Of what carries an item's key, or the whole item.
+/// Returns the key of a request that has an item's key or a whole item.
 fn of_item(request: &Value, attribute: &str) -> Option<String> {
     text(request.get("Key").or_else(|| request.get("Item"))?, attribute)
 }
 
-/// Of a query of the table itself, whose condition is `#name = :value` and perhaps more.
+/// Returns the key of a query of the table itself. Its condition is `#name = :value`, and possibly
+/// more.
 fn of_query(request: &Value, attribute: &str) -> Option<String> {
     if request.get("IndexName").is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! The proxy in front of a table.
+//! The fault proxy in front of a table.
 
 mod answer;
 mod body;
@@ -36,17 +36,18 @@ use pages::{MAX_PAGE, Pages};
 pub use underway::TransactionTime;
 use underway::{Found, Underway};
 
-/// DynamoDB's limit on a request and on an answer.
+/// DynamoDB's limit for a request and for a response.
 const MAX_BODY: usize = 16 << 20;
-/// How long a table may take to answer before the proxy gives up on it.
+/// Maximum time for a response of the table.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long the faults last that are made of waiting.
+/// Durations of the faults that wait.
 #[derive(Debug, Clone, Copy)]
 struct Delays {
-    /// Before a slow answer.
+    /// Delay of a slow response.
     slow: Duration,
-    /// Before a connection is closed whose answer never comes: longer than a client should wait.
+    /// Delay before a connection without a response is closed. It is longer than a client should
+    /// wait.
     silence: Duration,
 }
 
@@ -54,17 +55,18 @@ const DELAYS: Delays = Delays { slow: Duration::from_millis(300), silence: Durat
 
 type Body = Either<Incoming, Either<Full<Bytes>, Cut>>;
 
-/// An HTTP proxy in front of a DynamoDB endpoint, which passes requests on unchanged unless a fault
-/// strikes them, and mends the identity of TTL deletions in stream records (see the module `body`).
+/// An HTTP proxy in front of a DynamoDB endpoint. It forwards requests unchanged unless a fault
+/// hits them. It also fixes the identity of TTL deletions in stream records (see the module
+/// `body`). It limits pages of stream records to DynamoDB's size (see the module `pages`).
 ///
-/// Bodies are only parsed where a fault needs it. Dropping the value closes it.
+/// The proxy parses bodies only if a fault or a setting requires it. Dropping the value closes it.
 pub struct FaultProxy {
     url: String,
     faults: Faults,
     underway: Arc<Underway>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
-    // Holds the task that accepts, which holds those of the connections: dropping ends them all.
+    // Holds the accepting task, which holds the connections' tasks. Dropping it ends them all.
     _tasks: JoinSet<()>,
 }
 
@@ -72,7 +74,8 @@ impl FaultProxy {
     /// Opens a loopback port in front of the table at `upstream`, `http://host:port`.
     ///
     /// # Errors
-    /// [`Error::Upstream`] when that is no plain HTTP address, [`Error::Serve`] without a port.
+    /// [`Error::Upstream`] if `upstream` is not a plain HTTP address, [`Error::Serve`] without a
+    /// port.
     pub async fn start(upstream: &str) -> Result<Self, Error> {
         Self::with_delays(upstream, DELAYS).await
     }
@@ -103,26 +106,30 @@ impl FaultProxy {
         Ok(Self { url, faults, underway, counting, guard, _tasks: tasks })
     }
 
-    /// The endpoint to give to the functions: `http://127.0.0.1:<port>`.
+    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The faults in force, to add to and to clear.
+    /// Returns the fault rules, to add to and to clear.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Lets transactions take time from now on, in which nobody else writes their items: such a write, alone or in another transaction, is
-    /// refused as a conflict. The items of a `BatchWriteItem` are not looked at.
+    /// Makes transactions take time from now on. During a transaction, single writes and other
+    /// transactions that use its items are refused as conflicts. The items of a `BatchWriteItem`
+    /// are not checked.
     pub fn let_transactions_take(&self, time: TransactionTime) {
         self.underway.set(time);
     }
 
-    /// From now on requests that this proxy refuses as throttled are counted by partition key, which is the attribute of this name, and faults can be
-    /// aimed at keys. `DescribeContributorInsights`, which no emulator knows, is answered here. The first setting stays.
+    /// Starts to count throttled requests by partition key. `partition` is the name of that
+    /// attribute.
+    ///
+    /// From now on faults can also be restricted to keys. The proxy itself answers
+    /// `DescribeContributorInsights`, which no emulator supports. The first setting stays.
     pub fn count_throttles(&self, partition: &str) -> Throttles {
         self.counting
             .get_or_init(|| Counting { partition: partition.to_owned(), throttles: Throttles::default() })
@@ -130,12 +137,12 @@ impl FaultProxy {
             .clone()
     }
 
-    /// From now on functions are refused what they may not do.
+    /// Makes the proxy refuse calls that a function has no permission for.
     pub fn enforce(&self, access: Arc<Access>) {
         self.guard.set(access);
     }
 
-    /// How many requests met a transaction that took its time.
+    /// Returns the number of requests that conflicted with a transaction in progress.
     #[must_use]
     pub fn meetings(&self) -> u64 {
         self.underway.met()
@@ -163,7 +170,8 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
                 Ok((stream, _)) => {
                     connections.spawn(converse(stream, Arc::clone(&gate)));
                 }
-                // Out of file descriptors, say: what is open goes on, and may free some.
+                // For example, no file descriptors are left. Open connections continue, and may
+                // free some.
                 Err(error) => {
                     tracing::warn!(%error, "the table's proxy cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -175,19 +183,20 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
 }
 
 async fn converse(stream: TcpStream, gate: Arc<Gate>) {
-    // A socket without the option is slower, not wrong.
+    // A socket without this option is only slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| gate.answer(request));
-    // An error is the client going away, or the proxy hanging up on purpose.
+    // An error means that the client has disconnected, or that the proxy has closed the connection
+    // on purpose.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// Makes the server close the connection instead of answering.
+/// Makes the server close the connection without a response.
 #[derive(Debug, thiserror::Error)]
 #[error("hung up on purpose")]
 struct HangUp;
 
-/// What is counted, and by which attribute.
+/// The throttle counts, and the attribute that they use as key.
 struct Counting {
     partition: String,
     throttles: Throttles,
@@ -258,12 +267,12 @@ impl Gate {
         }
     }
 
-    /// The partitions of the table that a request is about, as far as anybody asks.
+    /// Returns the partition keys that a request names. The list is empty unless keys are counted.
     fn keys(&self, operation: Operation, body: &[u8]) -> Vec<String> {
         self.counting.get().map(|counting| keys::partitions(operation, body, &counting.partition)).unwrap_or_default()
     }
 
-    /// Counts a throttled request for each of its partitions that the fault is aimed at.
+    /// Counts a throttled request for each of its partition keys with this prefix.
     fn count(&self, operation: Operation, body: &[u8], beginning: &str) {
         let Some(counting) = self.counting.get() else { return };
         for key in self.keys(operation, body).iter().filter(|key| key.starts_with(beginning)) {
@@ -271,7 +280,8 @@ impl Gate {
         }
     }
 
-    /// Passed on, a transaction for as long as one takes, and if nobody else is there.
+    /// Forwards a request. A transaction waits for its configured time first, and conflicts are
+    /// rejected.
     async fn in_its_time(
         &self,
         head: hyper::http::request::Parts,
@@ -302,11 +312,11 @@ impl Gate {
             return own(answer::unavailable());
         };
         head.uri = uri;
-        // These two speak of the connection and of the body as it came.
+        // These headers describe the original connection and body.
         head.headers.remove(header::CONNECTION);
         head.headers.remove(header::CONTENT_LENGTH);
         head.headers.remove(header::TRANSFER_ENCODING);
-        // Meant for this proxy alone.
+        // Only this proxy uses the token.
         head.headers.remove(access::TOKEN);
         let request = Request::from_parts(head, Full::new(body));
         match tokio::time::timeout(PATIENCE, self.client.request(request)).await {
@@ -319,7 +329,7 @@ impl Gate {
         }
     }
 
-    /// A page of stream records, cut as DynamoDB cuts them and mended.
+    /// Returns a page of stream records, limited to DynamoDB's size and with fixed identities.
     async fn records(&self, head: hyper::http::request::Parts, body: Bytes) -> Response<Body> {
         let Some(mut request) = pages::Request::read(&body) else {
             return self.passed_on(head, body).await;
@@ -331,7 +341,7 @@ impl Gate {
                 return response;
             }
             let (head, body) = response.into_parts();
-            // A single record is given however large it is.
+            // A single record is returned at any size.
             let most = if limit > 1 { MAX_PAGE } else { MAX_BODY };
             match Limited::new(body, most).collect().await {
                 Ok(body) => {
@@ -358,13 +368,13 @@ fn conflict(operation: Operation, body: &[u8], strike: &Strike) -> Response<Full
     let Operation::Transact { actions } = operation else {
         return answer::conflict();
     };
-    // A body that cannot be read gets one reason; the client has bigger troubles.
+    // A body that cannot be parsed gets one reason. The table would reject it anyway.
     let actions = body::count_actions(actions, body).unwrap_or(1).max(1);
     let culprit = usize::try_from(strike.chance).unwrap_or_default() % actions;
     answer::cancelled(actions, culprit)
 }
 
-/// A successful answer with its body replaced by what `change` makes of it, if anything.
+/// Returns a successful response with the body that `change` returns, if any.
 async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Option<Bytes>) -> Response<Body> {
     if !response.status().is_success() {
         return response;
@@ -391,7 +401,7 @@ fn changed(
     Response::from_parts(head, Either::Right(Either::Left(Full::new(body))))
 }
 
-/// The headers that describe the body's bytes.
+/// Removes the headers that describe the body's bytes.
 fn forget_sums(headers: &mut HeaderMap) {
     headers.remove(header::CONTENT_LENGTH);
     headers.remove("x-amz-crc32");
@@ -401,7 +411,7 @@ fn own(response: Response<Full<Bytes>>) -> Response<Body> {
     response.map(|body| Either::Right(Either::Left(body)))
 }
 
-/// Half of an answer; none of one that has no halves.
+/// Returns half of a response. A response that cannot be halved closes the connection.
 async fn truncated(response: Response<Body>) -> Result<Response<Body>, HangUp> {
     let (head, body) = response.into_parts();
     let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| HangUp)?.to_bytes();

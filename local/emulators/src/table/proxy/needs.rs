@@ -1,4 +1,4 @@
-//! What a call needs to be allowed.
+//! Returns the permissions that a call needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use crate::access::{Access, Need};
 
-/// What a call names, of all that it says.
+/// The tables and indexes that a call names.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Named {
@@ -24,8 +24,9 @@ struct Action {
     table_name: String,
 }
 
-/// The operation on every table and index that the call names; of a transaction the operations that it consists of. What cannot be read is
-/// something about everything, which nobody is granted.
+/// Returns the call's operation on every table and index that it names. For a transaction these are
+/// the operations of its actions. A call that cannot be parsed needs its operation on `*`, which no
+/// function is granted.
 pub(super) fn needs(headers: &HeaderMap, body: &[u8], access: &Access) -> Vec<Need> {
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
     let operation = target.and_then(|target| target.split_once('.')).map_or("Unknown", |(_, operation)| operation);

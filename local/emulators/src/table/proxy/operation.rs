@@ -2,7 +2,7 @@ use hyper::HeaderMap;
 
 use crate::faults::FaultKind;
 
-/// What a request asks of DynamoDB, as far as faults and mending tell operations apart.
+/// The operation of a request, as far as faults and fixes distinguish operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     /// Reads one item, a range or a statement.
@@ -11,20 +11,20 @@ pub(super) enum Operation {
     Write,
     BatchGet,
     BatchWrite,
-    /// Reads or writes as one transaction: the list of its actions has this name.
+    /// A read or write transaction. `actions` is the name of its list of actions.
     Transact {
         actions: &'static str,
     },
     /// Reads records of the stream.
     GetRecords,
-    /// Asks which keys are counted by which rules.
+    /// Reads the Contributor Insights rules of a table.
     DescribeInsights,
-    /// Tables, streams, tags: never fails.
+    /// Tables, streams and tags. Never fails.
     Other,
 }
 
 impl Operation {
-    /// From the header that names it in both of DynamoDB's protocols.
+    /// Reads the operation from the header that names it in both of DynamoDB's protocols.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let target =
             headers.get("x-amz-target").and_then(|value| value.to_str().ok()).and_then(|target| target.split_once('.'));
@@ -45,7 +45,7 @@ impl Operation {
         }
     }
 
-    /// Whether `kind` can happen to it, a batch being `divisible` or not.
+    /// Returns whether a fault of this kind can hit the operation. A batch may be `divisible`.
     pub(super) fn can_suffer(self, kind: FaultKind, divisible: bool) -> bool {
         match kind {
             FaultKind::Partial => divisible,
@@ -59,7 +59,7 @@ impl Operation {
         }
     }
 
-    /// The member of a batch's answer that lists what was left undone.
+    /// Returns the member of a batch's response that lists unprocessed entries.
     pub(super) fn unprocessed(self) -> Option<&'static str> {
         match self {
             Self::BatchGet => Some("UnprocessedKeys"),

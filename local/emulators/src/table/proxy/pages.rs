@@ -1,23 +1,25 @@
-//! How many records of a stream are asked for at once.
+//! Limits the number of stream records per request to the engine.
 //!
-//! DynamoDB ends a page of records at 1 MB. The engine ends it at 1,000 records, which may be 800 MB: so the proxy asks
-//! it for fewer until they fit, and remembers how many did.
+//! DynamoDB ends a page of records at 1 MB. The engine ends it at 1,000 records, which may be 800
+//! MB. The proxy therefore requests fewer records until they fit, and remembers the number that
+//! did.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-/// What a page holds at most, unless it is a single record.
+/// Maximum size in bytes of a page, unless it has only one record.
 pub(super) const MAX_PAGE: usize = 1 << 20;
-/// What is asked for at first: few enough for a page of the largest records to be made in vain.
+/// The first number to request. It is small, so that a page of the largest records wastes little
+/// work.
 const FIRST: u64 = 128;
-/// What DynamoDB gives at most, and without being asked for a number.
+/// DynamoDB's maximum and default number of records.
 const MOST: u64 = 1000;
-/// No record is smaller: a page of less for each record that was asked for is not a full one.
+/// Minimum size of a record in bytes. A page smaller than this per requested record is not full.
 const SMALLEST_RECORD: u64 = 256;
 
-/// The number of records that is asked for next.
+/// The number of records to request next.
 pub(super) struct Pages(AtomicU64);
 
 impl Default for Pages {
@@ -27,19 +29,20 @@ impl Default for Pages {
 }
 
 impl Pages {
-    /// What to ask for when somebody wants so many.
+    /// Returns the number to request if the client wants `wanted` records.
     pub(super) fn limit(&self, wanted: u64) -> u64 {
         self.0.load(Ordering::Relaxed).min(wanted).max(1)
     }
 
-    /// So many did not fit. Gives the next number to try.
+    /// Notes that `limit` records did not fit. Returns the next number to try.
     pub(super) fn too_many(&self, limit: u64) -> u64 {
         let fewer = (limit / 2).max(1);
         self.0.store(fewer, Ordering::Relaxed);
         fewer
     }
 
-    /// So many made a page of this size. More are asked for next time when it was a full one with much room left.
+    /// Notes that a request for `limit` records returned `size` bytes. If the page was full and
+    /// used at most a quarter of the space, the next limit is doubled.
     pub(super) fn fitted(&self, limit: u64, size: usize) {
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         let room = u64::try_from(MAX_PAGE / 4).unwrap_or(u64::MAX);
@@ -52,12 +55,12 @@ impl Pages {
 /// A request for records.
 pub(super) struct Request {
     body: Map<String, Value>,
-    /// How many are wanted.
+    /// Number of records that the client wants.
     pub(super) wanted: u64,
 }
 
 impl Request {
-    /// `None` for what only the table can refuse.
+    /// Parses a request. Returns `None` for one that the table should reject itself.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         let body: Map<String, Value> = serde_json::from_slice(body).ok()?;
         let wanted = match body.get("Limit") {
@@ -67,7 +70,7 @@ impl Request {
         Some(Self { body, wanted })
     }
 
-    /// The same for at most `limit` records.
+    /// Returns the request's body for at most `limit` records.
     pub(super) fn with(&mut self, limit: u64) -> Bytes {
         self.body.insert("Limit".to_owned(), limit.into());
         Bytes::from(serde_json::to_vec(&self.body).unwrap_or_default())

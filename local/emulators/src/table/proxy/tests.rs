@@ -9,7 +9,7 @@ use super::super::EmbeddedTable;
 use super::*;
 use crate::faults::Fault;
 
-/// A table `shop` with a stream behind a proxy, both alive as long as this value.
+/// A table `shop` with a stream behind a proxy. Dropping the value ends both.
 struct Shop {
     table: EmbeddedTable,
     proxy: FaultProxy,
@@ -122,7 +122,8 @@ async fn a_transaction_that_takes_time_keeps_everybody_else_off_its_items() {
     shop.proxy.let_transactions_take(TransactionTime { key, time });
     let first = shop.ask("TransactWriteItems", transaction(&["a", "b"]));
     let meanwhile = async {
-        // When a write is refused the first is under way; it has all the time until then.
+        // A refused write shows that the first transaction is in progress. Until then, writes
+        // succeed.
         while shop.put("b").await.0 == 200 {
             assert!(shop.keys().await.contains(&"b".to_owned()));
         }
@@ -145,7 +146,7 @@ async fn a_transaction_that_takes_time_keeps_everybody_else_off_its_items() {
     assert_eq!(code(&single), (400, "TransactionConflictException"));
     assert_eq!(code(&read), (400, "TransactionCanceledException"));
     assert_eq!(shop.proxy.meetings(), 4);
-    // It is through, and took nothing along that it did not have.
+    // The transaction has ended and released its items.
     assert_eq!(shop.put("b").await.0, 200);
     assert_eq!(shop.ask("TransactWriteItems", transaction(&["c", "b"])).await.0, 200);
     assert_eq!(shop.keys().await, ["a", "b", "c", "e"]);
@@ -161,7 +162,7 @@ async fn refusals_do_nothing_and_count() {
     ] {
         shop.proxy.faults().clear();
         shop.fault(kind);
-        // Tables and streams never fail.
+        // Operations on tables and streams never fail.
         let described = shop.ask("DescribeTable", json!({"TableName": "shop"})).await;
         assert_eq!((described.0, shop.fired()), (200, 0));
         assert_eq!(code(&shop.put("a").await), expected);
@@ -202,7 +203,7 @@ async fn a_lost_answer_was_done_and_a_reset_was_not() {
 async fn a_partial_batch_does_half_and_returns_the_rest() {
     let shop = Shop::open().await;
     shop.fault(FaultKind::Partial);
-    // Neither a single write nor a batch of one can be done by half.
+    // A single write or a batch of one entry cannot be halved.
     shop.put("z").await;
     let entries =
         |keys: &[&str]| -> Value { keys.iter().map(|key| json!({"PutRequest": {"Item": item(key)}})).collect() };
@@ -246,7 +247,7 @@ async fn a_sweep_leaves_nothing_although_the_table_grows_ahead_of_it() {
     for n in 0..100 {
         shop.put(&format!("m{n:03}")).await;
     }
-    // Behind everything else in the order of keys, and other things that have not expired.
+    // The expired item comes last in the order of keys, after items that have not expired.
     let put = async |key: &str, ttl: Value| {
         let item = json!({"TableName": "shop", "Item": {"PK": {"S": key}, "ttl": ttl}});
         assert_eq!(shop.ask("PutItem", item).await.0, 200);
@@ -331,7 +332,7 @@ async fn kept_data_is_there_again_and_a_second_system_is_refused() {
         let proxy = FaultProxy::start(table.url()).await.unwrap();
         let http = reqwest::Client::new();
         let shop = Shop { table, proxy, http };
-        // The second run finds the table of the first.
+        // The second run finds the table of the first run.
         assert_eq!(shop.ask("CreateTable", write.clone()).await.0, expected);
         shop.table.shutdown();
     }
@@ -351,7 +352,7 @@ async fn a_table_that_is_away_is_unavailable_and_a_bad_address_refused() {
 }
 
 impl Shop {
-    /// The beginning of the stream.
+    /// Returns an iterator at the start of the stream.
     async fn iterator(&self) -> Value {
         let table = self.ask("DescribeTable", json!({"TableName": "shop"})).await.1;
         let arn = &table["Table"]["LatestStreamArn"];
@@ -361,7 +362,7 @@ impl Shop {
         self.ask("GetShardIterator", from).await.1["ShardIterator"].take()
     }
 
-    /// Every record of the stream, by the API's own way.
+    /// Returns every record of the stream through the API.
     async fn records(&self) -> Vec<Value> {
         let iterator = self.iterator().await;
         let page = self.ask("GetRecords", json!({"ShardIterator": iterator})).await.1;

@@ -1,6 +1,7 @@
-//! Transactions that take their time, as DynamoDB's do: while one is under way its items are its own, and whoever else writes one of them is refused.
+//! Makes transactions take time, as in DynamoDB. While one is in progress, single writes and
+//! transactions that use its items conflict.
 //!
-//! An emulator does one request after the other, so that nobody ever meets anybody there.
+//! An emulator handles one request after the other, so that requests never conflict there.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,16 +12,16 @@ use serde_json::Value;
 
 use super::operation::Operation;
 
-/// How long a transaction is under way.
+/// The duration of transactions.
 #[derive(Debug, Clone)]
 pub struct TransactionTime {
     /// The names of the table's key attributes.
     pub key: Vec<String>,
-    /// How long at least.
+    /// Minimum duration.
     pub time: Duration,
 }
 
-/// The transactions under way.
+/// The transactions in progress.
 #[derive(Debug, Default)]
 pub(super) struct Underway {
     setting: OnceLock<TransactionTime>,
@@ -28,18 +29,18 @@ pub(super) struct Underway {
     met: AtomicU64,
 }
 
-/// What a request finds.
+/// The result of checking a request's items.
 #[derive(Debug)]
 pub(super) enum Found<'u> {
-    /// Nobody is there.
+    /// No transaction conflicts, and none begins.
     Free,
-    /// Its items are its own now, for at least so long.
+    /// A transaction begins. It holds its items for at least this duration.
     Taken(Hold<'u>, Duration),
-    /// Of so many actions this one met a transaction.
+    /// Action `culprit` of `actions` actions conflicts with another transaction.
     Met { actions: usize, culprit: usize },
 }
 
-/// The items of one transaction, until it is dropped.
+/// The items that one transaction holds. Dropping it releases them.
 #[derive(Debug)]
 pub(super) struct Hold<'u> {
     underway: &'u Underway,
@@ -62,13 +63,13 @@ struct Named {
 }
 
 impl Underway {
-    /// From now on transactions take time. The first setting stays.
+    /// Makes transactions take time from now on. The first setting stays.
     pub(super) fn set(&self, setting: TransactionTime) {
-        // Whoever sets it twice has it as it was.
+        // A second call has no effect.
         let _ = self.setting.set(setting);
     }
 
-    /// How many requests met a transaction.
+    /// Returns the number of requests that conflicted with a transaction.
     pub(super) fn met(&self) -> u64 {
         self.met.load(Ordering::Relaxed)
     }
@@ -94,7 +95,8 @@ impl Underway {
     }
 }
 
-/// The items of a transaction or of a single write; `None` for other requests, and for what the table will refuse.
+/// Returns the items of a transaction or of a single write. Returns `None` for other operations and
+/// for invalid requests.
 fn named(operation: Operation, body: &[u8], key: &[String]) -> Option<Vec<Named>> {
     match operation {
         Operation::Transact { actions } => {
@@ -114,7 +116,7 @@ fn of_action((kind, action): (&String, &Value), key: &[String]) -> Option<Named>
     Some(Named { item: item(action, key)?, is_written: kind != "Get" })
 }
 
-/// A name of the item whose `Key`, or whose whole, a request carries.
+/// Returns an identifier of the item in a request's `Key` or `Item`.
 fn item(request: &Value, key: &[String]) -> Option<String> {
     let attributes = request.get("Key").or_else(|| request.get("Item"))?;
     let values: Option<Vec<&Value>> = key.iter().map(|name| attributes.get(name)).collect();

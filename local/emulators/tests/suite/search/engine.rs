@@ -1,5 +1,5 @@
-//! The engine of a test: the one in this process or, when `SEARCH_ENDPOINT` is set, the OpenSearch that listens there. Each test has
-//! indices of its own.
+//! Provides the engine of a test: the in-process one, or the OpenSearch at `SEARCH_ENDPOINT` if
+//! that variable is set. Each test has separate indices.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -36,7 +36,7 @@ impl Engine {
                 (server.url().to_owned(), Some(server))
             }
         };
-        // How quick a real engine is on this machine is not what is tested.
+        // The limits are long, because the tests do not measure the speed of a real engine.
         let limits = Limits { attempt: Duration::from_secs(30), total: Duration::from_secs(60), ..Limits::default() };
         let prefix = unique_prefix();
         let config = SearchConfig::new(&endpoint, &prefix).unwrap().with_limits(limits);
@@ -49,7 +49,7 @@ impl Engine {
         engine
     }
 
-    /// Writes what must be applied, and makes it visible.
+    /// Writes operations that must succeed, and makes them visible.
     pub async fn write(&self, operations: &[BulkOperation]) {
         let outcomes = self.client.bulk(operations).await.unwrap();
         assert!(outcomes.iter().all(|outcome| *outcome == BulkOutcome::Applied), "{outcomes:?}");
@@ -60,14 +60,14 @@ impl Engine {
         self.client.search_products(query).await.unwrap()
     }
 
-    /// Sends a request past the client, and gives status and answer.
+    /// Sends a request without the client. Returns the status and the response.
     pub async fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let request = reqwest::Client::new().request(method.parse().unwrap(), format!("{}{path}", self.endpoint));
         let answer = request.json(body).send().await.unwrap();
         (answer.status().as_u16(), answer.json().await.unwrap_or_default())
     }
 
-    /// Sends a bulk request past the client.
+    /// Sends a bulk request without the client.
     pub async fn send_lines(&self, lines: String) -> Value {
         let request = reqwest::Client::new().post(format!("{}/_bulk", self.endpoint));
         let answer = request.header("content-type", "application/x-ndjson").body(lines).send().await.unwrap();
@@ -75,7 +75,7 @@ impl Engine {
         answer.json().await.unwrap()
     }
 
-    /// The ids of the products with these words, best first.
+    /// Returns the ids of the products with these words, best first.
     pub async fn ids(&self, words: &str) -> Vec<String> {
         ids(&self.products(&search_for(words)).await)
     }
@@ -138,7 +138,7 @@ pub fn ids(page: &SearchPage<ProductDocument>) -> Vec<String> {
     page.hits.iter().map(|hit| hit.document.id.clone()).collect()
 }
 
-/// A category and those above it, as their URLs have them.
+/// Returns a category and its parents, in the form of their URLs.
 pub fn categories(path: &[&str]) -> Vec<String> {
     let names: Vec<_> = path.iter().map(|name| name.replace('/', "_2F").replace(' ', "_20")).collect();
     (1..=names.len()).map(|depth| names[..depth].join("~")).collect()

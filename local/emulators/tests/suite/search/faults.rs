@@ -1,5 +1,5 @@
-//! How the search client fares when the engine fails, and what the engine in this process does that an
-//! OpenSearch would not be asked to: faults, kept data, refusals of what it does not know.
+//! Tests the search client with a failing engine. Also tests features of the in-process engine that
+//! OpenSearch lacks: faults, kept data and the rejection of unknown requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const PREFIX: &str = "bodega";
 
-/// No pauses, so that tests do not wait; otherwise as deployed.
+/// The deployed limits, but without pauses, so that tests do not wait.
 const LIMITS: Limits =
     Limits { attempt: Duration::from_secs(3), total: Duration::from_secs(5), attempts: 4, backoff: Duration::ZERO };
 
@@ -150,7 +150,7 @@ async fn operations_that_were_refused_are_sent_again_alone() {
     let outcomes = client.bulk(&writes(200)).await.unwrap();
     let refused: Vec<_> =
         outcomes.iter().enumerate().filter(|(_, outcome)| !outcome.is_durable()).map(|(n, _)| n).collect();
-    // Each had four attempts at even odds.
+    // Each write had four attempts, each with a failure rate of 50%.
     assert!((1..50).contains(&refused.len()), "{} refused", refused.len());
     server.faults().clear();
     assert_eq!(live(&client).await, 200 - refused.len() as u64);
@@ -228,7 +228,7 @@ async fn a_write_that_was_cut_off_is_dropped_and_a_damaged_file_refused() {
     assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
 }
 
-/// Sends a request as any HTTP client would.
+/// Sends a request as a plain HTTP client.
 async fn send(server: &SearchServer, method: &str, path: &str, body: &Value) -> (u16, Value) {
     let request = reqwest::Client::new().request(method.parse().unwrap(), format!("{}{path}", server.url()));
     let answer = request.json(body).send().await.unwrap();
@@ -307,7 +307,7 @@ async fn an_alias_is_moved_in_one_step() {
     assert_eq!(live(&client).await, 1);
 }
 
-/// Waits until a fault struck.
+/// Waits until a fault has hit a request.
 async fn struck(server: &SearchServer) {
     while server.faults().counts()[0].fired == 0 {
         tokio::task::yield_now().await;
@@ -322,7 +322,7 @@ async fn a_write_that_looked_up_its_index_before_the_swap_goes_to_the_new_one() 
         fail(&server, FaultKind::Slow, 1.0, Some(1));
         tokio::spawn(async move { client.bulk(&[write(1, 2)]).await })
     };
-    // The call knows its index and has not written yet.
+    // The call has looked up its index but has not written yet.
     struck(&server).await;
     let rebuild = client.begin_rebuild(Collection::Products).await.unwrap();
     client.bulk_into(rebuild.new_index(), &[write(1, 2)]).await.unwrap();

@@ -1,6 +1,6 @@
-//! The search client against the search engine: the one in this process or, when `SEARCH_ENDPOINT` is
-//! set, the OpenSearch that listens there. `faults` is about the one in this process alone,
-//! `serverless` about engines that are played.
+//! Tests the search client with the search engine: the in-process one, or the OpenSearch at
+//! `SEARCH_ENDPOINT` if that variable is set. `faults` uses only the in-process engine, and
+//! `serverless` uses simulated engines.
 
 mod engine;
 mod faults;

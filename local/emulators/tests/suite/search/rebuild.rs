@@ -1,4 +1,5 @@
-//! Rebuilding an index under readers and writers, whatever engine it is. Case 26 of the consumer's cases, and what 24 stands on.
+//! Tests the rebuild of an index with concurrent readers and writers, on any engine. This is case
+//! 26 of the consumer's cases and the basis of case 24.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use super::engine::{Engine, key, product, remove, shop, write};
 
 const PRODUCTS: Collection = Collection::Products;
 
-/// Everything that the table holds goes into the new index.
+/// Writes all items of the table into the new index.
 async fn backfill(client: &SearchClient, rebuild: &Rebuild, items: &[(ProductDocument, u64)]) {
     let operations: Vec<_> = items.iter().map(|(product, rev)| write(product, *rev)).collect();
     let outcomes = client.bulk_into(rebuild.new_index(), &operations).await.unwrap();
@@ -21,7 +22,7 @@ fn named(id: &str, name: &str) -> ProductDocument {
     product(id, name, "brand", &["c"], 1)
 }
 
-/// Number, read, written of each index.
+/// Returns number, read and written of each index.
 async fn layout(client: &SearchClient) -> Vec<(u64, bool, bool)> {
     let indices = client.indices(PRODUCTS).await.unwrap();
     indices.into_iter().map(|index| (index.number, index.read, index.written)).collect()
@@ -84,7 +85,7 @@ async fn writes_during_a_rebuild_are_in_both_indices_and_older_backfill_does_not
     assert_eq!(client.count(PRODUCTS).await.unwrap(), 4);
     let stored = client.get::<ProductDocument>(&key("ice")).await.unwrap().unwrap();
     assert_eq!((stored.rev, stored.document), (5, Some(named("ice", "new"))));
-    // Nothing goes to the old index any more.
+    // New writes no longer go to the old index.
     client.bulk(&[write(&named("ice", "newer"), 6)]).await.unwrap();
     assert_eq!(rev_in(client, rebuild.old(), "ice").await, Some(5));
 }
@@ -94,7 +95,7 @@ async fn concurrent_writers_lose_nothing_to_a_rebuild() {
     let engine = Engine::with_products(&[]).await;
     let client = engine.client.clone();
     let stop = Arc::new(AtomicBool::new(false));
-    // What the table holds: ids below a counter, each at the rev that was written last.
+    // The table's state: ids below a counter, each with the last written rev.
     let writer = tokio::spawn({
         let (client, stop) = (client.clone(), stop.clone());
         async move {
@@ -127,7 +128,7 @@ async fn concurrent_writers_lose_nothing_to_a_rebuild() {
 async fn a_rebuild_that_was_interrupted_is_found_and_resumed() {
     let engine = Engine::with_products(&shop()).await;
     let begun = engine.client.begin_rebuild(PRODUCTS).await.unwrap();
-    // Another process, after a crash.
+    // This client represents another process after a crash.
     let client = engine.client.clone();
     assert!(matches!(
         client.begin_rebuild(PRODUCTS).await,
@@ -151,7 +152,7 @@ async fn a_rebuild_that_was_interrupted_can_be_abandoned() {
     client.abandon_rebuild(&rebuild).await.unwrap();
     client.abandon_rebuild(&rebuild).await.unwrap();
     assert_eq!(layout(client).await, [(1, true, true)]);
-    // A backfill that does not know yet writes nowhere, and the swap does not happen.
+    // A backfill that has not noticed the abandonment writes to no index, and the swap fails.
     let outcomes = client.bulk_into(rebuild.new_index(), &[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 404, .. }]), "{outcomes:?}");
     assert!(matches!(client.finish_rebuild(&rebuild).await, Err(SearchError::Request(_))));
@@ -200,10 +201,10 @@ async fn an_index_of_a_deployment_without_write_aliases_gets_one() {
     assert_eq!(engine.client.count(PRODUCTS).await.unwrap(), 5);
 }
 
-/// What is in use today.
+/// The current index definition.
 const PRODUCTS_INDEX: &str = include_str!("../../../../../shared/search-index/src/indices/products.json");
 
-/// An index as an earlier version of the shop made it: without some fields of today.
+/// Creates an index as an earlier version of the shop did, without some current fields.
 async fn make_old_index(engine: &Engine, brand: Value) {
     let mut body: Value = serde_json::from_str(PRODUCTS_INDEX).unwrap();
     let properties = body["mappings"]["properties"].as_object_mut().unwrap();
@@ -222,7 +223,7 @@ async fn a_mapping_that_changed_takes_effect_with_a_rebuild() {
     let outcomes = client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 400, .. }]), "{outcomes:?}");
     let rebuild = client.begin_rebuild(PRODUCTS).await.unwrap();
-    // What one of the two refuses is refused, whichever it is, and the other has it.
+    // A write that one of the two indices rejects is rejected, and the other index still has it.
     let outcomes = client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 400, .. }]), "{outcomes:?}");
     assert_eq!(rev_in(client, rebuild.new_index(), "ice").await, Some(1));
@@ -292,7 +293,7 @@ async fn tombstones_are_copied_to_the_new_index_unless_it_has_something_newer() 
     client.finish_rebuild(&rebuild).await.unwrap();
     assert_eq!(client.count_in(rebuild.new_index(), Kind::Live).await.unwrap(), 2);
     assert_eq!(client.count_in(rebuild.new_index(), Kind::Tombstones).await.unwrap(), 3);
-    // The late replay of a change before the removal.
+    // A late replay of a change before the removal.
     assert_eq!(client.bulk(&[write(&shop()[0], 3)]).await.unwrap(), [BulkOutcome::Stale]);
 }
 

@@ -1,4 +1,4 @@
-//! How the client treats OpenSearch Serverless, and engines that do not keep to versions.
+//! Tests the client with OpenSearch Serverless, and with engines that ignore versions.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn a_serverless_engine_is_probed_before_it_is_used() {
     assert_eq!(client.documents(Collection::Products, Kind::Tombstones, 10, None).await.unwrap().items, []);
 }
 
-/// An engine that answers the operations of a bulk request with these statuses.
+/// Starts an engine that answers the operations of a bulk request with these statuses.
 async fn answering(statuses: &'static [u16]) -> SearchClient {
     let acknowledged = async || Json(json!({"acknowledged": true}));
     let aliases = async |Path(pattern): Path<String>| {

@@ -1,4 +1,4 @@
-//! What is stored, compared and removed for good, whatever engine it is.
+//! Tests stored documents, comparisons and purges, on any engine.
 
 use search_index::{
     BulkOperation, BulkOutcome, Collection, Kind, ProductDocument, PurgePage, SearchError, document_id,
@@ -49,7 +49,7 @@ async fn a_difference_is_named_field_by_field() {
     assert_eq!(ice.differences(&write(&other, 1)).unwrap(), ["in_stock", "price_amount"]);
     assert_eq!(ice.differences(&write(&shop()[0], 2)).unwrap(), ["rev"]);
     assert!(ice.differences(&remove("ice", 1)).unwrap().contains(&"deleted".to_owned()));
-    // Whoever wrote past the shop.
+    // A write that bypasses the shop.
     let action = json!({"index": {"_index": format!("{}-products-v1", engine.prefix), "_id": key("rice")}});
     engine.send_lines(format!("{action}\n{}\n", json!({"id": "rice"}))).await;
     let rice = stored("rice").await;
@@ -116,9 +116,9 @@ async fn a_document_that_came_back_survives_the_purge() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     engine.write(&[remove("ice", 2), remove("rice", 2), remove("milk", 2)]).await;
-    // The search of the purge does not see these yet, on an engine that shows writes late.
+    // On an engine that shows writes late, the purge's search does not see these yet.
     let back = ProductDocument { version: 3, ..shop()[0].clone() };
-    // The second at the very same rev, as only a repair by hand could.
+    // The second one has the same rev, which only a manual repair can cause.
     let outcomes = client.bulk(&[write(&back, 3), write(&shop()[1], 2)]).await.unwrap();
     assert_eq!(outcomes, [BulkOutcome::Applied, BulkOutcome::Applied]);
     let page = client.purge_tombstones(PRODUCTS, "2018-01-01T00:00:00.000Z", 100, None).await.unwrap();
@@ -165,7 +165,7 @@ async fn a_probe_needs_the_indices() {
     assert!(matches!(engine.client.probe().await, Err(SearchError::Unsupported(_))));
 }
 
-/// The wire, past the client: what `_bulk` answers to deletions.
+/// Tests the `_bulk` responses to deletions without the client.
 #[tokio::test]
 async fn deletions_have_the_statuses_of_the_engine() {
     let engine = Engine::with_products(&shop()).await;

@@ -1,4 +1,4 @@
-//! Follows, likes, and the graph that comes of them.
+//! Measures follows, likes, and the graph of both.
 
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer};

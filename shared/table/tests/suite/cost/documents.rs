@@ -1,4 +1,5 @@
-//! A document of an organization, of ten sections of 2 KB; its changes are an admin's, which is the dearest way.
+//! Measures an organization's document with ten sections of 2 KB. An admin makes the changes, which
+//! is the most expensive case.
 
 use key_schema::document::{self, CustomerDocument, Document, DocumentSection, Edit, Right, Tie};
 use key_schema::id::{Born, CustomerId, DocumentId, SectionName};

@@ -1,4 +1,4 @@
-//! Orders that take several transactions, and what else is done with the money of one.
+//! Measures orders that take several transactions, payments, refunds and invoices.
 
 use key_schema::id::EntryId;
 use key_schema::idempotency;
@@ -19,7 +19,8 @@ fn step<'a>(order: &'a Stored<Order>, lines: &'a [OrderLine], to: OrderStatus, m
     Step { order, lines, to, at: at(500), by: "staff-7", note: None, carrier: None, tracking: None, money }
 }
 
-/// An order of five lines that is staged as if it had more; it is at this `rev` when the last of them is reserved.
+/// Stages an order of five lines as if it had more. Returns its head after the last line is
+/// reserved.
 async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
     let (mut head, lines) = data::order(number, 5);
     let (claim, work) = (data::record(number), Work::Placing { key: Some(data::scope(number)), lines: 0 });
@@ -59,7 +60,7 @@ pub async fn measure(bench: &mut Bench) {
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
-    // As if more had been returned at once.
+    // As if more lines had been returned in one transaction.
     let cancelled = order::advance(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
     bench.transact("cancelled: money returns", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();

@@ -1,4 +1,5 @@
-//! A category that moves: with a described one below it and 25 products, of which one is in another one below it as well.
+//! Measures the move of a category with a described subcategory and 25 products. One of the
+//! products is also in a further subcategory.
 
 use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::category::{self, CategoryAbout, CategoryNode};

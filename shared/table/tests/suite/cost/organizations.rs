@@ -1,4 +1,4 @@
-//! An organization of ten teams and twenty members.
+//! Measures an organization of ten teams and twenty members.
 
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::item::Stored;

@@ -1,4 +1,4 @@
-//! A product with five pictures, and a long text.
+//! Measures a product with five pictures and a long text.
 
 use key_schema::entity::AnyEntity;
 use key_schema::id::MediaId;

@@ -1,4 +1,4 @@
-//! A metric with points of one day, and a counter that is split.
+//! Measures a metric with points of one day, and a counter that is split.
 
 use key_schema::counter::{self, Reason};
 use key_schema::id::{CounterName, MetricName, PointId};

@@ -1,4 +1,4 @@
-//! Questions with their answers, the settings, and the newest reviews of all.
+//! Measures questions with their answers, the settings, and the newest reviews of all products.
 
 use key_schema::id::{AnswerId, QuestionId};
 use key_schema::idempotency::{self, Answer as Kept};

@@ -1,4 +1,4 @@
-//! Wallets of two customers.
+//! Measures the wallets of two customers.
 
 use key_schema::id::EntryId;
 use key_schema::idempotency::{self, Answer};
@@ -9,7 +9,8 @@ use key_schema::wallet::{self, EntryKind, Transfer, WalletEntry};
 use super::Bench;
 use crate::data::{self, at, customer_id, usd};
 
-/// The record of a key with the answer that a movement has.
+/// Returns the claim of an idempotency key, with a stored response as long as that of a wallet
+/// movement.
 fn claim(number: u8) -> Guarded {
     let mut record = data::record(number);
     record.data.scope.key = format!("wallet-{number}");

@@ -1,4 +1,4 @@
-//! Change data capture.
+//! The techniques of the chapter "Change data capture".
 
 use super::Technique;
 

@@ -1,4 +1,4 @@
-//! Foundations.
+//! The techniques of the chapter "Foundations".
 
 use super::Technique;
 

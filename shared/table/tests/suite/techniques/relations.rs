@@ -1,4 +1,4 @@
-//! Entities, relationships and indexes.
+//! The techniques of the chapter "Entities, relationships and indexes".
 
 use super::Technique;
 

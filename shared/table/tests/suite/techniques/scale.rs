@@ -1,4 +1,4 @@
-//! Time, scale and cost.
+//! The techniques of the chapter "Time, scale and cost".
 
 use super::Technique;
 

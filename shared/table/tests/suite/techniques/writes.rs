@@ -1,4 +1,4 @@
-//! Writes under rules.
+//! The techniques of the chapter "Writes under rules".
 
 use super::Technique;
 
