@@ -103,7 +103,7 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
         }
     }
     let mut table = format!(
-        "{} crates, of which {} are others'. Runs of each step: {}.\n\n\
+        "{} crates, {} of them from a registry. Runs of each step: {}.\n\n\
          | step | waited s | CPU s | crates compiled | target folder, MB |\n|---|---|---|---|---|\n",
         crates(&root, "")?,
         crates(&root, "registry")?,

@@ -1,10 +1,9 @@
 //! `bench contention`: many clients order the same product at once, in a table with DynamoDB's
 //! transaction times.
 //!
-//! A transaction in progress blocks all others on its items. One item therefore takes at most one
-//! order in the time of a transaction. The measurement shows the share of that rate that remains
-//! under contention, and the responses that clients receive. Every order must be placed exactly
-//! once.
+//! A transaction in progress blocks all others on its items. So one item accepts at most one order
+//! per duration of a transaction. The measurement shows which share of that rate remains under
+//! contention, and which responses clients receive. Every order must be placed exactly once.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,7 +20,7 @@ use crate::BenchError;
 
 /// Products without contention. Each order has one of them in addition to the hot one.
 const COLD: usize = 50;
-/// Requests for one order before the measurement gives up.
+/// Maximum requests for one order. After them the measurement fails.
 const TRIES: u64 = 200;
 /// The wait before a retry, if the response does not specify one.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -49,9 +48,9 @@ struct Figures {
     clients: u16,
     orders: u64,
     orders_per_second: f64,
-    /// Share of the highest rate that one item allows.
+    /// Share of the maximum rate that one item allows.
     share_of_most: f64,
-    /// Requests to the table that met a transaction.
+    /// Requests to the table that conflicted with a transaction in progress.
     conflicts_per_order: f64,
     /// Responses with status 503. The client retried after each.
     unavailable: u64,
@@ -68,7 +67,7 @@ pub async fn run(args: ContentionArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
     options.transaction_time = Some(Duration::from_millis(args.transaction_ms));
-    // One for each client, as Lambda would start.
+    // One environment for each client, as Lambda would start.
     options.environments = usize::from(args.clients.iter().copied().max().unwrap_or(1));
     let system = System::start(options).await.map_err(BenchError::wrong)?;
     let measured = measure(&system, &args).await;
@@ -89,7 +88,7 @@ async fn measure(system: &System, args: &ContentionArgs) -> Result<Vec<Figures>,
     }
     let mut figures = Vec::new();
     for clients in &args.clients {
-        // The environments start before the measurement.
+        // This round starts the environments, so that the measured round does not wait for them.
         shop.round(&format!("warm-{clients}"), *clients, u64::from(*clients)).await?;
         let conflicts = system.conflicts();
         let mut round = shop.round(&format!("hot-{clients}"), *clients, args.orders).await?;

@@ -31,13 +31,13 @@ use crate::replay::Shop;
 const STOCK: u64 = 1_000_000_000;
 /// An order with this many lines needs more than one transaction.
 const LARGE: usize = 48;
-/// The janitor's interval, and the age in seconds of the orders that it leaves alone. Placing an
+/// The janitor's interval, and the age in seconds below which it leaves orders alone. Placing an
 /// order takes much less.
 const JANITOR: Duration = Duration::from_secs(2);
 const GRACE_SECONDS: u64 = 3;
-/// Differences of one kind that the output names.
+/// Maximum number of differences of one kind that the output lists.
 const NAMED: usize = 5;
-/// The most rounds until the janitor has finished.
+/// Maximum number of janitor runs after the import.
 const ROUNDS: usize = 50;
 
 /// The files, the selected baskets, and the rate of crashes.
@@ -55,7 +55,7 @@ pub struct ImportBenchArgs {
     /// Only the first N baskets, and all with more than 47 lines.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Number of orders in a thousand that meet a crash at each crash point.
+    /// Number of orders in a thousand that crash at each crash point.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=200))]
     kills: u64,
     /// Seed of the random crashes.
@@ -185,7 +185,7 @@ impl Local {
         Ok(answer.json().await.unwrap_or_default())
     }
 
-    /// Makes the function crash at each point of an order, in this many of a thousand cases.
+    /// Makes the orders function crash at each of its crash points, in `kills` of a thousand cases.
     async fn trouble(&self, kills: u64, seed: u64) -> Result<(), BenchError> {
         if kills == 0 {
             return Ok(());
@@ -249,7 +249,7 @@ struct BasketLine {
 }
 
 impl BasketLine {
-    /// Returns the decimal text in cents, half a cent up. It uses no floating point.
+    /// Converts the decimal text to cents without floating point. Half a cent is rounded up.
     fn cents(&self) -> Option<i64> {
         let (whole, fraction) = self.sales_value.get().split_once('.').unwrap_or((self.sales_value.get(), ""));
         let digit = |at: usize| fraction.as_bytes().get(at).map_or(0, |digit| i64::from(digit.saturating_sub(b'0')));

@@ -1,5 +1,5 @@
-//! Measurements of Bodega. Each prints a table, and writes JSON on request. Slowness never fails a
-//! measurement.
+//! Measurements of Bodega. Each prints a table, and writes JSON on request. A measurement never
+//! fails because the machine is slow.
 //!
 //! ```sh
 //! cargo run --release -p bench -- stream
@@ -53,7 +53,8 @@ impl BenchError {
     }
 }
 
-/// Returns the template's path. A measurement runs where its source is, so there always is one.
+/// Returns the template's path. Without a configured template it is the one in the source tree,
+/// which a measurement always has.
 fn template_file(options: &Options) -> PathBuf {
     let of_the_source = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
     options.template_file().unwrap_or_else(of_the_source)
@@ -69,16 +70,17 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure the stream's consumer: records a second and core, CPU and allocations a record,
-    /// calls a batch. Compare batches with one search call a record.
+    /// Measure the stream's consumer: records per second and core, CPU and allocations per record,
+    /// calls per batch. Compare batches with one search call per record.
     Stream(consumer::StreamArgs),
     /// Import baskets into a local system while its functions crash at random, and compare the
     /// totals with the data's.
     Import(import::ImportBenchArgs),
     /// Measure a function from its start to its first response, and warm responses. Compare it with
-    /// an empty function and with a usual one.
+    /// an empty function and with one made in the usual way.
     ColdStart(cold_start::ColdStartArgs),
-    /// Count the instructions of each part of a function, next to a usual function's.
+    /// Count the instructions of each part of a function, next to those of a function made in the
+    /// usual way.
     Instructions(cold_start::parts::InstructionsArgs),
     /// Measure the wait for a response through the local gateway, next to the same routes in
     /// Node.js and Python.
@@ -94,8 +96,8 @@ enum Command {
     /// Measure each route with more and more items in the table. Requests and capacity must stay
     /// the same.
     Growth(growth::GrowthArgs),
-    /// Let many clients order the same product. Measure the share that remains of one item's
-    /// highest rate, and the responses.
+    /// Let many clients order the same product. Measure which share of one item's maximum rate
+    /// remains, and the responses.
     Contention(contention::ContentionArgs),
     /// Import a history into a local system, replay it twice in random order, and compare the shop
     /// with its table.
@@ -103,7 +105,7 @@ enum Command {
     /// Run the backends of a consumer until standard input ends.
     #[command(hide = true)]
     Around {
-        /// The table has the items of this many records.
+        /// Fill the table with the items of this many records.
         #[arg(long)]
         records: u64,
     },
@@ -150,7 +152,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns a runtime with one thread, as in a function.
+/// Returns a runtime with one thread, as a deployed function has.
 fn one_thread() -> Result<Runtime, BenchError> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }

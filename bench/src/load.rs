@@ -1,5 +1,5 @@
 //! `bench load`: many clients use all features of the shop for minutes. Every response must be
-//! right, the functions must not grow, and every write must be found soon.
+//! right, the functions' memory must not grow, and the search must find new products soon.
 //!
 //! Speed does not decide the result: a slow machine does less in the same time. A run fails on one
 //! of these:
@@ -33,10 +33,10 @@ const ORDERS: usize = 2;
 const GLANCE: Duration = Duration::from_secs(2);
 /// Interval at which a product is created and searched for.
 const PROBE: Duration = Duration::from_secs(5);
-/// The longest time until the search finds the product.
+/// The maximum time until the search finds the product.
 const FOUND_WITHIN: Duration = Duration::from_secs(60);
-/// The highest factor between a process's memory in the last third and in the second. A leak of a
-/// few bytes a request would exceed it in two minutes.
+/// The maximum ratio of the processes' average memory in the last third to that in the second. A
+/// leak of a few kilobytes per request exceeds it in two minutes.
 const GROWTH: f64 = 1.25;
 /// The functions that handle the load.
 const FUNCTIONS: [&str; 6] = ["Catalog", "Customers", "Orders", "Search", "StreamSearch", "StreamEvents"];
@@ -50,7 +50,7 @@ pub struct LoadArgs {
     /// Duration in seconds.
     #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(6..=36_000))]
     seconds: u64,
-    /// Most processes of one function.
+    /// Maximum number of processes of one function.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     environments: u16,
     /// Write the table into docs/performance.md.
@@ -231,7 +231,7 @@ fn cancellation(shop: &Shop, client: usize, order: &Value) -> RequestBuilder {
     request.bearer_auth(&shop.customer(client).token).header("if-match", "\"1\"")
 }
 
-/// Returns the average memory of a function's process in MB, for each reading.
+/// Returns the average memory of all functions' processes in MB, at each reading.
 async fn memory(until: Instant) -> Result<Vec<f64>, BenchError> {
     let mut glances = Vec::new();
     while Instant::now() < until {
@@ -316,9 +316,9 @@ impl Report<'_> {
         let slowest = self.probes.iter().max().copied().unwrap_or_default();
         let _ = writeln!(
             text,
-            "\n{total} requests of {} clients in {} s, none answered otherwise than it should be. A process of a function had {first:.1}, {second:.1} and {last:.1} MB in the three \
-             thirds. {} products were created in the meantime, and each was found within {:.1} s. {:.1} s after the last answer everything had passed the consumer, and each order \
-             was there once, with its pieces.",
+            "\n{total} requests of {} clients in {} s, none answered unexpectedly. A function's process had {first:.1}, {second:.1} and {last:.1} MB in the three \
+             thirds of the run. The run created {} products, and the search found each within {:.1} s. The consumer was done {:.1} s after the last response. Each order \
+             existed once, with its pieces.",
             self.args.clients,
             self.args.seconds,
             self.probes.len(),

@@ -21,7 +21,7 @@ pub(crate) const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBka
 /// Items in one import.
 const BATCH: usize = 5_000;
 
-/// A table in memory. Dropping this removes it.
+/// A table in memory. Dropping the value removes the table.
 pub(crate) struct LoadedTable {
     embedded: EmbeddedTable,
     connector: Connector,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A file of this process. Dropping this removes it.
+/// A file of this process. Dropping the value removes the file.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 

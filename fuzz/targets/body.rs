@@ -13,11 +13,11 @@ use key_schema::text::Email;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-/// The most lines in this body.
+/// The maximum number of lines in this body.
 const MAX_LINES: usize = 3;
-/// The most names in its map.
+/// The maximum number of names in its map.
 const MAX_NAMES: usize = 3;
-/// The most bytes of its texts.
+/// The maximum number of bytes of its texts.
 const MAX_BYTES: usize = 200;
 
 fuzz_target!(|input: &[u8]| {

@@ -4,7 +4,7 @@
 use fuzz::file::Scratch;
 use libfuzzer_sys::fuzz_target;
 
-// Only this file, because the whole local system takes minutes to build.
+// This includes only one file, because the whole local system takes minutes to build.
 #[allow(dead_code)]
 #[path = "../../local/src/import/source.rs"]
 mod source;

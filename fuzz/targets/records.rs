@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-// Only the consumer's reader, because the sinks take minutes to build.
+// This includes only the consumer's reader, because the sinks take minutes to build.
 #[allow(dead_code)]
 #[path = "../../functions/stream/src/batch.rs"]
 mod batch;

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-// Only the queries, because the client's crates take minutes to build.
+// This includes only the queries, because the client's crates take minutes to build.
 #[allow(dead_code)]
 #[path = "../../shared/search-index/src/query.rs"]
 mod query;

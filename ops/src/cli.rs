@@ -10,14 +10,15 @@ use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::{archive, local, orders, redrive, search};
 
-/// What operators do with a running shop: rebuild and repair the search index, replay what was set aside, restore what expired.
+/// Operate a running shop: rebuild and repair the search index, replay records that were set aside,
+/// restore expired items.
 ///
-/// Reads the environment variables of the functions. Exit status 0: done; 1: something is wrong or left to do; 2: usage; 3: something cannot be
-/// reached.
+/// Reads the same environment variables as the functions. Exit status: 0 done, 1 something is wrong
+/// or unfinished, 2 usage error, 3 a service cannot be reached.
 #[derive(Debug, Parser)]
 #[command(name = "ops", version)]
 struct Cli {
-    /// Work on the local system at this address, such as http://127.0.0.1:3000, in its environment.
+    /// Use the environment of the local system at this address, such as http://127.0.0.1:3000.
     #[arg(long, global = true, value_name = "URL", value_parser = local::address)]
     local: Option<String>,
     /// Print the summary as JSON.
@@ -29,16 +30,16 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The search index: compare it with the table, repair it, build it anew.
+    /// Compare the search index with the table, repair it, or rebuild it.
     #[command(subcommand)]
     Search(search::Command),
-    /// Stream records and batches that were set aside.
+    /// List, show, replay or discard stream records and batches that were set aside.
     #[command(subcommand)]
     Redrive(redrive::Command),
-    /// Items that DynamoDB removed because their time was over.
+    /// List, show or restore items that DynamoDB removed because they expired.
     #[command(subcommand)]
     Archive(archive::Command),
-    /// Orders that have come to their end.
+    /// Retire closed orders.
     #[command(subcommand)]
     Orders(orders::Command),
 }
@@ -49,7 +50,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nobody reads a closed output.
+            // The error is ignored: it means that the output is closed.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -80,7 +81,7 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
     }
 }
 
-/// The arguments without `--local` and its value.
+/// Returns the arguments without `--local` and its value.
 fn without_local(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut is_value = false;
@@ -101,7 +102,8 @@ fn refuse(error: &OpsError) -> ExitCode {
     ExitCode::from(error.exit_code())
 }
 
-/// Writes to standard output, which may be a pipe that nobody reads any more.
+/// Writes a line to standard output. Errors are ignored, because the reader of a pipe may have
+/// closed it.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

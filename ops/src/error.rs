@@ -1,4 +1,4 @@
-//! Why a command cannot do its work.
+//! The error type of the commands.
 
 use key_schema::item::{DecodeError, EncodeError};
 use key_schema::key::KeyError;
@@ -6,27 +6,28 @@ use objects::ObjectError;
 use search_index::SearchError;
 use table::TableError;
 
-/// A command that came to nothing, or not to its end.
+/// The reason why a command failed or stopped early.
 #[derive(Debug, thiserror::Error)]
 pub enum OpsError {
-    /// It cannot be meant so: an argument, a variable of the environment.
+    /// The command cannot run as given, for example because of an invalid argument or environment
+    /// variable.
     #[error("{0}")]
     Usage(String),
-    /// Something does not answer.
+    /// A service does not answer, or cannot process the request now.
     #[error("{what} cannot be reached: {reason}")]
     Unreachable {
-        /// The table, the engine, a bucket, the local system.
+        /// The service: the table, the engine, a bucket or the local system.
         what: &'static str,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// Something answers and refuses, or answers what it should not.
+    /// A service refused a request or sent an unexpected response, or stored data is invalid.
     #[error("{0}")]
     Failed(String),
 }
 
 impl OpsError {
-    /// The exit status of a command that ends with it.
+    /// Returns the exit status of a command that ends with this error.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -36,7 +37,7 @@ impl OpsError {
         }
     }
 
-    /// Something that is wrong and that no repetition mends.
+    /// Creates an error that a retry cannot fix.
     pub(crate) fn failed(error: impl ToString) -> Self {
         Self::Failed(error.to_string())
     }

@@ -1,6 +1,7 @@
-//! The table as operators see it: items by key, whatever they are, and all of them.
+//! Direct access to the table for operators: items of any entity by key, and scans of the whole
+//! table.
 //!
-//! Everything here reads strongly: a repair that is decided from an old copy is none.
+//! All items are read with strong consistency. A repair must not be decided from an old copy.
 
 use std::collections::HashMap;
 
@@ -17,14 +18,16 @@ use crate::error::OpsError;
 use crate::pace::Pace;
 use crate::progress::Progress;
 
-/// How many parts of the table are read side by side.
+/// The number of table segments that a scan reads in parallel.
 const SEGMENTS: i32 = 4;
-/// The most items of one page of a scan: small enough that a pace is felt, and that a page's documents are one bulk request.
+/// The maximum number of items that one page of a scan reads. It is small so that the pace takes
+/// effect, and so that one bulk request holds a page's documents.
 const PAGE: i32 = 500;
-/// How often a page is asked for after the SDK's own attempts were throttled, each with its own budget of some seconds.
+/// The maximum number of attempts to read a page. Each attempt includes the SDK's own retries and
+/// takes up to `aws::OPERATION_TIMEOUT`.
 const ATTEMPTS: u32 = 24;
 
-/// The items of one table.
+/// The items of a table.
 #[derive(Debug, Clone)]
 pub struct Items {
     client: Client,
@@ -32,22 +35,22 @@ pub struct Items {
 }
 
 impl Items {
-    /// Over a client that is already built.
+    /// Creates the items from an existing client.
     #[must_use]
     pub const fn new(client: Client, table: String) -> Self {
         Self { client, table }
     }
 
-    /// From the environment: `TABLE_NAME` and the SDK's own variables.
+    /// Creates the client from the environment: `TABLE_NAME` and the SDK's own variables.
     ///
     /// # Errors
-    /// [`OpsError::Usage`] when `TABLE_NAME` is missing.
+    /// [`OpsError::Usage`] when `TABLE_NAME` is missing or the TLS client cannot be built.
     pub async fn from_env() -> Result<Self, OpsError> {
         let table = aws::variable("TABLE_NAME")?;
         Ok(Self::new(Client::new(&aws::config().await?), table))
     }
 
-    /// The items with these keys, those that are there, in any order.
+    /// Returns the items with these keys. Keys without an item are left out.
     ///
     /// # Errors
     /// [`OpsError`].
@@ -79,21 +82,24 @@ impl Items {
         Ok(found)
     }
 
-    /// About how many items there are: DynamoDB counts every six hours.
+    /// Returns the approximate number of items. DynamoDB updates this number every six hours.
     ///
     /// # Errors
-    /// [`OpsError`], also when there is no such table.
+    /// [`OpsError`], including when the table does not exist.
     pub async fn estimate(&self) -> Result<Option<u64>, OpsError> {
         let answer = self.client.describe_table().table_name(&self.table).send().await;
         let table = answer.map_err(|error| failure(&error))?.table;
         Ok(table.and_then(|table| table.item_count).and_then(|count| u64::try_from(count).ok()))
     }
 
-    /// Reads the whole table and hands on the items of some entities, page by page, several pages at once. An item that is written meanwhile is
-    /// handed on as it was before or after; one that was there all the time is not left out.
+    /// Scans the whole table and passes the items of these entities to `take`, page by page.
+    /// Several segments are scanned at once.
+    ///
+    /// An item that changes during the scan is passed in its state before or after the change. An
+    /// item that exists during the whole scan is always passed.
     ///
     /// # Errors
-    /// [`OpsError`], the first of this or of `take`; the rest is then not read.
+    /// The first [`OpsError`] of the scan or of `take`. The rest is then not read.
     pub async fn scan<F>(&self, entities: &[&str], pace: &Pace, progress: &Progress, take: F) -> Result<(), OpsError>
     where
         F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
@@ -114,10 +120,10 @@ impl Items {
         F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
     {
         let mut start = None;
-        // Ends with the table: every page begins behind the one before.
+        // Terminates: each page starts after the end of the previous one.
         loop {
             let page = self.page(segment, entities, start).await?;
-            // After the fact: how many items a page has is known only then.
+            // The wait comes after the read, because only the response has the number of items.
             pace.admit(page.scanned).await;
             if !page.items.is_empty() {
                 take(page.items).await?;
@@ -156,7 +162,7 @@ impl Items {
                         next: answer.last_evaluated_key,
                     });
                 }
-                // The table has other things to do.
+                // The table is throttled or does not answer.
                 Err(OpsError::Unreachable { .. }) => {
                     if !backoff.wait().await {
                         backoff = Backoff::new();
@@ -173,7 +179,7 @@ type Attributes = HashMap<String, AttributeValue>;
 
 struct Page {
     items: Vec<Item>,
-    /// With those of other entities.
+    /// The number of items that the page read, including those of other entities.
     scanned: usize,
     next: Option<Attributes>,
 }
@@ -185,7 +191,8 @@ fn attributes(key: &Key) -> Attributes {
     ])
 }
 
-/// Sorts a failed call: what says "later", or nothing at all, and what refuses.
+/// Converts a failed call to an error. Throttling, server errors and missing responses become
+/// [`OpsError::Unreachable`]. Refusals become [`OpsError::Failed`].
 fn failure<E, R>(error: &SdkError<E, R>) -> OpsError
 where
     E: ProvideErrorMetadata,

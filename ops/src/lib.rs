@@ -1,13 +1,20 @@
-//! The operations tool: what operators do with a running shop.
+//! The operations tool `ops`, with which operators maintain a running shop.
 //!
-//! It stands on the crates that the functions stand on and reads the same environment variables, so what a command writes is
-//! what a function would have written. Every command may be stopped at any time and given again: none has a state of its own, each works on what
-//! is still to be done.
+//! It uses the crates and the environment variables of the functions, so a command writes the same
+//! data as a function. Every command may be stopped at any time and run again. No command stores
+//! its progress: each one finds the remaining work in the table, the index or the bucket.
 //!
-//! Only this tool reads the whole table ([`items`]): the functions have neither the need nor the permission.
+//! Only this tool scans the whole table ([`items`]). The functions have neither the need nor the
+//! permission.
 //!
-//! Summaries go to standard output, as text or with `--json`; progress bars to standard error, if that is a terminal. Exit status 0: done;
-//! 1: something is wrong or left to do, the summary says what; 2: the command cannot be meant so; 3: table, engine or bucket cannot be reached.
+//! Summaries are printed to standard output as text, or as JSON with `--json`. Progress bars are
+//! printed to standard error if it is a terminal.
+//!
+//! # Exit status
+//! - 0: done.
+//! - 1: something is wrong or unfinished, and the summary names it.
+//! - 2: the command is not valid as given.
+//! - 3: the table, the engine, a bucket or the local system cannot be reached.
 
 pub mod archive;
 pub mod cli;

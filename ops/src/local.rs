@@ -1,7 +1,8 @@
-//! `--local`: the environment of a running local system.
+//! `--local`: runs a command in the environment of a running local system.
 //!
-//! A function's environment is its whole configuration, and so is this tool's: it asks the local system for it and starts itself again with it,
-//! so that there is one way to be configured.
+//! The environment is the whole configuration of a function, and of this tool. So the tool requests
+//! the environment from the local system and starts itself again in it. There is no second way to
+//! configure it.
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::error::OpsError;
 const WHAT: &str = "the local system";
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The address of a local system, as it is given.
+/// Returns the address of a local system if it is an http or https URL.
 pub(crate) fn address(text: &str) -> Result<String, String> {
     let is_whole = reqwest::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
     if is_whole { Ok(text.to_owned()) } else { Err("it begins with http://, as in http://127.0.0.1:3000".to_owned()) }
@@ -28,7 +29,7 @@ pub(crate) async fn run_again(url: &str, args: &[String]) -> Result<ExitCode, Op
     run(&mut command)
 }
 
-/// Takes this process's place, so that there is one to be interrupted.
+/// Replaces this process, so that there is only one process to interrupt.
 #[cfg(unix)]
 fn run(command: &mut Command) -> Result<ExitCode, OpsError> {
     use std::os::unix::process::CommandExt as _;

@@ -1,4 +1,4 @@
-//! `ops`: see the library.
+//! The `ops` program. Its code is in the library.
 
 use std::process::ExitCode;
 

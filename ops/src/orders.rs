@@ -1,11 +1,15 @@
-//! `ops orders`: retiring closed orders.
+//! `ops orders`: retires closed orders.
 //!
-//! A retired order leaves the lists and expires some time later; the stream archives what DynamoDB then removes, and `ops archive restore`
-//! brings it back. Orders are found through the lists by status, which an order leaves in the last transaction of its retirement, so the command goes
-//! on where it was stopped, and a second run finds nothing to do.
+//! A retired order leaves the lists, and expires some time later. The stream archives the items
+//! that DynamoDB then removes, and `ops archive restore` restores them.
 //!
-//! What happened to an order must have been derived from the stream before it expires: an order that is gone has no head to derive from. So orders
-//! that changed within the time for which a record can still come are not retired ([`MIN_AGE_DAYS`]).
+//! The command finds orders in the lists by status. An order leaves its list in the last
+//! transaction of its retirement. So a command that was stopped can be run again, and a second run
+//! finds nothing to do.
+//!
+//! The stream derives data from an order, such as sales, and needs the order's head for that. So
+//! the command does not retire orders that changed while a record of the change can still arrive
+//! ([`MIN_AGE_DAYS`]).
 
 use std::fmt;
 use std::time::Duration;
@@ -25,29 +29,32 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// A record may come so many days after its change: a stream keeps it for one, and the bucket of failed records for 30 more.
+/// The number of days for which the record of a change can arrive: 1 in the stream, and 30 more in
+/// the bucket of failed records.
 pub const MIN_AGE_DAYS: u32 = 31;
 const MAX_AGE_DAYS: u32 = 36_500;
-/// Orders that are listed at once.
+/// The number of orders in one page of a list.
 const PAGE: usize = 100;
-/// So many ids are in the summary of a dry run.
+/// The maximum number of ids in the summary of a dry run.
 const SHOWN: usize = 20;
 
-/// The commands.
+/// The commands of `ops orders`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Give closed orders (delivered, cancelled, returned) that nobody has moved for long a time to live.
+    /// Give a time to live to closed orders (delivered, cancelled, returned) that have not changed
+    /// for long.
     Retire {
-        /// Those that were placed, and last changed, more than so many days ago: 31 at least, for which a record of a change may still come.
+        /// Retire orders that were placed and last changed more than this many days ago. The
+        /// minimum is 31, because the record of a change can arrive for that long.
         #[arg(long, value_name = "DAYS", value_parser = age)]
         older_than: u32,
-        /// How long they are found by their id before they expire.
+        /// How long callers still find a retired order by its id before it expires.
         #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
         grace: u32,
-        /// Orders a second, at most.
+        /// The maximum number of orders per second.
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
         rate: u32,
-        /// Retire nothing; say what would be.
+        /// Retire nothing. Report the orders that would be retired.
         #[arg(long)]
         dry_run: bool,
     },
@@ -72,33 +79,34 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&retired, retired.failed.is_empty()))
 }
 
-/// What a run of retiring is told.
+/// The options of a retirement run.
 #[derive(Debug, Clone)]
 pub struct RetireOptions {
-    /// Orders that were placed and last changed before this.
+    /// Only orders that were placed and last changed before this instant are retired.
     pub before: Instant,
-    /// How long after now they expire.
+    /// How long after the run a retired order expires.
     pub grace: Duration,
-    /// Orders a second, at most.
+    /// The maximum number of orders per second.
     pub rate: Option<u32>,
-    /// Whether only to look.
+    /// Whether to report only, and write nothing.
     pub dry_run: bool,
 }
 
-/// What came of it.
+/// The result of a retirement run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Retired {
-    /// Whether nothing was written.
+    /// Whether the run wrote nothing.
     pub dry_run: bool,
-    /// Orders that are retired, or would be.
+    /// The number of orders that were retired, or would be in a dry run.
     pub orders: u64,
-    /// The first of them.
+    /// The ids of the first of these orders.
     pub first: Vec<OrderId>,
-    /// Orders that were placed long ago and changed lately, or that something is still being done with.
+    /// The number of orders that were placed before the limit but changed after it, or that have
+    /// unfinished work.
     pub recent: u64,
-    /// Orders that somebody moved or retired meanwhile.
+    /// The number of orders that another writer changed or retired during the run.
     pub moved: u64,
-    /// Orders that were not retired whole.
+    /// The orders that were not retired, or only in part.
     pub failed: Vec<OrderId>,
 }
 
@@ -121,14 +129,16 @@ impl fmt::Display for Retired {
 /// Retires closed orders.
 ///
 /// # Errors
-/// [`OpsError`] when the table cannot be reached; what is retired by then is.
+/// [`OpsError`], for example when the table cannot be reached. Orders that were retired before the
+/// error stay retired.
 pub async fn retire(table: &Table, options: &RetireOptions) -> Result<Retired, OpsError> {
     let pace = Pace::new(options.rate);
     let bar = Progress::new("retire", None);
     let mut retired = Retired { dry_run: options.dry_run, ..Retired::default() };
     for status in OrderStatus::VISIBLE.into_iter().filter(|status| status.is_closed()) {
         let mut after = None;
-        // Ends with the list: every page begins behind the one before, whether or not that is still there.
+        // Terminates: each page starts after the end of the previous one, even if those orders have
+        // left the list.
         loop {
             let list = order::by_status(status, None, Some(options.before))?.limit(PAGE).after(after);
             let page = table.query(&list).await?;
@@ -160,7 +170,7 @@ async fn retire_one(
         retired.moved += 1;
         return Ok(());
     }
-    // One that another run began with is gone on with, whenever that was.
+    // A retirement that an earlier run began is continued, however recent the last change is.
     let begun = head.expires_at.is_some();
     if !begun && (head.meta.updated_at > options.before || head.unfinished.is_some()) {
         retired.recent += 1;
@@ -174,7 +184,8 @@ async fn retire_one(
         for transaction in order::retire(retirement)? {
             match table.transact(&transaction).await {
                 Ok(()) => {}
-                // The head is not as it was read, or another run has come to the end.
+                // The head has changed since it was read, or another run has finished the
+                // retirement.
                 Err(TransactError::Refused(refusals))
                     if refusals.iter().any(|refusal| refusal.label == Part::Order) =>
                 {

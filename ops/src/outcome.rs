@@ -1,11 +1,11 @@
-//! What a command has to say at its end.
+//! The result that a command reports when it ends.
 
 use std::fmt::{self, Display};
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The end of a command: a summary for people and for programs, and whether anything is left to do.
+/// The result of a command: a summary as text and as JSON, and whether anything is left to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     text: String,
@@ -14,27 +14,30 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A summary; `clean` if nothing is wrong and nothing is left.
+    /// Creates the result from a summary. `clean` means that nothing is wrong and nothing is left
+    /// to do.
     pub fn new(summary: &(impl Display + Serialize), clean: bool) -> Self {
-        // A summary is a struct of numbers and texts; were one not, its text would still be there.
+        // A summary consists of numbers and texts and always serializes. If one did not, its text
+        // would still be available.
         let json = serde_json::to_value(summary).unwrap_or(Value::Null);
         Self { text: summary.to_string(), json, clean }
     }
 
-    /// What is written to standard output.
+    /// Returns the summary for standard output, as JSON or as text.
     #[must_use]
     pub fn render(&self, json: bool) -> String {
         if json { self.json.to_string() } else { self.text.trim_end().to_owned() }
     }
 
-    /// The exit status: 0, or 1 if something is wrong or left.
+    /// Returns the exit status: 0, or 1 if something is wrong or left to do.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         if self.clean { 0 } else { 1 }
     }
 }
 
-/// The content of an object, to be shown: the JSON that it is, or its text where it cannot be read as JSON (broken off, or nested too deep).
+/// The content of an object for display: JSON, or the text if it is not valid JSON (truncated, or
+/// nested too deeply).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Shown {

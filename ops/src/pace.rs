@@ -1,13 +1,15 @@
-//! How fast a command may go.
+//! The rate limit of a command.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// A bound on how many items a second are read or written, shared by everything that a command does side by side.
+/// A limit on the number of items that a command reads or writes per second. All parallel work of
+/// the command shares it.
 ///
-/// No credit is saved up while nothing happens: a pace protects the shop's own traffic, and a burst would not.
+/// Idle time earns no credit. The limit protects the shop's own traffic, and a burst would break
+/// it.
 #[derive(Debug)]
 pub struct Pace {
     each: Duration,
@@ -15,14 +17,14 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// So many items a second; without a number as fast as it goes.
+    /// Creates a limit of `rate` items per second, or no limit without a rate.
     #[must_use]
     pub fn new(rate: Option<u32>) -> Self {
         let each = rate.map_or(Duration::ZERO, |rate| Duration::from_secs(1) / rate.max(1));
         Self { each, free: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until `items` more fit in.
+    /// Waits until the limit admits this many items.
     pub async fn admit(&self, items: usize) {
         let cost = self.each.saturating_mul(u32::try_from(items).unwrap_or(u32::MAX));
         let begin = {

@@ -1,21 +1,22 @@
-//! Progress bars, where somebody looks at them.
+//! Progress bars for commands that run in a terminal.
 
 use std::fmt::Write;
 use std::io::{IsTerminal as _, stderr};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// At most 80 columns, as long as there are at most ten million steps.
+/// The template of a bar. A bar has at most 80 columns for up to ten million steps.
 const TEMPLATE: &str = "{prefix:>12} {bar:20} {human_pos}/{human_len} {speed} {eta}";
-/// The highest speed that is shown: behind the first steps it is a guess without bounds.
+/// The highest speed that is shown. After the first steps the estimate can be arbitrarily high.
 const FASTEST: f64 = 9_999_999.0;
 
-/// A bar on standard error if that is a terminal, and nothing at all otherwise. It disappears at its end: what remains is the summary.
+/// A progress bar on standard error. It is hidden if standard error is not a terminal. It
+/// disappears at its end, so that only the summary remains.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar for `what`, of about so many steps.
+    /// Creates a bar named `what` with about `length` steps.
     #[must_use]
     pub fn new(what: &'static str, length: Option<u64>) -> Self {
         if !stderr().is_terminal() {
@@ -24,13 +25,13 @@ impl Progress {
         Self(styled(length.map_or_else(ProgressBar::no_length, ProgressBar::new), what))
     }
 
-    /// No bar.
+    /// Creates a hidden bar.
     #[must_use]
     pub fn hidden() -> Self {
         Self(ProgressBar::hidden())
     }
 
-    /// So many steps more are done. The length was a guess: it grows with what is done.
+    /// Adds completed steps. The length is an estimate, so it grows when the steps exceed it.
     pub fn step(&self, steps: usize) {
         self.0.inc(u64::try_from(steps).unwrap_or_default());
         if self.0.length().is_some_and(|length| length < self.0.position()) {
@@ -40,10 +41,10 @@ impl Progress {
 }
 
 fn styled(bar: ProgressBar, what: &'static str) -> ProgressBar {
-    // The template is a constant; were it wrong, the default bar would do.
+    // The template is constant. If it were invalid, the default bar would be shown.
     if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
         bar.set_style(style.with_key("speed", |state: &ProgressState, f: &mut dyn Write| {
-            // The bar has nobody to tell that it cannot be written.
+            // The bar has no way to report a write error.
             let _ = write!(f, "{:.0}/s", state.per_sec().min(FASTEST));
         }));
     }
@@ -67,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that is wide enough for everything, and remembers the lines.
+    /// A terminal that is wide enough for every line and records the lines.
     #[derive(Debug, Clone, Default)]
     struct Terminal(Arc<Mutex<Vec<String>>>);
 
@@ -119,7 +120,7 @@ mod tests {
         bar.tick();
         let lines = terminal.0.lock().unwrap().clone();
         let line = lines.iter().rfind(|line| line.starts_with("products")).unwrap();
-        // The prefix is set to the right in 12 columns.
+        // The template right-aligns the prefix in 12 columns, and the terminal trimmed 4 of them.
         assert!(line.chars().count() + 4 <= 80, "{line}");
         assert!(line.contains("9,999,999/10,000,000 ") && line.contains("/s") && !line.contains('.'), "{line}");
     }

@@ -75,7 +75,7 @@ fn call(operation: Operation<'_>) -> Call {
 fn trials_of(schema: &Json) -> Vec<Trial> {
     let schema = api().follow(schema);
     if let Some(choices) = schema["oneOf"].as_array() {
-        // The value or null.
+        // The choices are the value and null.
         assert_eq!(choices[1]["type"], "null", "{schema}");
         return trials_of(&choices[0])
             .into_iter()
@@ -137,7 +137,7 @@ fn objects(schema: &Json) -> Vec<Trial> {
     };
     let mut trials = vec![wrong(json!("text")), wrong(json!([])), wrong(json!(true))];
     if schema.get("properties").is_none() {
-        // A map. The client chooses its names.
+        // The schema is a map, and the client chooses its names.
         match &schema["additionalProperties"] {
             value @ Json::Object(_) => trials.extend(trials_of(value).into_iter().map(|trial| Trial {
                 value: json!({ UNKNOWN: trial.value }),

@@ -79,7 +79,7 @@ fn a_route_takes_a_token_that_it_does_not_need_exactly_where_its_function_verifi
 fn the_registry_says_of_a_route_who_may_call_it_as_the_description_does() {
     for operation in api().operations() {
         let key = operation.key();
-        // To the registry, everyone who shares a record is an owner.
+        // The registry calls every caller who shares a record an owner.
         let who = match operation.who() {
             "customer" | "reader" | "editor" => "owner",
             other => other,

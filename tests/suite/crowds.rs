@@ -36,8 +36,8 @@ static OWN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"{id}|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")).unwrap()
 });
 
-/// Operations that write again on each repetition, as their description says. Their requests carry
-/// nothing to detect a repetition by.
+/// Operations that write again on each retry, as their description says. Nothing in their requests
+/// identifies a retry.
 const EACH_TIME: [&str; 5] = ["addLogLine", "createSession", "splitCounter", "uploadContent", "uploadPicture"];
 
 #[test]
@@ -102,7 +102,7 @@ fn writes(method: &str) -> Vec<Operation<'static>> {
 }
 
 /// Returns the error in the responses to one request of many clients, if any. The last response
-/// belongs to the later repetition.
+/// belongs to the later retry.
 fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Option<String> {
     let mut outcomes: BTreeMap<(u16, &str), usize> = BTreeMap::new();
     for answer in answers {
@@ -135,7 +135,7 @@ async fn stored(system: &System) -> BTreeMap<String, u64> {
     for item in table::scan(system).await.into_values() {
         let Json::Object(mut item) = item else { panic!("{item} is no item") };
         let is_key = |name: &str| name.ends_with("PK") || name.ends_with("SK");
-        // The revision of the item that this one copies.
+        // These attributes hold the `rev` of the item that this one copies.
         let is_source = |name: &str| name.ends_with("_rev");
         item.retain(|name, _| !INCIDENTAL.contains(&name.as_str()) && !is_key(name) && !is_source(name));
         let count = if SHARDED.contains(&item["entity"]["S"].as_str().unwrap()) { numbers(&mut item) } else { 1 };

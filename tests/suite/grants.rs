@@ -148,8 +148,8 @@ pub async fn what_no_sample_does(system: &System) {
     shop::products(system, &["grants-coffee"], 1).await;
 }
 
-/// Puts or gets an archive object under a name that is no function of the template, and returns the
-/// status.
+/// Puts or gets an archive object under a name that is not a function of the template, and returns
+/// the status.
 async fn archived(system: &System, method: &str, name: &str) -> u16 {
     let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
     let part = |name: &str| environment[name].as_str().unwrap();

@@ -205,7 +205,7 @@ fn a_text_that_means_something_elsewhere_is_stored_shown_and_found_as_a_text() {
     });
     assert!(stored > FIELDS.len() * TEXTS.len(), "no field has several lines: {stored}");
     let text = format!(
-        "{stored} texts that are syntax elsewhere, each in one of {} fields, come back as they were sent; {searches} searches for them find what has their words, and no other.",
+        "{stored} texts that are syntax elsewhere, each in one of {} fields, come back unchanged. {searches} searches for them find the records with these texts, and no unrelated one.",
         FIELDS.len(),
     );
     reliability::section("injection", &text);

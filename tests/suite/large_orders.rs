@@ -14,7 +14,7 @@ fn lines() -> usize {
     if is_slow() { 100 } else { 161 }
 }
 
-/// Returns the most lines that an order may have, or fewer if transactions are slow.
+/// Returns the maximum number of lines of an order, or fewer if transactions are slow.
 fn most() -> usize {
     if is_slow() { 100 } else { MOST }
 }
@@ -25,7 +25,7 @@ fn is_slow() -> bool {
     std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some()
 }
 
-/// The most lines that an order may have.
+/// The maximum number of lines that an order may have.
 const MOST: usize = 500;
 const STOCK: u64 = 5;
 /// The index of the line without stock. It is in the second transaction.

@@ -63,8 +63,8 @@ fn text(entry: &Json, member: &str) -> String {
 #[test]
 fn the_products_of_a_category_are_read_page_by_page() {
     with_system(async |system| {
-        // Two levels, and below them two categories. One has a third of the products and the other
-        // the rest.
+        // The path has two levels with two categories below. One category has a third of the
+        // products and the other the rest.
         let category = |n: usize| if n.is_multiple_of(3) { ["pages", "b", "c"] } else { ["pages", "b", "Ä/~#"] };
         let bodies: Vec<Json> =
             (0..COUNT).map(|n| product_body(&format!("pages-{:04}", n * 10), &category(n), 0)).collect();

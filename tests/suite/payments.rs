@@ -126,7 +126,7 @@ fn invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once() {
         }
         let issue =
             |order: &Json| Call::new("POST", &path(&["orders", order["id"].as_str().unwrap(), "invoice"])).staff();
-        // Each order twice.
+        // Each order's invoice is requested twice.
         let answers = join_all(orders.iter().chain(&orders).map(|order| issue(order).send(system))).await;
         assert!(answers.iter().all(|answer| [200, 201, 503].contains(&answer.status)), "{answers:?}");
         let mut numbers = Vec::new();

@@ -26,7 +26,7 @@ const WAYS: [&str; 9] = [
     "a product is reviewed",
     "money is sent to one wallet",
     "a member joins a team",
-    "a counter is added to",
+    "a client adds to a counter",
 ];
 
 /// The table's columns that are not measured.
@@ -45,25 +45,25 @@ fn known() -> Vec<Shared> {
     let row = |entity, units, items, beyond| Shared { entity, units, items, partitions: items, beyond };
     vec![
         row("Stock", 2, 1, "503 with `Retry-After`; spread the stock over several products"),
-        row("ProductSales", 2, 1, "the stream's records wait and are tried again; no order is lost or refused"),
+        row("ProductSales", 2, 1, "the stream's records wait for a retry; no order is lost or refused"),
         row(
             "PlaceSales",
             2,
             place::SHARDS.0,
-            "the stream's records wait and are tried again; transactions on one item also conflict",
+            "the stream's records wait for a retry; transactions on one item also conflict",
         ),
-        row("PickingStations", 1, 1, "messages return to the queue and are tried again"),
-        row("InvoiceCounter", 2, 1, "503 with `Retry-After`; numbers without a gap allow no more"),
+        row("PickingStations", 1, 1, "messages return to the queue for a retry"),
+        row("InvoiceCounter", 2, 1, "503 with `Retry-After`; consecutive numbers allow no more"),
         Shared {
             partitions: 1,
             ..row("LikeCount", 2, like::COUNTERS.0, "503 with `Retry-After`; all items are in the product's partition")
         },
         row("ReviewStats", 2, 1, "503 with `Retry-After`"),
-        row("Product", 1, 1, "the stream's records wait and are tried again"),
+        row("Product", 1, 1, "the stream's records wait for a retry"),
         row("Wallet", 2, 1, "503 with `Retry-After`; give a payee several wallets"),
         row("Organization", 2, 1, "503 with `Retry-After`"),
         row("Team", 2, 1, "503 with `Retry-After`"),
-        row("CounterShard", 2, counter::MAX_SHARDS, "429 from the route's limit; the counter begins with one shard"),
+        row("CounterShard", 2, counter::MAX_SHARDS, "429 from the route's limit; a counter begins with one shard"),
     ]
 }
 
@@ -96,7 +96,7 @@ async fn acts(system: &System, way: &str, who: &str) {
             let body = json!({ "role": "member", "team": "team" });
             Call::new("PUT", &path(&["organizations", "shared-club", "members", who])).staff().json(&body)
         }
-        "a counter is added to" => post("/v1/counters/shared", json!({ "add": 1 })),
+        "a client adds to a counter" => post("/v1/counters/shared", json!({ "add": 1 })),
         other => panic!("how is it that {other}?"),
     };
     let answer = call.send(system).await;
@@ -162,7 +162,7 @@ async fn measured(system: &System) -> Vec<(&'static str, String, u64)> {
 }
 
 fn table(rows: &[(&str, String, u64)]) -> String {
-    let mut table = "| what happens | item | writes | write units | items | a second at most | beyond |\n\
+    let mut table = "| action | item | writes | write units | items | a second at most | beyond that rate |\n\
                      | --- | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();
     for (way, entity, writes) in rows {

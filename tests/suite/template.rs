@@ -408,7 +408,7 @@ fn what_holds_data_outlives_the_stack_and_is_closed() {
         assert!(table.contains(needed), "{needed}");
     }
     let indexes = template().table.indexes.len();
-    // One for the table and one for each index.
+    // The table and each index need one setting of each kind.
     for needed in ["ContributorInsightsSpecification: {Enabled: true, ", "OnDemandThroughput: {MaxReadRequestUnits"] {
         assert_eq!(table.matches(needed).count(), indexes + 1, "{needed}");
     }

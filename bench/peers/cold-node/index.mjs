@@ -1,4 +1,5 @@
-// `GET /v1/customers/{id}` on Node.js with the AWS SDK v3, as a bundle, over the Runtime API without anything between.
+// `GET /v1/customers/{id}` on Node.js, bundled with the AWS SDK v3. The function calls the Runtime
+// API directly, without a framework or a managed runtime.
 import http from "node:http";
 import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 

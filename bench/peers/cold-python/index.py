@@ -1,4 +1,7 @@
-"""`GET /v1/customers/{id}` on Python with boto3, over the Runtime API without anything between."""
+"""`GET /v1/customers/{id}` on Python with boto3.
+
+The function calls the Runtime API directly, without a framework or a managed runtime.
+"""
 
 import http.client
 import json

@@ -1,8 +1,11 @@
-// Three routes of the shop, written for Lambda in Node.js the usual way: the SDK's document client, plain objects, keys put together where they are needed.
-// The items are those that Bodega's own functions write, and an order gives the same guarantees: one transaction for head, lines, history, the customer's copy,
-// the stock of every line and the record of the idempotency key.
+// Three routes of the shop for Lambda, written in Node.js the usual way: with the SDK's document
+// client, plain objects, and keys that are built where they are needed.
 //
-// Below the handler stands the loop that Lambda's managed runtime would be.
+// The items are the same as those of Bodega's functions. An order has the same guarantees: one
+// transaction writes head, lines, history, the customer's copy, the stock of every line, and the
+// record of the idempotency key.
+//
+// The loop at the end of this file replaces Lambda's managed runtime.
 
 import { createHash, randomBytes } from 'node:crypto';
 import http from 'node:http';
@@ -185,7 +188,8 @@ function uuid7(at) {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.slice(0, 4)}-${rest.slice(4, 8)}-${rest.slice(8)}`;
 }
 
-// The list of a status is spread over four partitions, by the FNV-1a hash of the order's id.
+// Returns the order's partition of the list of a status. The list has four partitions, and the
+// FNV-1a hash of the order's id selects one.
 function shard(id) {
   let hash = 0xcbf29ce484222325n;
   for (const byte of Buffer.from(id)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);

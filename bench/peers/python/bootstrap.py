@@ -1,9 +1,12 @@
-"""Three routes of the shop, written for Lambda in Python the usual way: boto3's table resource, plain dictionaries, keys put together where they are needed.
+"""Three routes of the shop for Lambda, written in Python the usual way.
 
-The items are those that Bodega's own functions write, and an order gives the same guarantees: one transaction for head, lines, history, the customer's copy,
-the stock of every line and the record of the idempotency key.
+They use boto3's table resource, plain dictionaries, and keys that are built where they are needed.
 
-Below the handler stands the loop that Lambda's managed runtime would be.
+The items are the same as those of Bodega's functions. An order has the same guarantees: one
+transaction writes head, lines, history, the customer's copy, the stock of every line, and the
+record of the idempotency key.
+
+The loop in `main` replaces Lambda's managed runtime.
 """
 
 import base64
@@ -195,7 +198,7 @@ def caller(event):
 
 
 def answer(status, body, headers=None):
-    # Numbers come from boto3 as decimals; all of the shop's are whole.
+    # boto3 returns numbers as decimals. All numbers of the shop are integers.
     headers = {"content-type": "application/json", **(headers or {})}
     return {"statusCode": status, "headers": headers, "body": json.dumps(body, default=int)}
 
@@ -209,7 +212,8 @@ def instant(at):
 
 
 def uuid7(at):
-    # In whole milliseconds, because an order's id and its `placed_at` are the same instant.
+    # Microseconds are cut off, because an order's id and its `placed_at` are the same instant in
+    # milliseconds.
     millis = int(at.timestamp()) * 1000 + at.microsecond // 1000
     random = bytearray(secrets.token_bytes(10))
     random[0] = random[0] & 0x0F | 0x70
@@ -219,7 +223,10 @@ def uuid7(at):
 
 
 def shard(order_id):
-    """The list of a status is spread over four partitions, by the FNV-1a hash of the order's id."""
+    """Returns the order's partition of the list of a status.
+
+    The list has four partitions, and the FNV-1a hash of the order's id selects one.
+    """
     value = 0xCBF29CE484222325
     for byte in order_id.encode():
         value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
@@ -246,7 +253,7 @@ def main():
         invocation = f"invocation/{headers['lambda-runtime-aws-request-id']}"
         try:
             result = handler(json.loads(body))
-        except Exception as error:  # Lambda's runtime reports whatever a handler raises.
+        except Exception as error:  # Lambda's runtime reports every exception of a handler.
             runtime("POST", f"{invocation}/error", {"errorType": type(error).__name__, "errorMessage": str(error)})
         else:
             runtime("POST", f"{invocation}/response", result)

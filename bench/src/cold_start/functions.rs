@@ -1,5 +1,5 @@
 //! The measured functions: the consumer that writes the search index, and the functions that answer
-//! clients. Each of the latter has the route that most callers start with.
+//! clients. Each function for clients is measured with the route that most callers start with.
 
 use http_api::sample::Call;
 use key_schema::entity::AnyEntity;
@@ -34,7 +34,7 @@ fn event(call: &Call) -> String {
     call.event().to_string()
 }
 
-/// Returns the only document of the search index, a product.
+/// Returns the write of the search index's only document, a product.
 pub(super) fn indexed() -> Result<BulkOperation, BenchError> {
     let product = AnyEntity::Product(stored(product(owned_product()?)?, 0));
     let written = written(document_id("bench", "product"), &product);
@@ -135,7 +135,8 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
             event: event(&Call::new("GET /v1/search/products").query("q", "ice")),
             items: Vec::new(),
         },
-        // Like `StreamSearch`: `SINKS` is `search`.
+        // The stream's consumer with the settings of `StreamSearch`: the variable `SINKS` is
+        // `search`.
         Subject {
             package: "stream",
             event: format!("{{\"Records\":[{}]}}", records::records(1)?.join(",")),

@@ -1,9 +1,9 @@
-//! Measures the effect of more memory. Lambda gives a function a share of a core by its memory, and
-//! bills memory by time.
+//! Measures the effect of more memory. Lambda gives a function a share of a core in proportion to
+//! its memory. It bills memory size times duration.
 //!
 //! The measured time is the function's computation. A deployed function also waits a few
-//! milliseconds for the table. More memory does not shorten that wait, but its price includes it.
-//! This favors the smallest memory that is fast enough.
+//! milliseconds for the table. More memory does not shorten that wait, but Lambda bills it at the
+//! price of the memory. This favors the smallest memory that is fast enough.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::BenchError;
 
 /// Memory sizes, from the smallest to that of a whole core.
 const SIZES_MB: [u32; 5] = [128, 256, 512, 1_024, CORE_MB];
-/// The measured functions: one that reads an item, one that reads several in a query, and the usual
-/// one.
+/// The measured functions: one that reads one item, one that reads several in a query, and the
+/// usual peer.
 const FUNCTIONS: [&str; 3] = ["customers", "orders", USUAL];
 /// Requests to each process after the first.
 const WARM: usize = 50;
-/// Dollars for a GB and second, on x86 in us-east-1. <https://aws.amazon.com/lambda/pricing/>
+/// Dollars per GB-second, on x86 in us-east-1. <https://aws.amazon.com/lambda/pricing/>
 const GB_SECOND_PRICE: f64 = 0.000_016_666_7;
-/// The wait for the table if both are in one region.
+/// The assumed wait for the table, with function and table in one region.
 const TABLE_WAIT_MS: f64 = 3.0;
 
 /// The figures of one function with one size of memory.
@@ -36,11 +36,11 @@ pub(super) struct Size {
     pub first_ms: f64,
     pub warm_p50_ms: f64,
     pub warm_p99_ms: f64,
-    /// The price in GB-seconds of a million warm requests, each with a wait for the table.
+    /// The price of the GB-seconds of a million warm requests, each with a wait for the table.
     pub dollars_per_million: f64,
 }
 
-/// Returns the figures, or nothing if this process may not limit CPU shares.
+/// Returns the figures, or an empty list if this process may not limit CPU shares.
 pub(super) async fn curve(all: &[Measured], runs: u16) -> Result<Vec<Size>, BenchError> {
     let mut curve = Vec::new();
     for measured in all.iter().filter(|measured| FUNCTIONS.contains(&measured.name.as_str())) {

@@ -1,8 +1,9 @@
 //! Measures a function from its start to its first response, and its warm responses.
 //!
 //! Each function runs as in a deployment. A Runtime API gives it the same request again and again,
-//! and its table is behind TLS. A function that does nothing and some usual functions run in turns
-//! with them (see [`peers`]). Callgrind counts instructions, and the kernel counts CPU time.
+//! and its table is behind TLS. Bodega's functions run in turns with their peers: an empty
+//! function, and functions made in the usual ways (see [`peers`]). Callgrind counts instructions,
+//! and the kernel counts CPU time.
 
 mod endpoint;
 mod functions;
@@ -32,7 +33,7 @@ use programs::Measured;
 use report::{Figures, Instructions, Report};
 use share::Share;
 
-/// The smallest memory of a function.
+/// The smallest memory size that Lambda offers.
 const LEAST_MEMORY_MB: u32 = 128;
 
 #[derive(Debug, Args)]
@@ -82,7 +83,7 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     let environment = programs::environment(&root, &endpoint, Some(&search), folder.path())?;
     let share = Share::create(LEAST_MEMORY_MB);
     let mut all = programs::all(&root, &subjects, &environment)?;
-    // In turns, so that other load on the machine affects all of them alike.
+    // The programs run in turns, so that other load on the machine affects all of them alike.
     for _ in 0..args.runs {
         for measured in &mut all {
             measured.runs.push(measured.program.run(Until::Answers(usize::from(args.warm) + 1), None).await?);
@@ -111,7 +112,7 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The number of requests over which the instructions of a warm one are averaged.
+/// The number of warm requests over which the instructions are averaged.
 const COUNTED_WARM: u8 = 40;
 
 async fn count(measured: &Measured, folder: &Path) -> Result<Instructions, BenchError> {
@@ -123,7 +124,7 @@ async fn count(measured: &Measured, folder: &Path) -> Result<Instructions, Bench
     Ok(Instructions { init: ready, first: answered.saturating_sub(ready), warm })
 }
 
-/// Returns the size of a program and its size in a zip, without the zip's own few bytes.
+/// Returns a program's size and its compressed size in bytes. A zip file is a few bytes larger.
 fn deflated(binary: &Path) -> Result<(u64, u64), BenchError> {
     let bytes = std::fs::read(binary).map_err(|error| BenchError::Wrong(format!("{}: {error}", binary.display())))?;
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());

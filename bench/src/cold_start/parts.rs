@@ -45,45 +45,41 @@ const fn part(depth: usize, name: &'static str, functions: &'static [&'static st
 const PARTS: &[Part] = &[
     part(0, "loading and dynamic linking", &["_dl_start"]),
     part(0, "TLS handshake with the table", &["tokio_rustls::common::Stream<IO,C>::handshake"]),
-    part(1, "two signatures of certificates", &["<ring::ec::suite_b::ecdsa::verification::EcdsaVerificationAlgorithm"]),
+    part(1, "two certificate signatures", &["<ring::ec::suite_b::ecdsa::verification::EcdsaVerificationAlgorithm"]),
     part(1, "key exchange", &["ring::ec::curve25519::x25519::x25519_ecdh"]),
-    part(0, "roots, from PEM", &["aws::connector::tls::Tls::trusting"]),
+    part(0, "roots from PEM", &["aws::connector::tls::Tls::trusting"]),
     part(
         0,
-        "the client of the SDK, made",
+        "creation of the SDK's client",
         &["aws_sdk_dynamodb::client::Client::from_conf", "aws_sdk_dynamodb::client::Client::new"],
     ),
     part(
         1,
-        "partitions of AWS, from JSON",
+        "AWS partitions from JSON",
         &["aws_sdk_dynamodb::endpoint_lib::partition::PartitionResolver::new_from_json"],
     ),
     part(0, "GetItem by the SDK", &["aws_sdk_dynamodb::operation::get_item::builders::GetItemFluentBuilder::send"]),
     part(1, "signature", &["<aws_runtime::auth::sigv4::SigV4Signer"]),
     part(2, "SHA-256, in software under valgrind", &["sha2::sha256::compress256"]),
-    part(1, "answer, from JSON", &["<aws_sdk_dynamodb::operation::get_item::GetItemResponseDeserializer"]),
-    part(
-        1,
-        "configuration, assembled for each call",
-        &["aws_smithy_runtime::client::orchestrator::apply_configuration"],
-    ),
+    part(1, "response from JSON", &["<aws_sdk_dynamodb::operation::get_item::GetItemResponseDeserializer"]),
+    part(1, "configuration of each call", &["aws_smithy_runtime::client::orchestrator::apply_configuration"]),
     part(1, "user agent", &["<aws_runtime::user_agent::interceptor::UserAgentInterceptor"]),
     part(1, "connection", &["aws::connector::Connector::exchange"]),
-    part(0, "event, read", &["http_api::event::Event::parse"]),
-    part(0, "item, read", &["<key_schema::item::Stored<T> as key_schema::item::FromItem>::from_item"]),
-    part(0, "answer, written", &["customers::profile::respond"]),
+    part(0, "reading the event", &["http_api::event::Event::parse"]),
+    part(0, "reading the item", &["<key_schema::item::Stored<T> as key_schema::item::FromItem>::from_item"]),
+    part(0, "writing the response", &["customers::profile::respond"]),
     part(0, "metrics line", &["telemetry::emf::Line::print"]),
-    part(0, "span of the runtime", &["<lambda_runtime::layers::trace::TracingService"]),
+    part(0, "the runtime's span", &["<lambda_runtime::layers::trace::TracingService"]),
 ];
 
 /// Parts that only the usual function has.
 const THEIRS: &[Part] = &[
     part(
         0,
-        "randomness out of the jitter of the clock",
+        "entropy from clock jitter",
         &["*jent_read_entropy", "*jent_entropy_init", "*jent_entropy_collector_alloc"],
     ),
-    part(0, "the system's roots, read and parsed", &["rustls_native_certs::load_native_certs"]),
+    part(0, "reading the system's roots", &["rustls_native_certs::load_native_certs"]),
 ];
 
 /// Instructions by symbol, including callees.
@@ -185,7 +181,7 @@ fn of(counted: &Counted, part: &Part) -> Option<u64> {
 
 fn markdown(ours: &Stages, usual: &Stages) -> Result<String, BenchError> {
     let mut text = format!(
-        "Thousands of instructions, of `{PACKAGE}` and of (b), which answers the same request; a warm one is what is between the first answer and the last of {}, divided.\n\n\
+        "Thousands of instructions of `{PACKAGE}` and of (b) for the same request. A warm request is the average of the requests after the first, of {} in all.\n\n\
          | part | until the first event | from there to the first answer | a warm request | (b), until the first answer | a warm request |\n|---|---|---|---|---|---|\n",
         WARM + 1
     );

@@ -156,7 +156,7 @@ fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
     if is_success || is_taken { Ok(()) } else { Err(BenchError::Wrong(format!("{program} answered {answer}"))) }
 }
 
-/// A process. Dropping this ends it.
+/// A process. Dropping the value ends the process.
 struct Process(Child);
 
 impl Process {

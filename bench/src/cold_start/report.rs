@@ -104,7 +104,7 @@ fn or_dash(figure: Option<f64>, digits: usize) -> String {
 impl Report {
     pub fn markdown(&self) -> String {
         let mut text = format!(
-            "Medians of {} processes of each, in turns, with {} requests after the first.\n\n",
+            "Medians of {} processes of each function, in turns, with {} requests after the first.\n\n",
             self.runs, self.warm
         );
         text.push_str(
@@ -145,7 +145,7 @@ impl Report {
     /// Returns the factors by which each takes less than the usual function.
     fn ratios(&self) -> String {
         let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
-        let mut text = "\nHow many times less than (b):\n\n| function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm instructions |\n|---|---|---|---|---|---|---|\n".to_owned();
+        let mut text = "\nThe factors by which each takes less than (b):\n\n| function | instructions | CPU to first answer | first answer | the same, 128 MB share | warm CPU | warm instructions |\n|---|---|---|---|---|---|---|\n".to_owned();
         for figures in self.figures.iter().filter(|figures| figures.name != USUAL) {
             let ratio =
                 |usual: Option<f64>, this: Option<f64>| or_dash(usual.zip(this).map(|(usual, this)| usual / this), 1);
@@ -168,7 +168,7 @@ impl Report {
         if self.memory.is_empty() {
             return String::new();
         }
-        let mut text = "\nThe share of a core that each size of memory has, from the first request on; dollars are for GB and seconds of a million warm requests, each with 3 ms of waiting for the table:\n\n| function | memory MB | first answer ms | warm p50 ms | p99 | dollars |\n|---|---|---|---|---|---|\n".to_owned();
+        let mut text = "\nFrom the first request on, each memory size has its share of a core. Dollars are for the GB-seconds of a million warm requests, each with 3 ms of waiting for the table:\n\n| function | memory MB | first answer ms | warm p50 ms | p99 | dollars |\n|---|---|---|---|---|---|\n".to_owned();
         for size in &self.memory {
             let _ = writeln!(
                 text,

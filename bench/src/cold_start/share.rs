@@ -1,22 +1,22 @@
-//! A share of a core, in time slices, as Lambda gives it to a function by its memory.
+//! Limits a process to a share of a core, as Lambda limits a function in proportion to its memory.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// The memory of a whole core.
+/// The memory size in MB with which a function gets one whole core.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 pub(super) const CORE_MB: u32 = 1_769;
 const PERIOD_MICROS: u32 = 20_000;
 /// The folders of control groups, version 1 and version 2.
 const HIERARCHIES: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
 
-/// A control group. Dropping this removes it.
+/// A control group. Dropping the value removes the group.
 pub(super) struct Share {
     folder: PathBuf,
 }
 
 impl Share {
-    /// Creates a group, or returns `None` if this process may not.
+    /// Creates a group, or returns `None` if this process lacks the permission.
     pub fn create(memory_mb: u32) -> Option<Self> {
         HIERARCHIES.iter().find_map(|hierarchy| {
             let folder = PathBuf::from(hierarchy).join(format!("bodega-bench-{}-{memory_mb}", std::process::id()));

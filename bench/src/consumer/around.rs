@@ -25,7 +25,7 @@ struct Urls {
     objects: String,
 }
 
-/// The process of the backends. Dropping this ends it.
+/// The process of the backends. Dropping the value ends the process.
 pub(super) struct Around {
     process: Child,
     urls: Urls,

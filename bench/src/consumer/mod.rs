@@ -1,5 +1,5 @@
 //! Measures the stream's consumer, batch by batch: the search sink alone, the two deployed halves,
-//! both together, and one search call a record.
+//! both together, and one search call per record.
 //!
 //! The consumer and its backends run in separate processes. The consumer's CPU time therefore
 //! covers decoding, folding, deciding and its clients.
@@ -59,7 +59,7 @@ struct Variant {
 ///
 /// The search sink runs with small batches, and with about the most records of this size that
 /// Lambda takes. The other deployed half and both halves together take a shop's mix of records. The
-/// last variant is the simplest search sink, with one call a record.
+/// last variant is the simplest search sink, with one call per record.
 const VARIANTS: [Variant; 5] = [
     Variant {
         name: "search, batches of 100",
@@ -108,7 +108,7 @@ struct Figures {
     calls: Calls,
 }
 
-/// The factors by which batches take less than one call a record.
+/// The factors by which batches need less than one call per record.
 #[derive(Debug, Serialize)]
 struct Ratios {
     variant: &'static str,
@@ -169,7 +169,7 @@ impl Variant {
         })
     }
 
-    /// Writes the batches to a file, one a line.
+    /// Writes the batches to a file, one per line.
     fn write(&self, folder: &Path, number: u64) -> Result<PathBuf, BenchError> {
         let records = (self.records)(number)?;
         let lines = records.chunks(self.batch).map(|records| format!("{{\"Records\":[{}]}}\n", records.join(",")));
@@ -249,7 +249,7 @@ fn float(number: u64) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Compares the search sink's batches with one call a record.
+/// Compares the search sink's batches with one call per record.
 fn ratios(figures: &[Figures]) -> Vec<Ratios> {
     let Some((alone, batched)) = figures.split_last() else { return Vec::new() };
     let ratio = |figures: &Figures| Ratios {
@@ -284,7 +284,7 @@ impl Measured {
             )
         });
         let ratios = self.ratios.iter().map(|Ratios { variant, fewer_calls, less_cpu }| {
-            format!("- {variant}: {fewer_calls:.0} times fewer calls (goal 20), {less_cpu:.1} times less CPU (goal 5) than one call a record\n")
+            format!("- {variant}: {fewer_calls:.0} times fewer calls (goal 20) and {less_cpu:.1} times less CPU (goal 5) than with one call per record\n")
         });
         rows.chain(["\n".to_owned()]).chain(ratios).fold(heading.to_owned(), |table, row| table + &row)
     }

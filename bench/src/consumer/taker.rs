@@ -1,5 +1,5 @@
-//! The consumer in a separate process: takes the batches of a file, counts its calls and prints the
-//! figures.
+//! Runs the consumer in a separate process. It takes the batches of a file, counts its calls and
+//! prints the figures.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use table::Table;
 
 use crate::BenchError;
 
-/// Long enough for any batch, also under valgrind. The engine's speed is not measured.
+/// The time limit of a batch, long enough even under valgrind. The engine's speed is not measured.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The most events in one request to EventBridge.
+/// The maximum number of events in one request to EventBridge.
 const EVENTS_OF_A_REQUEST: usize = 10;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TakerArgs {
-    /// The file of batches, one a line.
+    /// The file of batches, one per line.
     #[arg(long)]
     batches: PathBuf,
     /// Names of the sinks, separated by commas.
@@ -118,8 +118,8 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Returns the CPU time of all threads so far. It reads files, because a process under valgrind has
-/// no kernel clock for this.
+/// Returns the CPU time of all threads so far. It reads the kernel's files, because valgrind offers
+/// no clock for the CPU time.
 fn cpu_time() -> Result<Duration, BenchError> {
     let mut nanos = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {
@@ -168,7 +168,7 @@ impl Objects for Counted<ObjectStore> {
     }
 }
 
-/// The simplest form of a sink: it takes one record at a time.
+/// A wrapper that gives a sink one record at a time, like the simplest form of that sink.
 struct OneByOne(Box<dyn Sink>);
 
 impl Sink for OneByOne {

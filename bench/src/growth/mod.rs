@@ -119,7 +119,7 @@ pub(crate) async fn run(args: GrowthArgs) -> Result<(), BenchError> {
     same_cost(&growth)?;
     if args.write {
         performance::save("growth.svg", &plot::draw(&growth))?;
-        performance::write("growth", &format!("![each route with more and more items](growth.svg)\n\n{table}"))?;
+        performance::write("growth", &format!("![cost and latency in growing tables](growth.svg)\n\n{table}"))?;
     }
     Ok(())
 }

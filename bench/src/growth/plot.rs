@@ -33,7 +33,7 @@ pub(super) fn draw(growth: &[Growth]) -> String {
     // Writing to a string does not fail.
     let _ = writeln!(
         svg,
-        "<text x=\"10\" y=\"20\" font-size=\"14\">What each route takes with {} to {} items, as a multiple of what it takes with {}</text>",
+        "<text x=\"10\" y=\"20\" font-size=\"14\">Cost and latency of each route with {} to {} items, as a multiple of the values with {}</text>",
         grouped(least.min(most)),
         grouped(most),
         grouped(least.min(most))

@@ -7,8 +7,8 @@ use super::routes::{LINES, PAGE, Server};
 use super::shop::{SCARCE, Shop};
 use crate::BenchError;
 
-/// Sends a peer and Bodega the same requests: a product, an order and its repetition, an order
-/// beyond the stock, and the list. Each response of the peer must equal Bodega's.
+/// Sends a peer and Bodega the same requests: a product, an order and its retry, an order beyond
+/// the stock, and the list. Each response of the peer must equal Bodega's.
 ///
 /// # Errors
 /// [`BenchError::Wrong`] for the first difference.

@@ -56,7 +56,7 @@ pub struct LatencyArgs {
     /// Only the routes whose name contains this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Most processes of one function. Further requests wait in the gateway.
+    /// Maximum number of processes of one function.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     environments: u16,
     /// Folder of the functions' own programs, as deployed. Without it this program runs every
@@ -86,7 +86,7 @@ pub struct Plan {
     /// Numbers of concurrent clients, in ascending order, because the number of processes only
     /// grows.
     pub clients: Vec<u16>,
-    /// Most processes of one function. The system was started with this limit.
+    /// Maximum number of processes of one function.
     pub environments: u16,
     /// Only the routes whose name contains this text.
     pub only: String,

@@ -1,8 +1,9 @@
-//! Functions for comparison, and their place in the local system.
+//! Functions for comparison, and the folder from which the local system runs them.
 //!
 //! A peer is a Lambda function like any other: a program that speaks the Runtime API, with routes
 //! and permissions in a template. The system therefore starts from a copy of the template with the
-//! peers added. One folder has all programs: the functions' own, and a script for each peer.
+//! peers added. One folder has all programs: those of Bodega's functions, and a script for each
+//! peer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,7 +25,7 @@ pub struct Peer {
     pub server: Server,
     /// The interpreter and its library, with their versions.
     version: String,
-    /// The command that starts it.
+    /// The command that starts the peer.
     command: Vec<PathBuf>,
 }
 
@@ -68,7 +69,8 @@ fn python() -> Result<Peer, String> {
     Peer::new(Server::Python, &said.map_err(hint)?, folder.join("bootstrap.py"))
 }
 
-/// Returns a command's output. If it failed, returns the first line with `Error` in its message.
+/// Returns a command's output. If the command fails, returns the first line of its standard error
+/// that contains `Error`.
 fn said(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
@@ -91,7 +93,7 @@ impl Peer {
     }
 }
 
-/// A folder with the template and the programs of a system. Dropping this removes it.
+/// A folder with the template and the programs of a system. Dropping the value removes the folder.
 pub struct Stage {
     folder: tempfile::TempDir,
 }
@@ -144,8 +146,7 @@ fn absent(folder: &Path, name: &str, error: &std::io::Error) -> BenchError {
     BenchError::Wrong(format!("{}: {error}", folder.join(name).display()))
 }
 
-/// Writes a script that replaces itself with the command. The function's process is then the
-/// command's.
+/// Writes a script that replaces itself with the command, so that no shell remains as its parent.
 fn script(path: &Path, command: &[impl AsRef<Path>], rest: &str) -> Result<(), BenchError> {
     let quoted = |part: &Path| format!("'{}'", part.display().to_string().replace('\'', r"'\''"));
     let parts: Vec<String> = command.iter().map(|part| quoted(part.as_ref())).collect();
@@ -172,7 +173,7 @@ fn extended(template: &str, peers: impl Iterator<Item = Server>) -> Result<Strin
     Ok(format!("{before}\nResources:\n{added}{after}"))
 }
 
-/// Returns the peer's resource, with only the permissions that its three routes need.
+/// Returns the peer's template resource, with only the permissions that its three routes need.
 fn resource(server: Server) -> String {
     let (id, code, prefix) = (Route::Product.function(server), code(server), server.prefix());
     // Otherwise every process prints how long its SDK supports this Node.js version.

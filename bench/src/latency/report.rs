@@ -102,9 +102,9 @@ pub(super) struct Report {
 impl Report {
     pub fn markdown(&self) -> String {
         let Plan { requests, time, environments, products, customers, .. } = &self.plan;
-        let beside = if self.peers.is_empty() { "nobody beside".to_owned() } else { self.peers.join("; ") };
+        let beside = if self.peers.is_empty() { "none".to_owned() } else { self.peers.join("; ") };
         let mut text = format!(
-            "{requests} requests a row, or as many as {} s hold, in {TURNS} turns; at most {environments} processes of a function; {products} products, {customers} customers; {beside}.\n\n",
+            "At most {requests} requests and {} s per row, in {TURNS} turns. At most {environments} processes of a function, {products} products, {customers} customers. Peers: {beside}.\n\n",
             time.as_secs()
         );
         text.push_str("| route | clients | answered by | requests | a second | p50 ms | p90 | p99 | slowest | CPU µs a request | processes |\n");
@@ -140,7 +140,7 @@ impl Report {
             };
             let Some(ours) = self.rows.iter().find(same) else { continue };
             if text.is_empty() {
-                text.push_str("\nHow many times Bodega's:\n\n| route | clients | of | p50 | p99 | CPU a request |\n|---|---|---|---|---|---|\n");
+                text.push_str("\nThe peers' values, as multiples of Bodega's:\n\n| route | clients | peer | p50 | p99 | CPU a request |\n|---|---|---|---|---|---|\n");
             }
             let times = |theirs: f64, ours: f64| theirs / ours.max(f64::EPSILON);
             let _ = writeln!(

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{Function, List, PAGE, all};
 use crate::loaded::LoadedTable;
 
-/// Attributes with a client's text, and the most bytes that a body can give them.
+/// Attributes with a client's text, and the maximum number of bytes that a body can give them.
 const TEXTS: [(&str, usize); 9] = [
     ("brand", 128),
     ("description", 2000),
@@ -76,7 +76,7 @@ async fn filled(list: &List, items: u64) -> Box<dyn Function> {
     function
 }
 
-/// Returns all entries of a list and the bytes of each page, with this limit of bytes a page.
+/// Returns all entries of a list and the bytes of each page, with this limit of bytes per page.
 async fn pages(list: &List, function: &dyn Function, bytes: usize) -> (Vec<String>, Vec<usize>) {
     let (mut entries, mut sizes, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
     loop {

@@ -152,7 +152,8 @@ impl History {
 /// content, and the events of one item must arrive in order.
 async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
-    // The position of each event's first arrival. Only the order counts, not the time.
+    // This maps each event to the position of its first arrival. Only the order counts, not the
+    // time.
     let mut place: BTreeMap<String, usize> = BTreeMap::new();
     let mut other = Vec::new();
     for mut event in shop.list("events").await? {

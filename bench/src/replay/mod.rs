@@ -1,5 +1,5 @@
-//! Replays a shop's history. The consumer takes it once as it happens and twice more in random
-//! order. Then the results are compared with the table.
+//! Replays a shop's history. The consumer takes the history once as it happens and twice more in
+//! random order. Then the measurement compares the results with the table.
 //!
 //! The functions are those of a running local system, in separate processes, so the result also
 //! applies to deployed ones. Tests with another history can use each part alone: [`record`] reads
@@ -28,16 +28,16 @@ use crate::BenchError;
 
 /// Functions that consume the stream.
 pub const FUNCTIONS: [&str; 2] = ["StreamSearch", "StreamEvents"];
-/// Time limit of one invocation, with the wait for a process.
+/// Time limit of one invocation, including the wait for a process.
 const INVOCATION: Duration = Duration::from_secs(300);
-/// Attempts until a function has taken all of a batch.
+/// Maximum number of attempts at one batch.
 const ATTEMPTS: usize = 5;
 
-/// Gives the records of each function to it again, in batches of `size`. `seed` decides the order
-/// of the batches. Returns the number of records.
+/// Gives each function its records again, in batches of `size`. `seed` determines the order of the
+/// batches. Returns the number of records.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] when a function does not take a batch.
+/// [`BenchError::Wrong`] when a function fails, or does not take a whole batch.
 pub async fn replay(system: &System, recorded: &Recorded, size: usize, seed: u64) -> Result<u64, BenchError> {
     let mut taken = 0;
     for (function, records) in recorded.by_function() {

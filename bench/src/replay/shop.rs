@@ -90,7 +90,7 @@ impl Shop {
     /// Returns all items of a list below `/_local`, from all its pages.
     pub(crate) async fn list(&self, name: &str) -> Result<Vec<Value>, BenchError> {
         let (mut items, mut cursor) = (Vec::new(), None::<String>);
-        // The loop ends with the list, because every page starts after the one before.
+        // The loop ends, because every page starts after the previous one.
         loop {
             let mut call = self.http.get(format!("{}/_local/{name}", self.base));
             if let Some(cursor) = &cursor {
@@ -108,10 +108,10 @@ impl Shop {
         }
     }
 
-    /// Waits until the functions have processed every write.
+    /// Waits until the stream's functions have processed every write.
     ///
     /// # Errors
-    /// [`BenchError::Wrong`] when that takes longer than an hour.
+    /// [`BenchError::Wrong`] when that takes longer than an hour, or when the request fails.
     pub async fn drain(&self) -> Result<(), BenchError> {
         let answer = self.http.post(format!("{}/_local/drain?timeout_s=3600", self.base)).send().await;
         let answer = answer.and_then(reqwest::Response::error_for_status).map_err(BenchError::wrong)?;

@@ -1,5 +1,5 @@
 //! Imports 1,000 baskets, some of them large, while the function that places them crashes at every
-//! point. The totals must equal the data's.
+//! crash point. The totals must equal the data's.
 //!
 //! To import the real two weeks: `cargo run --release -p bench -- import --products … --households
 //! … --baskets …`.

@@ -27,7 +27,7 @@ pub struct Draft {
     summary: Option<String>,
     /// The initial stock, in pieces.
     pub stock: u64,
-    /// Whether `price` is for a new product only. A product that exists keeps its price.
+    /// Whether `price` is for a new product only. An existing product keeps its price.
     pub keeps_price: bool,
 }
 
@@ -40,10 +40,11 @@ impl Draft {
     }
 }
 
-/// Reads a new product. Without an id in the body, the caller generates one.
+/// Reads a new product and its id, if the body has one. Otherwise the calling code generates the
+/// id.
 ///
 /// # Errors
-/// [`Invalid`] with an entry for each field.
+/// [`Invalid`] with an entry for each invalid field.
 pub fn new_product(mut body: Object<'_>) -> Result<(Option<ProductId>, Draft), Invalid> {
     let id = body.optional("id", parsed::<ProductId>);
     draft(body, id, Some(None))
@@ -53,7 +54,7 @@ pub fn new_product(mut body: Object<'_>) -> Result<(Option<ProductId>, Draft), I
 /// create the product again. It has a `price` or a `price_if_new`.
 ///
 /// # Errors
-/// [`Invalid`] with an entry for each field.
+/// [`Invalid`] with an entry for each invalid field.
 pub fn imported_product(mut body: Object<'_>) -> Result<(ProductId, Draft), Invalid> {
     let id = body.required("id", parsed::<ProductId>);
     let price_if_new = body.replaced("price_if_new", money(0..=MAX_AMOUNT));
@@ -95,7 +96,7 @@ pub struct Edit {
 /// field.
 ///
 /// # Errors
-/// [`Invalid`] with an entry for each field, or when the body changes no field.
+/// [`Invalid`] with an entry for each invalid field, or when the body changes no field.
 pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
     let name = body.replaced("name", text(1..=MAX_NAME));
     let brand = body.replaced("brand", text(1..=MAX_BRAND));

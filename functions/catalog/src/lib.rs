@@ -2,7 +2,7 @@
 //! import.
 //!
 //! Everybody may read the catalogue. Staff write it, except for reviews, which customers write.
-//! Data that changes at a different rate is on a separate item, and each area has a module.
+//! Data that changes at different rates is on separate items. Each area has its own module.
 
 mod body;
 mod categories;
@@ -94,7 +94,7 @@ pub fn routes() -> Routes<App> {
         .on("GET /v1/categories/{path}/ancestors", |app, request| Box::pin(categories::ancestors(&app.store, request)))
 }
 
-/// Answers requests until the environment is shut down.
+/// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.

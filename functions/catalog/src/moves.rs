@@ -26,7 +26,7 @@ const BUDGET: Duration = Duration::from_secs(10);
 /// A move that was updated within this many seconds has an active worker, and the request leaves it
 /// alone.
 const AT_WORK_SECONDS: i64 = 5;
-/// The most categories that a request checks for room at the new path.
+/// The maximum number of categories that a request checks for room at the new path.
 const MAX_SEEN: usize = 1000;
 
 /// POST categories/{path}/move: starts a move, or continues it when the request is repeated. The

@@ -99,7 +99,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     }
 }
 
-/// DELETE products/{id}/pictures/{picture}: removes a picture, also from a retired product. A
+/// DELETE products/{id}/pictures/{picture}: removes a picture, even from a retired product. A
 /// picture that is not in the list counts as removed.
 pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;

@@ -138,8 +138,8 @@ async fn change(store: &Store, wanted: Review, version: u64) -> Result<Response,
     Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
 }
 
-/// Reads strongly the review that the request changes, because the statistics change by the
-/// difference.
+/// Reads the review that the request changes. The read is strong, because the write changes the
+/// statistics by the difference to the read rating.
 ///
 /// # Errors
 /// 404 without a review, 412 when it is at another version.
@@ -153,7 +153,7 @@ async fn at_version(
     if review.meta.version == version { Ok(review) } else { Err(Problem::version_mismatch()) }
 }
 
-/// Explains a refusal: another request changed or removed the review after this one read it.
+/// Explains a refusal: another request changed or removed the review after this request read it.
 fn overtaken(error: TransactError<Part>) -> Problem {
     match error {
         TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.item.is_none()) => no_such_review(),

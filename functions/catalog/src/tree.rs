@@ -34,7 +34,7 @@ pub async fn grow(store: &Store, path: &CategoryPath, at: Instant) -> Result<(),
 }
 
 /// Adds the missing categories of many paths, with their ancestors. Returns the categories that the
-/// table did not accept, even after retries. Items below those must wait.
+/// table did not accept, even after retries. Items below those categories must wait.
 ///
 /// The read before the write is eventually consistent. A node that it misses is written again,
 /// which has no visible effect.

@@ -30,7 +30,7 @@ const MAX_CONTENT: u64 = 5 << 20;
 const PICTURES: &[&str] = &["image/avif", "image/jpeg", "image/png", "image/webp"];
 const TEXTS: &[&str] = &["text/markdown", "text/plain"];
 
-/// Returns the accepted media types of a kind, and the most bytes.
+/// Returns the accepted media types of a kind, and the maximum size in bytes.
 const fn taken(kind: MediaKind) -> (&'static [&'static str], u64) {
     match kind {
         MediaKind::Picture => (PICTURES, MAX_PICTURE),

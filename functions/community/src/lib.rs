@@ -47,7 +47,7 @@ pub fn routes() -> Routes<App> {
         .on("GET /v1/places/{path}/customers", |app, request| Box::pin(places::customers(&app.store, request)))
 }
 
-/// Answers requests until the environment is shut down.
+/// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.

@@ -51,8 +51,8 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
 }
 
-/// DELETE customers/{id}/likes/{product}: removes a like, also that of a retired product. A missing
-/// like counts as removed.
+/// DELETE customers/{id}/likes/{product}: removes a like, even of a retired product. A missing like
+/// counts as removed.
 pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     match store.table.transact(&like::remove(&customer, &product, Instant::now())?).await {
@@ -61,8 +61,8 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// GET customers/{id}/likes: lists the likes by product id. The list has only ids, because name and
-/// price are in the catalogue.
+/// GET customers/{id}/likes: lists the likes by product id. An entry names the product only by its
+/// id, because its name and price are in the catalogue.
 pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = own(request)?;
     let parameters = [("customer", customer.as_str())];
@@ -75,7 +75,7 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
 
 /// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
 ///
-/// The route needs no token, so the gateway verifies none, and the function does. One Query reads
+/// The route needs no token, so the gateway does not verify one. The function does. One Query reads
 /// the counters together with the product. For a signed-in caller a second request runs
 /// concurrently, because the caller's like is in another partition. One batch of the like and all
 /// counters would cost more than both requests.

@@ -14,7 +14,7 @@ use key_schema::review;
 use key_schema::sales::Bought;
 use serde::Serialize;
 
-/// A follow, with the time of its start.
+/// A follow, with the time when it began.
 #[derive(Serialize)]
 pub struct FollowView<'a> {
     customer_id: &'a CustomerId,
@@ -35,7 +35,7 @@ impl<'a> FollowView<'a> {
     }
 }
 
-/// A like, with the time of its start.
+/// A like, with the time when it began.
 #[derive(Serialize)]
 pub struct LikeView<'a> {
     customer_id: &'a CustomerId,
@@ -67,9 +67,9 @@ pub struct LikesView {
 #[derive(Serialize)]
 pub struct EdgeView<'a> {
     kind: &'static str,
-    /// The id of the target. A place is one segment of a URL.
+    /// The id of the target. For a place it is the place's URL segment.
     target: Cow<'a, str>,
-    /// The start of the relation, or the time of the event. A residence has none.
+    /// The start of the relation, or the time of the event. `None` for a residence.
     at: Option<Instant>,
     #[serde(skip_serializing_if = "Option::is_none")]
     order_id: Option<&'a OrderId>,

@@ -17,9 +17,9 @@ use crate::owner;
 use crate::profile::no_customer;
 use crate::view::{CartLineView, CartView};
 
-/// The most attempts to set a line. An attempt updates the cart, or creates one if there is none.
-/// It fails only when another request creates a cart in between, which is rare enough for three
-/// attempts.
+/// The maximum number of attempts to set a line. An attempt updates the cart, or creates one if
+/// there is none. It fails only when another request creates a cart in between, which is rare
+/// enough for three attempts.
 const ATTEMPTS: usize = 3;
 
 /// GET /v1/customers/{id}/cart: returns the cart.

@@ -16,14 +16,14 @@ const PAGE: usize = 25;
 const VERSIONS: usize = 25;
 
 /// Removes a customer from every document, and deletes personal documents with their history. A
-/// repetition does no harm.
+/// retry does no harm.
 ///
 /// # Errors
 /// 503 `throttled` when there are more documents than one request removes.
 pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
     loop {
         // Every read is strong and starts at the first page. Settled ties no longer exist, and a
-        // tie that met a conflict is read again.
+        // tie with a conflict is read again.
         let ties = store.table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
         if ties.is_empty() {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::erase::{Budget, remove};
 const PAGE: usize = 100;
 
 /// Removes every edge from and to a customer, and subtracts the likes from their products'
-/// counters. A repetition does no harm.
+/// counters. A retry does no harm.
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more edges than one request removes.

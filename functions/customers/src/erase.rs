@@ -15,13 +15,13 @@ use crate::{documents, edges, memberships, owner};
 
 /// The sessions per page.
 const PAGE: usize = 100;
-/// The most pages of sessions per request. With more than 5,000 sessions the response is 503, and
-/// the next request ends the rest.
+/// The maximum number of pages of sessions per request. With more than 5,000 sessions the response
+/// is 503, and the next request ends the rest.
 const MAX_PAGES: usize = 50;
 /// The questions per page.
 const QUESTIONS: usize = 25;
-/// The most pages of questions per request. Each question takes a read of its answers, and the
-/// function's time is short. With more than 500 questions the response is 503, too.
+/// The maximum number of pages of questions per request. Each question takes a read of its answers,
+/// and the function's time is short. With more than 500 questions the response is 503, too.
 const MAX_QUESTION_PAGES: usize = 20;
 
 /// The time that one request spends on edges, memberships and documents. If it is not enough, the

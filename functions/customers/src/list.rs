@@ -35,8 +35,8 @@ async fn by_tier(store: &Store, request: &Request<'_>, tier: Tier) -> Result<Res
     let page = request.page(&store.cursors, customer::BY_TIER.id, &parameters)?;
     let listed = store.table.query(&customer::by_tier(tier)?.limit(page.limit()).after(page.after())).await?;
     let found = store.table.batch_get(&customer::hydrate(listed.items.iter().map(|listed| &listed.id))?).await?;
-    // The index is eventually consistent. The page omits customers who were erased or moved to
-    // another tier meanwhile.
+    // The index is eventually consistent. The page omits customers who are already erased or in
+    // another tier.
     let mut found = found.into_iter();
     let members = listed.filter_map(|_| found.next().flatten().filter(|customer| customer.tier == tier));
     let items: Vec<_> = members.items.iter().map(CustomerView::from).collect();

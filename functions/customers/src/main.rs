@@ -1,6 +1,6 @@
 //! The program of the function `customers`, which Lambda starts.
 
-/// Answers requests until the environment ends.
+/// Answers requests until Lambda shuts down the execution environment.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
     customers::run().await

@@ -13,8 +13,8 @@ use crate::erase::Budget;
 /// The memberships per page.
 const PAGE: usize = 25;
 
-/// Ends every membership of a customer, even that of an organization's last admin. A repetition
-/// does no harm.
+/// Ends every membership of a customer, even that of an organization's last admin. A retry does no
+/// harm.
 ///
 /// # Errors
 /// 503 `throttled` when the customer has more memberships than one request ends.

@@ -67,7 +67,8 @@ pub async fn overview(store: &Store, request: &Request<'_>) -> Result<Response, 
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerOrder(order) if order.is_expired(now) => {}
             AnyEntity::CustomerOrder(order) => orders.push(Summary::from(order.data)),
-            // The range holds no other entity. This route ignores those that a later release adds.
+            // The range holds no other entity. This route ignores entities that a later release
+            // adds.
             _ => {}
         }
     }

@@ -18,7 +18,7 @@ use table::{TableError, TransactError, WriteError};
 use crate::access::{no_such_document, only_its_owner};
 use crate::edit::{Asked, asked};
 
-/// The most rounds per request, because the function's time is bounded.
+/// The maximum number of rounds per request, because the function's time is bounded.
 const MAX_ROUNDS: usize = 20;
 /// The versions per round.
 const ROUND: usize = 100;

@@ -31,7 +31,7 @@ pub fn routes() -> Routes<Store> {
         .on("DELETE /v1/documents/{id}/editors/{customer}", |store, request| Box::pin(editors::remove(store, request)))
 }
 
-/// Answers requests until the environment is shut down.
+/// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.

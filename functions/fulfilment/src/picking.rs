@@ -165,11 +165,11 @@ impl Picking {
         }
     }
 
-    /// Puts an order on the list, unless it is there, has a station, or is not to be picked any
-    /// more.
+    /// Puts an order on the list, unless it is already listed, has a station, or no longer needs
+    /// picking.
     async fn wait(&self, order_id: OrderId) -> Result<(), PickingError> {
-        // This read only saves the writes of a repetition. Its result may be outdated at once, and
-        // nothing depends on it.
+        // This read only saves the writes of a repeated message. Its result may be outdated at
+        // once, and nothing depends on it.
         if self.jobs().await?.contains(&order_id) {
             return Ok(());
         }

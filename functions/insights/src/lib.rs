@@ -23,7 +23,7 @@ pub fn routes() -> Routes<Store> {
         .on("PUT /v1/stores/{id}", |store, request| Box::pin(stores::put(store, request)))
 }
 
-/// Answers requests until the environment is shut down.
+/// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.

@@ -17,8 +17,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use table::{Table, TableError};
 
-/// The most errors reported per point. The results of some hundred points must fit into one
-/// response.
+/// The maximum number of errors reported per point. The results of some hundred points must fit
+/// into one response.
 const MAX_ERRORS: usize = 3;
 /// The length of the default range: without `from`, a list begins this long before its end.
 const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
@@ -97,7 +97,8 @@ fn read_point(
     Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 
-/// Writes the points of one request. Returns those that were not written, or may not have been.
+/// Writes the points of one request. Returns the keys of points that were not written, or possibly
+/// not.
 async fn write(table: &Table, points: &[&Stored<MetricPoint>]) -> Result<Vec<(Key, Code)>, Problem> {
     let all = |code| points.iter().map(|point| Ok((point.key()?, code))).collect::<Result<Vec<_>, Problem>>();
     match table.batch_write(&metric::store(points.iter().copied())?).await {

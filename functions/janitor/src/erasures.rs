@@ -16,7 +16,7 @@ use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 
-/// The maximum number of erasures in one round. The next round finds those behind them.
+/// The maximum number of erasures in one round. The next round finds the erasures behind them.
 const MOST: usize = 100;
 /// The number of objects per page, which are deleted before the next page is read: a limit of S3.
 const OBJECTS: u16 = 1000;
@@ -38,7 +38,8 @@ impl Janitor {
     /// Finishes the erasures up to `before`, until `stop`. The next round continues an incomplete
     /// one, because it lists only the objects that still exist.
     pub(crate) async fn erase(&self, before: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
-        // At most half of the time: a customer with many objects would leave no time for the rest.
+        // Erasures take at most half of the time, because a customer with many objects would leave
+        // no time for the rest.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;
         let Ok(found) = timeout_at(stop, self.table.query(&erasure::pending(before)?.limit(MOST))).await else {
@@ -65,8 +66,8 @@ impl Janitor {
 
     async fn finish(&self, erasure: &Pending) -> Result<(), ErasureError> {
         let customer = &erasure.customer_id;
-        // A customer who has returned began anew, so only older items are erased. A customer who
-        // returns from now on begins later than `now`.
+        // A customer who signed up again keeps the newer items, so only older items are erased. A
+        // customer who returns from now on begins later than `now`.
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);

@@ -16,7 +16,7 @@ use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 
-/// The maximum number of objects in one round. The next round finds those behind them.
+/// The maximum number of objects in one round. The next round finds the objects behind them.
 const MOST: usize = 1000;
 
 /// The reason why an object is not deleted yet.

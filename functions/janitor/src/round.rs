@@ -123,7 +123,8 @@ impl Janitor {
     /// then erasures and objects. If the list breaks off, the orders read so far are still handled.
     pub async fn come_by(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
-        // At most half of the time: a slow table and a long list would leave no time for the work.
+        // Listing takes at most half of the time, because a slow table and a long list would leave
+        // no time for the work.
         let started = time::Instant::now();
         let half = started + stop.saturating_duration_since(started) / 2;
         let listed = match timeout_at(half, self.list(grace.before(now), &mut found)).await {

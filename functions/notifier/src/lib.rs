@@ -68,7 +68,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let span = tracing::info_span!("event", correlation_id = event.payload.cause());
         let outcome = correlation::caused_by(event.payload.cause(), taking).instrument(span).await;
         report(&event, &outcome, started, &notifier.costs());
-        // As text: the runtime logs an error with all its sources, which may quote the event.
+        // Only the error's text is returned. The runtime would also log its sources, which may
+        // quote the event.
         outcome.map(|_| ()).map_err(|error| lambda_runtime::Error::from(error.to_string()))
     }))
     .await

@@ -34,7 +34,7 @@ pub fn routes() -> Routes<Store> {
         .on("GET /v1/products/{id}/sales", |store, request| Box::pin(sales::of_product(store, request)))
 }
 
-/// Answers requests until the environment is shut down.
+/// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.

@@ -19,8 +19,8 @@ pub async fn get(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     Ok(Response::ok(&whole.view()).etag(whole.order.meta.version))
 }
 
-/// The most refills of a page from which expired orders were left out. After them the page stays
-/// short.
+/// The maximum number of refills of a page from which expired orders were left out. After them the
+/// page stays short.
 const MAX_REFILLS: usize = 4;
 
 /// GET customers/{id}/orders?from=&to=: lists a customer's orders, newest first.

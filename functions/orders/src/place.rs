@@ -38,7 +38,7 @@ const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
 /// The upper bound for the time that an order stays in status `placing`. The janitor finishes or
 /// undoes it long before.
 const LONGEST_PLACING_SECONDS: i64 = 60 * 60;
-/// The most lines that are read. A longer array gets a single error about its length.
+/// The maximum number of lines that are read. A longer array gets a single error about its length.
 const MAX_LINES_READ: usize = 10_000;
 /// The largest amount that a client may state for a line, in minor units.
 const MAX_LINE_AMOUNT: i64 = 1_000_000_000_000;

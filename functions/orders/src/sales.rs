@@ -5,7 +5,7 @@ use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::sales::{self, Listed};
 
-/// The most yearly buckets that one request may read.
+/// The maximum number of yearly buckets that one request may read.
 const MAX_YEARS: i32 = 20;
 
 /// GET products/{id}/sales?from=&to=: lists the sales between both bounds, inclusive, newest first.

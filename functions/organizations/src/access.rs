@@ -26,8 +26,8 @@ pub async fn may_see(store: &Store, caller: &SignedIn, id: &OrganizationId) -> R
 }
 
 /// Explains a refusal because of the caller's profile or membership. Returns `None` if neither was
-/// the reason. A member who is no admin gets 403. A caller who is no member, or was erased, gets
-/// 404, even if a membership still exists.
+/// the reason. A member who is not an admin gets 403. A caller who is not a member, or was erased,
+/// gets 404, even if a membership still exists.
 pub fn denied(refusals: &[Refusal<Part>]) -> Option<Problem> {
     if refusals.iter().any(|refusal| refusal.label == Part::Profile) {
         return Some(no_such_organization());

@@ -25,7 +25,7 @@ pub fn routes() -> Routes<Store> {
         .on("GET /v1/customers/{id}/organizations", |store, request| Box::pin(members::of_customer(store, request)))
 }
 
-/// Answers requests until the environment is shut down.
+/// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.

@@ -85,7 +85,8 @@ async fn with_teams(store: &Store, query: Query<AnyEntity>) -> Result<Response, 
         match item {
             AnyEntity::Organization(organization) => head = Some(organization),
             AnyEntity::Team(team) => teams.push(team),
-            // The range holds no other entity. This route ignores those that a later release adds.
+            // The range holds no other entity. This route ignores entities that a later release
+            // adds.
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ use http_api::{Measured, Routes};
 use key_schema::cursor::{CursorKeyError, Cursors};
 use search_index::{ConfigError, SearchClient};
 
-/// The parts that the function builds once.
+/// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
     /// The client of the index.

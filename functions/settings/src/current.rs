@@ -86,7 +86,7 @@ fn here() -> String {
     location(&["settings"])
 }
 
-/// The settings that everybody may see.
+/// The settings that any caller may see.
 #[derive(Serialize)]
 struct PublicView<'a> {
     values: &'a RawValue,

@@ -1,14 +1,15 @@
 //! The shop's settings: values that clients share, such as a banner or feature switches.
 //!
 //! Anybody may read the public values, which usually come from memory
-//! ([`http_api::SettingsCache`]). Staff set them, and read and set the private values.
+//! ([`http_api::SettingsCache`]). Staff set both the public and the private values, and only staff
+//! read the private ones.
 
 mod body;
 mod current;
 
 use http_api::{Error, Measured, PatternCost, Routes, SettingsCache, Store};
 
-/// The parts that the function builds once.
+/// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
     /// The table.
@@ -32,10 +33,10 @@ pub fn routes() -> Routes<App> {
         .on("PUT /v1/settings", |app, request| Box::pin(current::put(app, request)))
 }
 
-/// Answers requests until the environment is shut down.
+/// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// An incomplete environment, or an error of the Runtime API.
+/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("settings");
     let app = App { store: Store::from_env().await?, settings: SettingsCache::default() };

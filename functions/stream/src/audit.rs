@@ -13,10 +13,10 @@
 //! # Owners
 //!
 //! A session or a cart is archived only if it began under a profile that exists now, which is read
-//! strongly. Without a profile nobody could take it out of the archive again. The janitor removes
-//! objects that were archived before an erasure ([`key_schema::erasure`]). The expiry is recorded
-//! in any case, because an entry names no customer. Orders are part of the books and are always
-//! archived.
+//! strongly. Without a profile no erasure could remove it from the archive again. The janitor
+//! removes objects that were archived before an erasure ([`key_schema::erasure`]). The expiry is
+//! recorded in any case, because an entry names no customer. Orders are part of the books and are
+//! always archived.
 //!
 //! # Archived items
 //!

@@ -28,8 +28,8 @@
 //! before. Events of different items have no order, so the sink sends a batch in *waves*, in as few
 //! requests as possible. The first wave has the first open event of each item, the second wave the
 //! second of each. An event that the bus does not accept now stops its item, and its later records
-//! stay unsettled. An event that the bus will never accept is set aside, and its item continues.
-//! Records are never folded: two changes are two events.
+//! stay unsettled. The record of an event that the bus will never accept is quarantined, and its
+//! item continues. Records are never folded: two changes are two events.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -115,7 +115,7 @@ impl Consumer {
         Ok(Taken { answer: Answer::from_earliest(earliest), report })
     }
 
-    /// Sets the ledger's refused records aside. A record that cannot be set aside has failed, so
+    /// Quarantines the ledger's refused records. A record that cannot be quarantined has failed, so
     /// the stream keeps it until it can.
     async fn set_aside(&self, consumer: &str, origins: &[&Origin<'_>], ledger: &Ledger) {
         stream::iter(ledger.refused())

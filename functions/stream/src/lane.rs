@@ -35,7 +35,7 @@ pub fn lanes<'r>(records: &'r [Record<'r>]) -> Vec<Lane<'r>> {
 ///
 /// After a failure the rest of its lane is not attempted and stays unfinished, because a later
 /// record must not overtake an earlier one. Other lanes continue: their records can be taken again
-/// without harm. A refused record does not stop its lane. It is set aside, and the records behind
+/// without harm. A refused record does not stop its lane. It is quarantined, and the records behind
 /// it carry the item's newer state.
 pub async fn each<'r, F, T>(records: &'r [Record<'r>], concurrency: usize, ledger: &'r Ledger, take: F)
 where

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Reason {
     /// A short stable name that is safe to log.
     pub kind: &'static str,
-    /// The details. Those of a refusal may quote the item, so they are kept in the quarantine and
-    /// never logged.
+    /// The details. The details of a refusal may quote the item, so they are kept in the quarantine
+    /// and never logged.
     pub detail: String,
 }
 

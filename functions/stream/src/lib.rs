@@ -13,7 +13,7 @@
 //!                                └─ malformed ──▶ quarantine ─▶ ledger ┘    that is not durable everywhere
 //! ```
 //!
-//! - [`batch`] decodes records one by one. An unreadable record is set aside alone
+//! - [`batch`] decodes records one by one. An unreadable record is quarantined alone
 //!   ([`quarantine`]). A record without a sequence number fails the invocation, because a response
 //!   could not name it.
 //! - A [`sink::Sink`] receives all records at once and reports an outcome for each. [`lane`] serves

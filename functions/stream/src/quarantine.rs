@@ -20,13 +20,13 @@ const MAX_EVENT_ID_BYTES: usize = 128;
 /// hours.
 const BELIEVED_SECONDS: i64 = 48 * 60 * 60;
 
-/// A place where records are set aside.
+/// A store for records that a sink refused or that cannot be read.
 pub trait Quarantine: Send + Sync {
     /// Keeps one record. Repeating the call changes nothing.
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>>;
 }
 
-/// One record to be set aside.
+/// One record for the quarantine.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     /// The sinks that have not taken it, separated by commas.
@@ -47,10 +47,10 @@ pub struct Entry<'a> {
 #[derive(Debug)]
 pub struct InStore<O>(pub Arc<O>);
 
-/// A record that was set aside, in the form of its object.
+/// A quarantined record, in the form of its object.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quarantined {
-    /// When it was set aside.
+    /// When it was quarantined.
     pub at: Instant,
     /// The sinks that have not taken it, separated by commas.
     pub consumer: String,
@@ -94,7 +94,7 @@ impl Entry<'_> {
         })
     }
 
-    /// Returns the name of the object for a record that is set aside `now`.
+    /// Returns the name of the object for a record that is quarantined `now`.
     fn name(&self, now: Instant) -> String {
         let Origin { sequence, event_id, written_at, .. } = self.origin;
         // A record without a usable event id is identified by its sequence number.

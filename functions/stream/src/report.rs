@@ -94,7 +94,8 @@ impl Report {
         self.sinks.push((name, Counts::of(verdicts)));
     }
 
-    /// Counts the verdicts on malformed records, and logs each record that could not be set aside.
+    /// Counts the verdicts on malformed records, and logs each record that could not be
+    /// quarantined.
     pub(crate) fn aside(&mut self, batch: &Batch<'_>, verdicts: &[Option<Verdict>]) {
         for (malformed, verdict) in batch.malformed.iter().zip(verdicts) {
             if let Some(Verdict::Failed(reason)) = verdict {

@@ -22,7 +22,7 @@ pub fn routes() -> Routes<Store> {
         .on("POST /v1/questions/{id}/answers", |store, request| Box::pin(answers::answer(store, request)))
 }
 
-/// Answers requests until the environment is shut down.
+/// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
 /// Fails when the environment lacks a required setting, or when the Runtime API breaks.

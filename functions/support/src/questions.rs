@@ -64,7 +64,8 @@ pub async fn support(store: &Store, request: &Request<'_>) -> Result<Response, P
         match item {
             AnyEntity::Customer(customer) => profile = Some(customer),
             AnyEntity::CustomerQuestion(question) => questions.push(QuestionView::from(question)),
-            // The range holds no other entity. This route ignores those that a later release adds.
+            // The range holds no other entity. This route ignores entities that a later release
+            // adds.
             _ => {}
         }
     }
@@ -95,7 +96,8 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
         match item {
             AnyEntity::Question(found) => question = Some(found),
             AnyEntity::Answer(answer) => answers.push(answer.into()),
-            // The range holds no other entity. This route ignores those that a later release adds.
+            // The range holds no other entity. This route ignores entities that a later release
+            // adds.
             _ => {}
         }
     }

@@ -249,8 +249,8 @@ impl Test {
             (Self::PrefixIgnoreCase(prefix), Value::String(text)) => text.to_lowercase().starts_with(prefix.as_str()),
             (Self::SuffixIgnoreCase(suffix), Value::String(text)) => text.to_lowercase().ends_with(suffix.as_str()),
             (Self::Wildcard(pieces), Value::String(text)) => fits(pieces, text),
-            // Only JSON numbers: an attribute `{"N": "5"}` holds a string, and Lambda does not
-            // compare it.
+            // Only JSON numbers match. An attribute `{"N": "5"}` holds a string, which Lambda does
+            // not compare.
             (Self::Numeric(terms), Value::Number(number)) => {
                 number.as_f64().is_some_and(|number| terms.iter().all(|(term, bound)| term.holds(number, *bound)))
             }

@@ -17,7 +17,7 @@ use super::problem::Problem;
 
 const LONGEST_SECONDS: u64 = 3600;
 /// Maximum rounds of following a subscriber's write to the subscribers of its events. A picked
-/// order takes the most rounds: payment, admission, notification. After `ROUNDS`, other clients
+/// order needs the most rounds: payment, admission, notification. After `ROUNDS`, other clients
 /// must be writing all the time.
 const ROUNDS: usize = 8;
 

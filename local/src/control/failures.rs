@@ -29,7 +29,7 @@ pub(super) async fn list(
     Ok(Json(paging::answer(page, |given_up| failure(&control, given_up))))
 }
 
-/// Returns all messages to the queue or function that they were meant for.
+/// Sends all messages back to the queue or function that they were meant for.
 pub(super) async fn redrive(State(control): State<Arc<Control>>) -> Json<Value> {
     Json(json!({"redriven": control.subscribers.redrive().await}))
 }

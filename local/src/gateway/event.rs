@@ -19,7 +19,7 @@ use super::routes::Match;
 pub struct Context<'a> {
     /// The decoded path.
     pub path: &'a str,
-    /// The route that the request takes.
+    /// The route that matches the request.
     pub found: &'a Match<'a>,
     /// The token's claims. `None` if the route has no authorizer.
     pub claims: Option<&'a BTreeMap<String, String>>,
@@ -160,7 +160,7 @@ fn decode(text: &str) -> Option<String> {
 }
 
 /// Returns whether API Gateway passes a body of this type on as text. It encodes all others in
-/// Base64, also a body without a type.
+/// Base64, including a body without a type.
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();

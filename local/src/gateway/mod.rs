@@ -60,8 +60,8 @@ enum Refusal {
 }
 
 impl Gateway {
-    /// Creates a gateway for `routes` at `address`. It accepts tokens signed with `key`, and pages
-    /// of the origins in `cors`.
+    /// Creates a gateway for `routes` at `address`. It accepts tokens signed with `key`, and allows
+    /// web pages of the origins in `cors`.
     #[must_use]
     pub fn new(
         routes: Vec<Route>,
@@ -143,7 +143,8 @@ async fn read_body(head: &Parts, body: Body) -> Result<Bytes, Refusal> {
     if announced.is_some_and(|length| length > MAX_BODY) {
         return Err(Refusal::TooLarge);
     }
-    // A client that disconnects also truncates its body, but then reads no response.
+    // This is also the error of a client that disconnects. That client reads no response, so the
+    // status does not matter.
     to_bytes(body, MAX_BODY).await.map_err(|_| Refusal::TooLarge)
 }
 

@@ -248,7 +248,7 @@ async fn place(client: &Client, basket: Basket) -> Placed {
             _ => left_out.push("unreadable quantity or amount"),
         }
     }
-    // At most two attempts. The second one omits products that the shop does not know.
+    // This makes at most two attempts. The second one omits products that the shop does not know.
     for attempt in ["a", "b"] {
         if lines.is_empty() {
             return Placed { name, outcome: Outcome::Refused("no line left".into()), left_out };

@@ -272,7 +272,7 @@ async fn case_35_when_the_retries_are_exhausted_the_destination_keeps_the_whole_
     let ports = Ports::default();
     let poison = search_index::document_id("PRODUCT#p1", "PRODUCT");
     ports.of(|world| world.poison = Some(poison.clone()));
-    // Two full batches. The first record of the stream is the poisonous one.
+    // The records fill two batches. The first record of the stream is the poisonous one.
     let records: Vec<Json> =
         (1..=8).map(|number| if number % 2 == 0 { order(number) } else { product(number) }).collect();
     let rig = Rig::start(ports, records.clone(), |settings| {

@@ -7,22 +7,24 @@ pub struct Progress {
     pub mappings: Vec<MappingProgress>,
 }
 
-/// The progress of one mapping. Counts are of records since the start, unless stated otherwise.
+/// The progress of one mapping. Counts are numbers of records since the poller started, unless
+/// stated otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MappingProgress {
     /// Name of the mapping's function.
     pub function: String,
     /// Progress in each shard that the stream still has.
     pub shards: Vec<ShardProgress>,
-    /// Read and not yet settled.
+    /// Records that the poller has read and not yet settled.
     pub pending: usize,
-    /// Processed by the function.
+    /// Records that the function has processed.
     pub delivered: u64,
-    /// Dropped by the filter, or because the write changed nothing.
+    /// Records that the poller dropped, because the filter excludes them or the write changed
+    /// nothing.
     pub filtered: u64,
-    /// Given up. The destination, if there is one, has stored them.
+    /// Records that the poller gave up. The destination, if there is one, has stored them.
     pub discarded: u64,
-    /// Given up and lost, because the destination failed too.
+    /// Records that the poller gave up and lost, because the destination failed too.
     pub lost: u64,
     /// Calls of the function.
     pub invocations: u64,
@@ -35,7 +37,7 @@ pub struct MappingProgress {
 pub struct ShardProgress {
     /// Id of the shard.
     pub shard_id: String,
-    /// The last record up to which, inclusive, all records are settled.
+    /// The newest settled record without an unsettled record before it.
     pub position: Option<SequenceNumber>,
     /// Whether the shard is closed and all its records are settled.
     pub finished: bool,

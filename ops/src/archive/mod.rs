@@ -1,11 +1,15 @@
-//! `ops archive`: what expired, listed, shown and brought back.
+//! `ops archive`: lists, shows and restores expired items.
 //!
-//! The stream archives every session, cart and retired order that DynamoDB removes, an order item by item. Restoring puts items back as they
-//! were, in the next version, where there is nothing: whoever used the key since keeps it, and a second restore finds everything there. An
-//! order comes back whole, without a time to live, its head last, so that nobody finds half of one; the stream brings it back into the search index.
+//! The stream archives sessions, carts and retired orders when DynamoDB removes them, an order item
+//! by item. Sessions and carts are archived only if their customer still exists.
 //!
-//! A session or a cart can be restored too and gets a new time to live. A session that somebody signed out of was never archived, so none comes back
-//! against its owner's will.
+//! A restore writes each item in its next version, and only if the key is free. A newer item under
+//! the key stays, so a second restore changes nothing. An order is restored completely and without
+//! a time to live. Its head comes last, so that no reader finds an incomplete order. The stream
+//! then brings the order back into the search index.
+//!
+//! A restored session or cart gets a new time to live. A session that ended with a sign-out was
+//! never archived, so a restore cannot revive it against its owner's will.
 
 mod restore;
 
@@ -25,15 +29,15 @@ use crate::error::OpsError;
 use crate::outcome::{Outcome, Shown};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// What the names of all archived items begin with.
+/// The prefix of the names of all archived items.
 const PREFIX: &str = "expired/";
-/// Entries that are asked for at once.
+/// The number of entries in a page of a list.
 const PAGE: usize = 100;
 
-/// The commands.
+/// The commands of `ops archive`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List what expired on a day.
+    /// List the items that expired on a day.
     List {
         /// The day, in UTC.
         #[arg(long, value_name = "YYYY-MM-DD")]
@@ -41,23 +45,23 @@ pub enum Command {
     },
     /// Show an archived item.
     Show {
-        /// The name of its object, as `list` gives it.
+        /// The name of the object, as `list` shows it.
         name: String,
     },
-    /// Bring archived items back: an order with everything that belongs to it, a session, a cart.
+    /// Restore archived items: orders with all their items, sessions and carts.
     Restore(RestoreArgs),
 }
 
-/// What is restored.
+/// The items to restore.
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// Names of objects, as `list` gives them. Of an order that of its head, which stands for the whole order.
+    /// Names of objects, as `list` prints them. The head of an order restores the whole order.
     #[arg(value_name = "NAME", required_unless_present = "order")]
     names: Vec<String>,
-    /// An order, by its id. May be given more than once.
+    /// Restore the order with this id. May be given more than once.
     #[arg(long, value_name = "ID")]
     order: Vec<String>,
-    /// How long a restored session or cart lives.
+    /// The time to live of a restored session or cart, in days.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=30))]
     days: u16,
 }
@@ -95,7 +99,7 @@ async fn store() -> Result<ObjectStore, OpsError> {
     Ok(ObjectStore::from_env("ARCHIVE_BUCKET")?)
 }
 
-/// What expired on a day, newest first.
+/// The items that expired on a day, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed {
     /// The entries of the audit.
@@ -116,17 +120,17 @@ impl fmt::Display for Listed {
     }
 }
 
-/// Lists what expired on a day (`2017-01-01`, UTC), newest first.
+/// Lists the items that expired on a day (`2017-01-01`, UTC), newest first.
 ///
 /// # Errors
-/// [`OpsError::Usage`] when it is no day.
+/// [`OpsError::Usage`] when `day` is no date.
 pub async fn list(table: &Table, day: &str) -> Result<Listed, OpsError> {
     if format!("{day}T00:00:00.000Z").parse::<Instant>().is_err() {
         return Err(OpsError::Usage(format!("--day {day} is no day such as 2017-01-01")));
     }
     let mut expirations = Vec::new();
     let mut after = None;
-    // Ends with the day: every page begins behind the one before.
+    // The loop ends, because every page starts after the previous one.
     loop {
         let page = table.query(&expiration::of_day(day)?.limit(PAGE).after(after)).await?;
         expirations.extend(page.items.into_iter().map(|entry| entry.data));
@@ -137,7 +141,7 @@ pub async fn list(table: &Table, day: &str) -> Result<Listed, OpsError> {
     }
 }
 
-/// Refuses a name that is of something else.
+/// Refuses a name that is not the name of an archived item.
 fn check(name: &str) -> Result<(), OpsError> {
     if name.starts_with(PREFIX) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Bringing archived items back.
+//! Restores archived items.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,24 +19,24 @@ use table::{Table, WriteError};
 
 use crate::error::OpsError;
 
-/// Objects that are listed at once.
+/// The number of objects in a page of a list.
 const PAGE: u16 = 1_000;
-/// Objects that are read at once.
+/// The number of objects that are read concurrently.
 const CONCURRENCY: usize = 16;
 
-/// What came of restoring.
+/// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Restored {
-    /// Items that are back.
+    /// The number of restored items.
     pub restored: u64,
-    /// Items that were there already, restored before or made anew.
+    /// The number of items whose key already existed, restored earlier or created again.
     pub there: u64,
-    /// What could not be restored, and why.
+    /// The failures, each with its reason.
     pub failed: Vec<String>,
 }
 
 impl Restored {
-    /// Whether everything is there.
+    /// Returns whether nothing failed.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.failed.is_empty()
@@ -63,8 +63,11 @@ impl fmt::Display for Restored {
     }
 }
 
-/// Restores the item of an object; for the head of an order, the order. Another part of an order comes back alone only while the head is there: without
-/// it nobody would find it, and it would never expire. A session or cart then lives `until` an instant.
+/// Restores the item of an object, or the whole order if the item is the head of one. A session or
+/// a cart then expires at `until`.
+///
+/// Another part of an order is restored alone only if its head exists and does not expire. Without
+/// the head no reader would find the part, and it would never expire.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -89,7 +92,8 @@ pub async fn restore_object(
     }
 }
 
-/// Why a part of an order cannot come back alone; `None` when it can, or when it is no part of an order.
+/// Returns why a part of an order cannot be restored alone. Returns `None` if it can, or if the
+/// entity is no part of an order.
 async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, OpsError> {
     let id = match entity {
         AnyEntity::OrderLine(line) => &line.order_id,
@@ -104,8 +108,11 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
     }))
 }
 
-/// Restores an order: its lines and history, its customer's copy, and its head, in this order. The head is put only when every line that it counts is
-/// there: the archive gets an order item by item, and may not have all of it yet. How many steps its history has nobody counts.
+/// Restores an order: its lines and history, its customer's copy, and then its head.
+///
+/// The head is written only if all lines that it counts exist, because the archive receives an
+/// order item by item and may not be complete yet. The head does not count the steps of the
+/// history, so their number is not checked.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -116,7 +123,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     let Some(head) = items.remove(&archive::hash(&head_key)) else {
         return Ok(Restored::failed(format_args!("order {id}: its head is not in the archive")));
     };
-    // Orders keep no time to live, so until when does not matter.
+    // A restored order has no time to live, so these two times do not matter.
     let now = Instant::now();
     let entity = |item: Item| restored(item, now, now).map_err(OpsError::failed);
     let AnyEntity::Order(head) = entity(head)? else {
@@ -130,7 +137,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     for item in items.into_values().chain(copy.into_values()) {
         result.add(put(table, &entity(item)?).await?);
         if !result.is_complete() {
-            // Without its head the order is not found, and the next attempt completes it.
+            // Clients cannot see the order without its head, and the next attempt completes it.
             return Ok(result);
         }
     }
@@ -142,7 +149,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     Ok(result)
 }
 
-/// What is lacking of an order but its head, as the table has it now.
+/// Returns the reason why an order's head cannot be written yet, from the order's present items.
 async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, OpsError> {
     let (mut lines, mut going) = (0_u64, false);
     for item in table.query(&order::edit(&head.id)?).await?.items {
@@ -164,10 +171,10 @@ async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, 
     }))
 }
 
-/// Why an order cannot be restored that DynamoDB has removed in part only.
+/// The reason for a refusal while DynamoDB has removed only a part of an order.
 const GOING: &str = "a part of the order has expired and is not yet removed: try again in some days";
 
-/// Puts an item where there is none.
+/// Writes an item if its key does not exist.
 async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
     match table.write(&restore(entity)?).await {
         Ok(()) => Ok(Restored { restored: 1, ..Restored::default() }),
@@ -177,19 +184,22 @@ async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
     }
 }
 
-/// Whether what lies there is part of a retired order that DynamoDB has removed in part only: it would go while the rest comes back. Judged by
-/// `expires_at`, which the head has before it has its time to live.
+/// Returns whether the present item belongs to a retired order that DynamoDB has removed only in
+/// part. DynamoDB would still remove it while the rest is restored. The check uses `expires_at`,
+/// which the head gets before its time to live.
 fn is_going(entity: &AnyEntity, present: Option<&Item>) -> bool {
     let lives_on = !matches!(entity, AnyEntity::Session(_) | AnyEntity::Cart(_));
     lives_on && present.is_some_and(|present| present.get("expires_at").is_some())
 }
 
-/// The archived items under a prefix by the hash of their key; of a key that expired more than once the one with the highest `rev`, and of those the
-/// one that was removed last. Not that of the highest sequence number: the stream of a table that was restored from a backup counts anew.
+/// Returns the archived items under a prefix, by the hash of their key. If a key expired more than
+/// once, it returns the item with the highest `rev`, and among equal ones the item that was removed
+/// last. The sequence number does not decide, because the stream of a table that was restored from
+/// a backup starts a new count.
 async fn newest(store: &ObjectStore, prefix: &str) -> Result<BTreeMap<String, Item>, OpsError> {
     let mut found: BTreeMap<String, (u64, Archived)> = BTreeMap::new();
     let mut after = None;
-    // Ends with the objects: every page begins behind the one before.
+    // The loop ends, because every page starts after the previous one.
     loop {
         let page = store.list(prefix, after.as_deref(), PAGE).await?;
         let archived = futures::stream::iter(page.items)
@@ -216,7 +226,7 @@ async fn newest(store: &ObjectStore, prefix: &str) -> Result<BTreeMap<String, It
     }
 }
 
-/// The hash of the key that an object is named for.
+/// Returns the hash of the item's key from an object's name.
 fn parse(name: &str) -> Option<String> {
     let (hash, removal) = name.rsplit('/').next()?.strip_suffix(".json")?.split_once('-')?;
     removal.parse::<SequenceNumber>().ok()?;
@@ -234,7 +244,7 @@ fn decode(name: &str, body: &[u8]) -> Result<Archived, String> {
     serde_json::from_slice(body).map_err(|error| format!("{name} is no archived item: {error}"))
 }
 
-/// The copy in its customer's list, as far as its key needs.
+/// Returns the order's copy in its customer's list, with the fields that its key needs.
 fn copy_of(head: &Order) -> CustomerOrder {
     CustomerOrder {
         id: head.id.clone(),

@@ -7,15 +7,15 @@ use stream::quarantine::{PREFIX, Quarantined};
 
 use crate::error::OpsError;
 
-/// What the names of batches begin with that Lambda gave up (Lambda developer guide, "Capturing discarded batches for a DynamoDB event
-/// source").
+/// The prefix of the names of batches that Lambda gave up (Lambda developer guide, "Capturing
+/// discarded batches for a DynamoDB event source").
 const LAMBDA: &str = "aws/lambda/";
-/// Every sink that there is.
+/// The names of all sinks.
 pub(crate) const ALL: [&str; 4] = ["search", "bus", "audit", "derived"];
-/// Names that are asked for at once.
+/// The number of names in one page.
 const PAGE: u16 = 1_000;
 
-/// One object.
+/// An object in the bucket.
 #[derive(Debug)]
 pub enum Kept {
     /// A record that a sink refused.
@@ -24,7 +24,8 @@ pub enum Kept {
     Batch(Batch),
 }
 
-/// A batch as Lambda writes it to S3: what it says of any destination, and the event itself.
+/// A batch in the form in which Lambda writes it to S3: the fields that every destination gets, and
+/// the event.
 #[derive(Debug, Deserialize)]
 pub struct Batch {
     #[serde(rename = "requestContext")]
@@ -49,7 +50,7 @@ struct ResponseContext {
     error: Option<String>,
 }
 
-/// The names of all objects, in the order of the names.
+/// Returns the names of all objects in ascending order.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -57,7 +58,7 @@ pub async fn names(store: &ObjectStore) -> Result<Vec<String>, OpsError> {
     let mut names = Vec::new();
     for prefix in [LAMBDA, PREFIX] {
         let mut after = None;
-        // Ends with the bucket: every page begins behind the one before.
+        // Terminates: each page starts after the end of the previous one.
         loop {
             let page = store.list(prefix, after.as_deref(), PAGE).await?;
             names.extend(page.items.into_iter().map(|object| object.name));
@@ -70,7 +71,7 @@ pub async fn names(store: &ObjectStore) -> Result<Vec<String>, OpsError> {
     Ok(names)
 }
 
-/// Refuses a name that is of something else.
+/// Refuses a name that is not the name of a record or batch that was set aside.
 pub(crate) fn check(name: &str) -> Result<(), OpsError> {
     if name.starts_with(PREFIX) || name.starts_with(LAMBDA) {
         return Ok(());
@@ -78,24 +79,25 @@ pub(crate) fn check(name: &str) -> Result<(), OpsError> {
     Err(OpsError::Usage(format!("{name} is no record or batch that was set aside: see `ops redrive list`")))
 }
 
-/// Reads an object; `None` if it is not there.
+/// Reads an object. Returns `None` if it does not exist.
 pub(crate) async fn read(store: &ObjectStore, name: &str) -> Result<Option<Vec<u8>>, OpsError> {
     check(name)?;
     Ok(store.get(name).await?)
 }
 
-/// Whether there is such an object: S3 deletes what is not there, too. It need not be one that can be read.
+/// Returns whether an object exists, even if it cannot be read. The deletion itself does not show
+/// this, because S3 also accepts the deletion of a missing object.
 pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, OpsError> {
-    // Of all names that begin so this is the first.
+    // An object's own name is the first of all names that begin with it.
     let page = store.list(name, None, 1).await?;
     Ok(page.items.first().is_some_and(|object| object.name == name))
 }
 
 impl Kept {
-    /// Decodes an object of this name.
+    /// Decodes an object with this name.
     ///
     /// # Errors
-    /// [`OpsError::Failed`] when it is not what its name says.
+    /// [`OpsError::Failed`] when the content does not have the form that the name implies.
     pub fn decode(name: &str, body: &[u8]) -> Result<Self, OpsError> {
         let wrong = |error| OpsError::Failed(format!("{name} cannot be read: {error}"));
         if name.starts_with(PREFIX) {
@@ -104,7 +106,7 @@ impl Kept {
         serde_json::from_slice(body).map(Self::Batch).map_err(wrong)
     }
 
-    /// When it was set aside.
+    /// Returns when the object was set aside.
     #[must_use]
     pub fn at(&self) -> String {
         match self {
@@ -113,7 +115,7 @@ impl Kept {
         }
     }
 
-    /// Who did not take it: sinks, or a function.
+    /// Returns the sinks or the function that did not take the records.
     #[must_use]
     pub fn by(&self) -> &str {
         match self {
@@ -122,7 +124,7 @@ impl Kept {
         }
     }
 
-    /// Why, in a word.
+    /// Returns the short name of the reason.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
@@ -131,7 +133,7 @@ impl Kept {
         }
     }
 
-    /// Why, in more words. May quote the item.
+    /// Returns the details of the reason, which may quote the item.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
@@ -140,10 +142,10 @@ impl Kept {
         }
     }
 
-    /// The records as an event, as Lambda hands it to the function.
+    /// Returns the records as an event, in the form in which Lambda passes it to the function.
     ///
     /// # Errors
-    /// [`OpsError::Failed`] when there is none in the object.
+    /// [`OpsError::Failed`] when the object contains no event.
     pub fn event(&self) -> Result<String, OpsError> {
         match self {
             Self::Record(record) => Ok(format!(r#"{{"Records":[{}]}}"#, record.record.get())),
@@ -153,8 +155,12 @@ impl Kept {
         }
     }
 
-    /// The sinks that are to take it: of a record those that have not, of a batch all. Which sinks a function had when it gave a batch up cannot be told
-    /// from its name (`StreamEvents` has those of the index too while the consumers are folded), and every sink can take a record twice.
+    /// Returns the sinks that must take the records: for a record those that have not taken it, for
+    /// a batch all.
+    ///
+    /// The name of a function does not tell which sinks it had when it gave a batch up.
+    /// `StreamEvents` also has the search sink while the consumers are folded. Every sink can take
+    /// a record twice.
     #[must_use]
     pub fn sinks(&self) -> Vec<&str> {
         match self {
@@ -163,7 +169,7 @@ impl Kept {
         }
     }
 
-    /// How many records it has.
+    /// Returns the number of records in the object.
     #[must_use]
     pub fn records(&self) -> usize {
         #[derive(Deserialize)]

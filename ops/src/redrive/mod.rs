@@ -1,9 +1,13 @@
-//! `ops redrive`: stream records and batches that were set aside, looked at, replayed and discarded.
+//! `ops redrive`: lists, shows, replays and discards stream records and batches that were set
+//! aside.
 //!
-//! In the bucket of failed records lie records that a sink refused (`quarantine/`, one object a record and consumer) and batches that Lambda gave up
-//! (`aws/lambda/`). Both hold the records whole, so both can be replayed: through the consumer's own code, a record over the sinks that have
-//! not taken it, a batch over all. The search index is the exception: of the records only the keys count there ([`Present`]). An object goes when every
-//! record in it is durable, and not before.
+//! The bucket of failed records contains records that a sink refused (`quarantine/`, one object per
+//! record and consumer) and batches that Lambda gave up (`aws/lambda/`). Both contain the complete
+//! records, so both can be replayed with the consumer's own code. A record goes to the sinks that
+//! have not taken it, a batch to all sinks. For the search index, only the keys in the records
+//! count ([`Present`]).
+//!
+//! An object is deleted only when every record in it is durable.
 
 mod kept;
 mod present;
@@ -25,40 +29,40 @@ use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
-/// Objects that are deleted at once.
+/// The number of objects that are deleted at once.
 const CONCURRENCY: usize = 8;
 
-/// The commands.
+/// The commands of `ops redrive`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List everything that was set aside.
     List,
-    /// Show an object whole: the record or batch, and why.
+    /// Show a complete object: the record or batch, and the reason.
     Show {
-        /// Its name, as `list` gives it.
+        /// Its name, as `list` prints it.
         name: String,
     },
-    /// Take records once more; objects whose records are all durable then are deleted.
+    /// Process records again, and delete the objects whose records are then all durable.
     Replay(Chosen),
-    /// Delete objects without taking their records.
+    /// Delete objects without processing their records.
     Discard {
-        /// Which.
+        /// The objects to delete.
         #[command(flatten)]
         chosen: Chosen,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },
 }
 
-/// Which objects.
+/// The choice of objects.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct Chosen {
-    /// Everything.
+    /// All objects.
     #[arg(long)]
     all: bool,
-    /// Names, as `list` gives them.
+    /// Names, as `list` prints them.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }
@@ -93,7 +97,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
     }
 }
 
-/// Asks whoever sits at the terminal.
+/// Asks the user at the terminal for confirmation.
 fn confirmed(objects: usize) -> Result<bool, OpsError> {
     if !stdin().is_terminal() {
         return Err(OpsError::Usage("nobody can be asked here: give --yes".to_owned()));
@@ -104,10 +108,11 @@ fn confirmed(objects: usize) -> Result<bool, OpsError> {
     Ok(answer.trim() == "yes")
 }
 
-/// Deletes objects without taking their records.
+/// Deletes objects without processing their records.
 ///
 /// # Errors
-/// [`OpsError::Usage`] for a name that is of something else; then nothing is deleted.
+/// [`OpsError::Usage`] for a name that is not the name of a record or batch that was set aside.
+/// Then nothing is deleted.
 pub async fn discard(store: &ObjectStore, names: &[String]) -> Result<Discarded, OpsError> {
     names.iter().try_for_each(|name| kept::check(name))?;
     let bar = Progress::new("discard", u64::try_from(names.len()).ok());

@@ -1,9 +1,13 @@
-//! The search index of a replay: it gets what is in the table now, whatever the records say.
+//! The search index as the target of a replay: it gets the present state of the table, whatever the
+//! records say.
 //!
-//! A record that was set aside is old, and what made it fail may be in it: a name too long for the engine, or an item that nobody can read, and since
-//! mended. So of the records only the keys are needed: each item that they are about is read strongly and its present state is written, under its own
-//! `rev`. If there is none any more, a tombstone beyond the newest state that the records know of is; where no record can be read, beyond what the
-//! index holds.
+//! A record that was set aside is old, and its content may be the cause of the failure. Examples
+//! are a name that is too long for the engine, and an item that could not be read and was repaired
+//! since. So a replay uses only the keys in the records. It reads each item strongly and writes its
+//! present state under the item's own `rev`.
+//!
+//! If the item no longer exists, the replay writes a tombstone. Its version is above the newest
+//! state in the records. If no record can be read, it is above the document in the index.
 
 use std::collections::HashSet;
 
@@ -20,31 +24,33 @@ use stream::ledger::Reason;
 use crate::items::Items;
 use crate::search::expected;
 
-/// The status of a document that the engine does not like, as opposed to one of the call or the index.
+/// The status for a document that the engine does not accept. Other statuses are about the call or
+/// the index.
 const BAD_DOCUMENT: u16 = 400;
 
-/// The index, and the table that it follows.
+/// The search index, and the table that it follows.
 #[derive(Debug)]
 pub struct Present {
     client: SearchClient,
     items: Items,
 }
 
-/// An item that records are about.
+/// An item, with the records that name it.
 struct Touched<'r> {
     key: Key,
-    /// The records that can be read.
+    /// The item's records, as far as they can be read.
     records: Vec<&'r Record<'r>>,
 }
 
 impl Present {
-    /// Over this engine and table.
+    /// Creates the target from an engine and a table.
     #[must_use]
     pub const fn new(client: SearchClient, items: Items) -> Self {
         Self { client, items }
     }
 
-    /// Indexes the present state of the items that the records are about; gives the reasons why not all of it is durable.
+    /// Indexes the present state of the items that the records name. Returns the reasons why a part
+    /// of it is not durable.
     pub async fn take(&self, event: &Event) -> Vec<Reason> {
         let batch = match Batch::decode(event) {
             Ok(batch) => batch,
@@ -73,7 +79,8 @@ impl Present {
         reasons
     }
 
-    /// What the index shall hold for an item that is not there; `None` if there is nothing to remove.
+    /// Returns the operation for an item that does not exist, or `None` if there is nothing to
+    /// remove.
     async fn absent(&self, touched: &Touched<'_>) -> Result<Option<BulkOperation>, Reason> {
         let id = document_id(touched.key.pk.as_str(), touched.key.sk.as_str());
         let mut newest: Option<(Collection, u64)> = None;
@@ -109,7 +116,8 @@ impl Present {
     }
 }
 
-/// The items that the records are about, each once, and why some records name none.
+/// Returns the items that the records name, each once, and a reason for each record that names no
+/// item.
 fn touched<'b>(batch: &'b Batch<'_>) -> (Vec<Touched<'b>>, Vec<Reason>) {
     let mut touched = Vec::new();
     for lane in lanes(&batch.records) {
@@ -129,7 +137,7 @@ fn touched<'b>(batch: &'b Batch<'_>) -> (Vec<Touched<'b>>, Vec<Reason>) {
     (touched, reasons)
 }
 
-/// The key in a record of which nothing else can be read.
+/// Returns the key from a record that cannot be read otherwise.
 fn key_in(record: &str) -> Option<Key> {
     #[derive(Deserialize)]
     struct Named {
@@ -151,7 +159,7 @@ fn unavailable(error: SearchError) -> Reason {
     Reason::new("index_unavailable", error)
 }
 
-/// Why a document is not in the index; `None` if it is, or something newer.
+/// Returns why a document is not in the index, or `None` if it or a newer one is there.
 fn reason(outcome: BulkOutcome) -> Option<Reason> {
     match outcome {
         BulkOutcome::Applied | BulkOutcome::Stale => None,

@@ -1,4 +1,4 @@
-//! Taking records once more, by the consumer's own code.
+//! Replays records with the consumer's own code.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -24,29 +24,29 @@ use crate::error::OpsError;
 use crate::items::Items;
 use crate::progress::Progress;
 
-/// How long one object may take.
+/// The time limit for one object.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Where sinks come from.
+/// A source of sinks.
 pub trait Sinks {
-    /// The search index.
+    /// Returns the search index.
     fn search(&self) -> BoxFuture<'_, Result<Present, OpsError>>;
 
-    /// Another sink, by its name.
+    /// Opens another sink by its name.
     fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>>;
 }
 
-/// Sinks as the environment says, as the functions have them.
+/// The sinks of the functions, configured by the environment.
 pub struct FromEnvironment {
     shared: Shared,
     items: Items,
 }
 
 impl FromEnvironment {
-    /// Reads what all sinks share.
+    /// Reads the configuration that all sinks share.
     ///
     /// # Errors
-    /// [`OpsError::Usage`].
+    /// [`OpsError::Usage`] when it is incomplete or invalid.
     pub async fn new() -> Result<Self, OpsError> {
         let settings = Settings::from_env().map_err(|error| OpsError::Usage(error.to_string()))?;
         let shared = Shared { table: Arc::new(Table::from_env().await?), settings };
@@ -70,30 +70,30 @@ impl Sinks for FromEnvironment {
     }
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Replayed {
-    /// Objects whose records are all durable, and which are deleted.
+    /// The number of objects whose records are all durable. These objects are deleted.
     pub objects: u64,
-    /// The records in them.
+    /// The number of records in these objects.
     pub records: u64,
-    /// Names under which there was nothing any more.
+    /// The names for which no object exists any more.
     pub gone: Vec<String>,
-    /// Objects that stay.
+    /// The objects that were not replayed completely. They are not deleted.
     pub kept: Vec<Failed>,
 }
 
-/// An object that stays.
+/// An object that was not replayed completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failed {
-    /// Its name.
+    /// The name of the object.
     pub name: String,
-    /// Why, now: each different reason once, with its sink.
+    /// The present reasons with their sinks. Each different reason appears once.
     pub reasons: Vec<String>,
 }
 
 impl Replayed {
-    /// Whether nothing is left of what was to be replayed.
+    /// Returns whether no object stays.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.kept.is_empty()
@@ -116,11 +116,14 @@ impl fmt::Display for Replayed {
     }
 }
 
-/// Takes the records of these objects, one object after the other, in the order given.
+/// Replays the records of these objects, one object after the other, in the given order.
 ///
 /// # Errors
-/// [`OpsError::Usage`] for a name that is of something else; then nothing is replayed. [`OpsError`] when the bucket or a sink cannot be reached at all;
-/// what was replayed by then is, and the rest can be replayed by giving the command again.
+/// [`OpsError::Usage`] for a name that is not the name of a record or batch that was set aside.
+/// Then nothing is replayed.
+///
+/// [`OpsError`] when the bucket or a sink cannot be reached at all. Objects that were replayed
+/// before are deleted. The same call again replays the rest.
 pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -> Result<Replayed, OpsError> {
     names.iter().try_for_each(|name| check(name))?;
     let bar = Progress::new("replay", u64::try_from(names.len()).ok());
@@ -135,7 +138,8 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
             Ok(kept) => {
                 let reasons = opened.take(&kept).await?;
                 if reasons.is_empty() {
-                    // Only now: a crash before this replays the object again, which does no harm.
+                    // The object is deleted last. A crash before this only causes another replay,
+                    // which does no harm.
                     store.delete(name).await?;
                     replayed.objects += 1;
                     replayed.records += u64::try_from(kept.records()).unwrap_or_default();
@@ -152,7 +156,7 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
     Ok(replayed)
 }
 
-/// The sinks that were needed so far.
+/// The sinks that have been opened so far.
 struct Opened<'s, S> {
     sinks: &'s S,
     search: Option<Present>,
@@ -160,7 +164,8 @@ struct Opened<'s, S> {
 }
 
 impl<S: Sinks> Opened<'_, S> {
-    /// Takes the records of one object; gives the reasons why not all of them are durable, each different one once.
+    /// Replays the records of one object. Returns the reasons why some are not durable, each
+    /// different one once.
     async fn take(&mut self, kept: &Kept) -> Result<Vec<String>, OpsError> {
         let names = kept.sinks();
         if let Some(unknown) = names.iter().find(|name| !ALL.contains(name)) {
@@ -193,7 +198,7 @@ impl<S: Sinks> Opened<'_, S> {
     }
 }
 
-/// A consumer whose failures are listened to.
+/// A consumer that collects the reasons of its failures.
 struct Observed {
     consumer: Consumer,
     reasons: Reasons,
@@ -209,14 +214,14 @@ impl Observed {
             let sink = sinks.open(name).await?;
             opened.push(Box::new(Listening { sink, reasons: Arc::clone(&reasons) }));
         }
-        // What is refused again stays where it is, and is not set aside a second time.
+        // A record that is refused again stays in its object. It is not set aside a second time.
         let quarantine = Box::new(StaysAside(Arc::clone(&reasons)));
         Ok(Self { consumer: Consumer::new(opened, quarantine, Settings::default()), reasons })
     }
 }
 
 impl Observed {
-    /// Gives the reasons why not all records are durable.
+    /// Replays the records. Returns the reasons why some are not durable.
     async fn take(&self, event: &Event) -> Vec<String> {
         let taken = match self.consumer.take(event, Instant::now() + PATIENCE).await {
             Ok(taken) => taken,

@@ -1,4 +1,4 @@
-//! Looking at what was set aside.
+//! Lists and shows the objects that were set aside.
 
 use std::fmt;
 
@@ -11,32 +11,32 @@ use crate::error::OpsError;
 use crate::outcome::{Outcome, Shown};
 use crate::progress::Progress;
 
-/// Objects that are read at once.
+/// The number of objects that are read at once.
 const CONCURRENCY: usize = 8;
-/// The longest reason in a list, in characters; `show` has all of it.
+/// The maximum length of a reason in a list, in characters. `show` prints the complete reason.
 const REASON: usize = 60;
 
-/// Everything that was set aside.
+/// All objects that were set aside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// In the order of the names.
+    /// The objects, ordered by name.
     pub objects: Vec<ListedObject>,
 }
 
-/// One object.
+/// An object in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedObject {
-    /// Its name.
+    /// The name of the object.
     pub name: String,
     /// When it was set aside.
     pub at: String,
-    /// Which sinks, or which function, did not take it.
+    /// The sinks or the function that did not take the records.
     pub by: String,
-    /// Why, in a word.
+    /// The short name of the reason.
     pub kind: String,
-    /// Why, shortened.
+    /// The details of the reason, shortened.
     pub reason: String,
-    /// How many records it has.
+    /// The number of records in the object.
     pub records: usize,
 }
 
@@ -50,12 +50,12 @@ impl fmt::Display for Listed {
     }
 }
 
-/// What came of discarding.
+/// The result of a discard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Discarded {
-    /// Objects that were there, and are deleted.
+    /// The number of objects that existed and were deleted.
     pub objects: usize,
-    /// Names under which there was nothing.
+    /// The names for which no object existed.
     pub gone: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Discarded {
     }
 }
 
-/// Lists everything that was set aside.
+/// Lists all objects that were set aside.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -80,7 +80,7 @@ pub async fn list(store: &ObjectStore) -> Result<Listed, OpsError> {
         .map(|name| async {
             let body = read(store, &name).await?;
             bar.step(1);
-            // Gone since the names were asked for.
+            // The object may have been deleted since the names were listed.
             Ok::<_, OpsError>(body.map(|body| listed(name, &body)))
         })
         .buffered(CONCURRENCY)
@@ -110,7 +110,7 @@ fn listed(name: String, body: &[u8]) -> ListedObject {
     }
 }
 
-/// One line, and not too long a one.
+/// Returns the reason in one line of limited length.
 fn shortened(reason: &str) -> String {
     let mut characters = reason.chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut short: String = characters.by_ref().take(REASON).collect();
@@ -120,7 +120,7 @@ fn shortened(reason: &str) -> String {
     short
 }
 
-/// Shows an object whole. The payload of a batch is text in it; it is shown as the JSON that it is.
+/// Shows a complete object. The payload of a batch is JSON inside a string, and is shown as JSON.
 ///
 /// # Errors
 /// [`OpsError`].

@@ -1,8 +1,11 @@
-//! One index compared with the table, both ways.
+//! Compares one index with the table, in both directions.
 //!
-//! From the table: every item that is searched for, against the document under its id, version and field by field. From the index: every
-//! document that searches find, against its item. What differs at first sight may only be on its way: it is looked at again, from a strong read
-//! of the item, and only what differs then is a difference.
+//! From the table, each item of the collection is compared with the document under its id, by
+//! version and field by field. From the index, each document that searches find is compared with
+//! its item.
+//!
+//! A difference at first sight may be a change on its way to the index. So it is checked again
+//! after a wait, against a strong read of the item. Only the second check counts differences.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -23,37 +26,39 @@ use crate::items::Items;
 use crate::pace::Pace;
 use crate::progress::Progress;
 
-/// How many documents are looked at, and repaired, at once.
+/// The number of documents that are checked, and repaired, at once.
 const CHUNK: usize = 250;
-/// So many suspicions are collected before they are settled, so that memory does not grow with what is wrong.
+/// The number of suspected differences that are collected before they are checked again. It bounds
+/// the memory that a damaged index costs.
 const SUSPECTS: usize = 5_000;
-/// Documents in a page of the index.
+/// The number of documents in a page of the index.
 const PAGE: u32 = 500;
 
-/// What one comparison found.
+/// The result of one comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Compared {
-    /// Items that are searched for.
+    /// The number of the collection's items.
     pub(crate) items: u64,
-    /// Those that searches shall find.
+    /// The number of items that searches must find.
     pub(crate) live: u64,
-    /// Documents that searches find.
+    /// The number of documents that searches find.
     pub(crate) documents: u64,
-    /// What was on its way when it was looked at first.
+    /// The number of suspected differences that were only changes on their way.
     pub(crate) in_flight: u64,
     pub(crate) drift: Drift,
 }
 
-/// The two that are compared.
+/// A comparison of an index with the table.
 pub(crate) struct Comparison<'a> {
     pub(crate) client: &'a SearchClient,
     pub(crate) items: &'a Items,
     pub(crate) collection: Collection,
-    /// The index, and where repairs go; the index that is read, and every index that is written to, without one.
+    /// The index to compare and repair. Without one, the comparison reads the index that searches
+    /// read and repairs every written index.
     pub(crate) index: Option<&'a str>,
-    /// Whether to repair.
+    /// Whether to repair differences.
     pub(crate) repair: bool,
-    /// How long to wait before a suspicion is looked at again.
+    /// The wait before a suspected difference is checked again.
     pub(crate) settle: Duration,
     pub(crate) pace: &'a Pace,
 }
@@ -61,12 +66,12 @@ pub(crate) struct Comparison<'a> {
 #[derive(Default)]
 struct Found {
     compared: Compared,
-    /// Items whose documents look wrong.
+    /// The keys of items whose documents look wrong.
     suspects: Vec<Key>,
 }
 
 impl Comparison<'_> {
-    /// Compares.
+    /// Runs the comparison.
     pub(crate) async fn run(&self) -> Result<Compared, OpsError> {
         let found = Mutex::new(Found::default());
         let bar = Progress::new(self.collection.name(), self.items.estimate().await?);
@@ -101,7 +106,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Looks at suspicions again, when there are at least so many.
+    /// Checks the suspected differences again, if there are at least `at_least` of them.
     async fn settle_suspects(&self, found: &Mutex<Found>, at_least: usize) -> Result<(), OpsError> {
         let suspects = {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +129,8 @@ impl Comparison<'_> {
     async fn settle(&self, keys: &[Key], compared: &mut Compared) -> Result<(), OpsError> {
         let present = self.items.get(keys).await?;
         let (expected, _) = sorted(present.into_values().collect());
-        // What is gone by now is an orphan if its document is still found, and met as such.
+        // A removed item counts as in flight. If searches still find its document, `documents`
+        // counts that as orphaned.
         compared.in_flight += count(keys.len() - expected.len());
         let (mut repairs, mut ahead) = (Vec::new(), Vec::new());
         for (expected, stored) in expected.iter().zip(self.stored(&ids(&expected)).await?) {
@@ -142,8 +148,9 @@ impl Comparison<'_> {
         self.repair(repairs, &mut compared.drift).await
     }
 
-    /// Documents that were newer than their items, which were read before them and may have been written in between. So the items are read once more:
-    /// only a document that is newer than what is there now is ahead.
+    /// Checks documents that were newer than their items. The items were read first and may have
+    /// changed in between, so they are read once more. Only a document that is newer than the
+    /// current item is ahead.
     async fn ahead(&self, documents: &[(Key, u64)], compared: &mut Compared) -> Result<(), OpsError> {
         if documents.is_empty() {
             return Ok(());
@@ -163,7 +170,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// The documents that searches find, each with its item.
+    /// Compares each document that searches find with its item.
     async fn documents(&self, compared: &mut Compared) -> Result<(), OpsError> {
         match self.index {
             Some(index) => self.client.refresh_in(index).await?,
@@ -171,7 +178,7 @@ impl Comparison<'_> {
         }
         let bar = Progress::new("documents", Some(compared.live));
         let mut after = None;
-        // Ends with the index: every page begins behind the one before.
+        // Terminates: each page starts after the end of the previous one.
         loop {
             let page = match self.index {
                 Some(index) => self.client.documents_in(index, Kind::Live, PAGE, after.as_ref()).await?,
@@ -187,7 +194,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Leaves tombstones in the place of documents without an item, beyond their version.
+    /// Counts the documents without an item, and replaces each with a tombstone of the next
+    /// version.
     async fn orphans(&self, documents: Vec<IndexedDocument>, drift: &mut Drift) -> Result<(), OpsError> {
         let suspects = self.without_item(documents).await?;
         if suspects.is_empty() {
@@ -204,7 +212,7 @@ impl Comparison<'_> {
         drift.orphaned += count(orphans.len());
         let now = Instant::now().to_string();
         let repairs = orphans.into_iter().map(|orphan| {
-            // The engine has no version beyond this one, and takes it again.
+            // The engine accepts no version above `MAX_COUNT`, and accepts that one again.
             let rev = orphan.stored.rev.saturating_add(1).min(MAX_COUNT);
             Ok((None, BulkOperation::tombstone(self.collection, orphan.document_id, rev, &now)?))
         });
@@ -221,7 +229,7 @@ impl Comparison<'_> {
         Ok(documents.into_iter().filter(|(key, _)| gone(key)).map(|(_, document)| document).collect())
     }
 
-    /// Writes repairs, each with the key of its item if it has one.
+    /// Writes the repairs. Each comes with the key of its item, or `None` if it has no item.
     async fn repair(&self, repairs: Vec<(Option<Key>, BulkOperation)>, drift: &mut Drift) -> Result<(), OpsError> {
         if !self.repair || repairs.is_empty() {
             return Ok(());
@@ -237,8 +245,9 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// How many of the repairs that the engine took for old were needed all the same. Mostly something newer was written in between. But the engine
-    /// also remembers a document that was deleted, and then there is none.
+    /// Returns the number of stale repairs that are still needed. Usually a newer write came in
+    /// between. But the engine also remembers the version of a deleted document, and then there is
+    /// no document.
     async fn unrepaired(&self, stale: &[BulkOperation], keys: &HashMap<String, Key>) -> Result<u64, OpsError> {
         if stale.is_empty() {
             return Ok(0);
@@ -250,7 +259,7 @@ impl Comparison<'_> {
                 suspects.insert(operation.document_id().to_owned(), stored);
             }
         }
-        // Without an item there is nothing to ask for: the document is still found.
+        // A document without an item cannot be compared again. Searches still find it.
         let (known, unknown): (Vec<_>, Vec<_>) = suspects.keys().map(|id| keys.get(id)).partition(Option::is_some);
         let known: Vec<Key> = known.into_iter().flatten().cloned().collect();
         let (expected, _) = sorted(self.items.get(&known).await?.into_values().collect());
@@ -270,7 +279,8 @@ impl Comparison<'_> {
     }
 }
 
-/// How a document differs from what it shall be. Where a tombstone shall be there may be nothing: tombstones are purged.
+/// Returns how a document differs from the expected one. An expected tombstone may be missing,
+/// because tombstones are purged.
 fn difference(expected: &Expected, stored: Option<&StoredSource>) -> Result<Option<Difference>, OpsError> {
     let Some(stored) = stored else { return Ok(expected.is_live().then_some(Difference::Missing)) };
     let mut fields = stored.differences(&expected.operation)?;
@@ -283,7 +293,7 @@ fn difference(expected: &Expected, stored: Option<&StoredSource>) -> Result<Opti
     })
 }
 
-/// What the index shall hold for each item, and how many items cannot be read.
+/// Returns the expected documents of the items, and the number of items that cannot be read.
 fn sorted(items: Vec<Item>) -> (Vec<Expected>, u64) {
     let mut unreadable = 0;
     let expected = items.into_iter().filter_map(|item| {

@@ -1,4 +1,4 @@
-//! What the index shall hold for an item, by the rule that the stream's consumer has.
+//! The expected documents of items, by the same rule as in the stream's consumer.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::{DecodeError, Entity as _, FromItem as _, Item, key_of};
@@ -10,7 +10,7 @@ use search_index::{BulkOperation, Collection, OrderDocument, ProductDocument, St
 
 use crate::error::OpsError;
 
-/// An item that is searched for, with what the index shall hold.
+/// The key of an item, with the operation that writes its expected document.
 #[derive(Debug, Clone)]
 pub(crate) struct Expected {
     pub(crate) key: Key,
@@ -18,13 +18,13 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Whether searches shall find it.
+    /// Returns whether searches must find the item.
     pub(crate) fn is_live(&self) -> bool {
         !self.operation.is_tombstone()
     }
 }
 
-/// The entity whose items a collection holds.
+/// Returns the name of the entity whose items a collection holds.
 pub(crate) const fn entity(collection: Collection) -> &'static str {
     match collection {
         Collection::Products => Product::NAME,
@@ -32,10 +32,10 @@ pub(crate) const fn entity(collection: Collection) -> &'static str {
     }
 }
 
-/// What the index shall hold for an item; `None` if it is not searched for.
+/// Returns the expected document of an item, or `None` if items of its kind have no document.
 ///
 /// # Errors
-/// When the item is not what its entity says.
+/// [`OpsError`] when the item cannot be decoded as its entity.
 pub(crate) fn expected(item: Item) -> Result<Option<Expected>, OpsError> {
     let Some(key) = key_of(&item) else { return Ok(None) };
     let entity = match AnyEntity::from_item(item) {
@@ -48,7 +48,8 @@ pub(crate) fn expected(item: Item) -> Result<Option<Expected>, OpsError> {
     Ok(Some(Expected { key, operation: operation? }))
 }
 
-/// The key of the item that a document was made from; `None` if no item can have made it: it cannot be read, or lies under another id.
+/// Returns the key of the item that a document was made from. Returns `None` if no item can have
+/// made it: the document cannot be read, or its id is not that of its key.
 pub(crate) fn source(collection: Collection, id: &str, stored: &StoredSource) -> Option<Key> {
     let key = match collection {
         Collection::Products => {

@@ -1,11 +1,11 @@
-//! What differs between an index and the table, counted.
+//! Counts of the differences between an index and the table.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-/// What is wrong between an index and the table, or was and is repaired.
+/// The differences between an index and the table. Repaired differences are counted too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Drift {
     /// Items without a document.
@@ -16,40 +16,42 @@ pub struct Drift {
     pub different: u64,
     /// Documents that searches find, without an item.
     pub orphaned: u64,
-    /// Documents newer than their item, as after a restore of the table from a backup. Versions forbid to repair them: rebuild, as restored.
+    /// Documents newer than their item, as after a restore of the table from a backup. Versions
+    /// prevent a repair: rebuild with `--restored`.
     pub ahead: u64,
     /// Items that cannot be read.
     pub unreadable: u64,
     /// Documents that the engine refuses.
     pub refused: u64,
-    /// Differences that were to be repaired and are still there: the engine takes a repair for old. It remembers the version of a document that was
-    /// deleted by hand, for a minute.
+    /// Differences that remain after a repair, because the engine rejected the repair as stale. For
+    /// a minute the engine remembers the version of a document that was deleted by hand.
     pub unrepaired: u64,
-    /// In which fields documents of the item's version differed, and how many.
+    /// The number of differences by field, in documents of the item's version.
     pub fields: BTreeMap<String, u64>,
 }
 
 impl Drift {
-    /// What can be repaired, and is if that was asked for, but for [`Drift::unrepaired`].
+    /// Returns the number of differences that can be repaired. A repair removes them, except
+    /// [`Drift::unrepaired`].
     #[must_use]
     pub const fn repairable(&self) -> u64 {
         self.missing + self.stale + self.different + self.orphaned
     }
 
-    /// What cannot, or could not be.
+    /// Returns the number of differences that cannot be repaired, or whose repair failed.
     #[must_use]
     pub const fn beyond_repair(&self) -> u64 {
         self.ahead + self.unreadable + self.refused + self.unrepaired
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no difference.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.repairable() == 0 && self.beyond_repair() == 0
     }
 }
 
-/// What is wrong with one document.
+/// The difference between a document and the expected one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Difference {
     Missing,
@@ -59,11 +61,11 @@ pub(crate) enum Difference {
 }
 
 impl Drift {
-    /// Counts a difference; whether it can be repaired.
+    /// Counts a difference and returns whether it can be repaired.
     pub(crate) fn note(&mut self, difference: Difference) -> bool {
         let (counter, fields) = match difference {
             Difference::Missing => (&mut self.missing, Vec::new()),
-            // That its fields are old goes without saying.
+            // The fields of a stale document are expected to differ, so they are not counted.
             Difference::Stale => (&mut self.stale, Vec::new()),
             Difference::Different(fields) => (&mut self.different, fields),
             Difference::Ahead => {
@@ -78,7 +80,7 @@ impl Drift {
         true
     }
 
-    /// Adds what another part of the work found.
+    /// Adds the counts of another part of the work.
     pub(crate) fn add(&mut self, other: Self) {
         let Self { missing, stale, different, orphaned, ahead, unreadable, refused, unrepaired, fields } = other;
         self.missing += missing;

@@ -1,4 +1,4 @@
-//! `ops search`: the search index, compared with the table, repaired, and built anew.
+//! `ops search`: compares the search index with the table, repairs it, and rebuilds it.
 
 mod compare;
 mod documents;
@@ -23,37 +23,38 @@ use crate::error::OpsError;
 use crate::items::Items;
 use crate::outcome::Outcome;
 
-/// The commands.
+/// The commands of `ops search`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Which indices there are, and how many documents they hold.
+    /// List the indices and the numbers of their documents.
     Status,
-    /// Fill a new index from the table while the old one goes on, and swap them in one step.
+    /// Fill a new index from the table while the old one stays in use, then swap them in one step.
     ///
     /// The old index is kept until `prune` or the next rebuild.
     Rebuild(RebuildArgs),
-    /// Compare index and table both ways and repair each difference.
+    /// Compare index and table in both directions, and repair each difference.
     Reconcile(ReconcileArgs),
     /// Delete tombstones that no replay can need any more.
     Purge {
-        /// Those that are older than this; not less than the longest possible replay, which is the default.
+        /// Delete tombstones older than this. The default and minimum is the longest possible
+        /// replay.
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
     },
-    /// Delete the indices that are left over from rebuilds.
+    /// Delete the indices that rebuilds left.
     Prune,
-    /// Find out by trying what the engine supports.
+    /// Test which features the engine supports.
     Probe,
 }
 
-/// Which collections.
+/// The collections to work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Which {
     /// Products.
     Products,
     /// Orders.
     Orders,
-    /// All of them.
+    /// All collections.
     All,
 }
 
@@ -67,39 +68,41 @@ impl Which {
     }
 }
 
-/// What a rebuild is told.
+/// The options of a rebuild.
 #[derive(Debug, Args)]
 pub struct RebuildArgs {
-    /// What to rebuild.
+    /// The collections to rebuild.
     #[arg(long, value_enum, default_value_t = Which::All)]
     collection: Which,
-    /// Items of the table read a second, at most.
+    /// The maximum number of table items to read per second.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// Go on with a rebuild that was stopped: what its index holds already is not written again.
+    /// Resume a rebuild that was stopped. Documents that its index already has are not written
+    /// again.
     #[arg(long, conflicts_with = "abandon")]
     resume: bool,
-    /// Give up a rebuild that was stopped, and delete its index.
+    /// Abandon a rebuild that was stopped, and delete its index.
     #[arg(long)]
     abandon: bool,
-    /// The table was restored from a backup: take nothing over from the old index, not even what it knows to be removed.
+    /// The table was restored from a backup. Copy nothing from the old index, not even the
+    /// tombstones of removed items.
     #[arg(long, conflicts_with = "abandon")]
     restored: bool,
 }
 
-/// What a reconciliation is told.
+/// The options of a reconciliation.
 #[derive(Debug, Args)]
 pub struct ReconcileArgs {
-    /// What to compare.
+    /// The collections to compare.
     #[arg(long, value_enum, default_value_t = Which::All)]
     collection: Which,
-    /// Items of the table read a second, at most.
+    /// The maximum number of table items to read per second.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// Repair nothing; exit status 1 if there is anything to repair.
+    /// Repair nothing. The exit status is 1 if there is any difference.
     #[arg(long)]
     dry_run: bool,
-    /// How long a change may be on its way to the index before it counts as a difference.
+    /// How long a change may take to reach the index before it counts as a difference.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=300))]
     settle: u64,
 }
@@ -114,7 +117,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
                 return abandon(&client, &collections).await;
             }
             let start = if args.resume { Start::Resume } else { Start::New };
-            // The functions have the same limits.
+            // The functions that write to the index have the same limits.
             let longest_call = Limits::default().total;
             let options = RebuildOptions { collections, rate: args.rate, start, restored: args.restored, longest_call };
             let rebuilt = rebuild(&client, &Items::from_env().await?, &options).await?;

@@ -1,21 +1,29 @@
-//! Building an index anew while it is in use.
+//! Rebuilds an index while it is in use.
 //!
-//! Searches read the old index until the new one is whole, so nobody sees an empty or half one; changes go to both from the beginning, so nothing is
-//! lost or stale at the swap. What the steps are and why they suffice is said in `search_index`; here they are taken:
+//! Searches read the old index until the new one is complete, so no search sees an empty or
+//! incomplete index. Changes go to both indices from the beginning, so the swap loses nothing and
+//! leaves nothing stale. `search_index` explains the steps and why they suffice. This module takes
+//! them:
 //!
-//! 1. the new index is made, and every change goes to it too;
-//! 2. the table is read strongly, and every item that is searched for goes to the new index under its `rev`;
-//! 3. tombstones are copied, so that a late record of something removed does not bring it back; not before every call has ended that did not know
-//!    of the new index;
-//! 4. the new index is compared with the table both ways, and repaired, until a comparison finds nothing;
-//! 5. one call moves readers and writers.
+//! 1. It creates the new index. From then on every change goes to it too.
+//! 2. It reads the table strongly and writes every item of the collection to the new index under
+//!    the item's `rev`.
+//! 3. It copies the tombstones, so that a late record of a removed item does not restore its
+//!    document. Before that, it waits for the end of all calls that did not know the new index.
+//! 4. It compares the new index with the table in both directions and repairs it, until a
+//!    comparison finds nothing.
+//! 5. It moves readers and writers in one call.
 //!
-//! A table that was restored from a backup is a new table with a new stream: what the old one told is about items that are not, or not any
-//! more. Its tombstones would keep out what the restored table holds, and no record can come that they are there for. So they are not copied then
-//! ([`RebuildOptions::restored`]).
+//! # After a restore of the table
 //!
-//! The old index is kept until `prune` or the next rebuild: a batch under way at the swap may still ask for it, and an operator who does not like
-//! what he sees can put the alias back.
+//! A table that was restored from a backup is a new table with a new stream. The old tombstones
+//! belong to another history, and would keep out items of the restored table. The records that they
+//! protect against can no longer arrive. So they are not copied ([`RebuildOptions::restored`]).
+//!
+//! # The old index
+//!
+//! The old index is kept until `prune` or the next rebuild. A batch that is under way at the swap
+//! may still use it, and an operator can move the alias back to it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,72 +45,75 @@ use crate::outcome::Outcome;
 use crate::pace::Pace;
 use crate::progress::Progress;
 
-/// How often the new index is compared with the table at most. In a busy shop something is always on its way, so the last comparison may have
-/// repaired something: it saw every item, and what it repaired is acknowledged.
+/// The maximum number of comparisons of the new index with the table. In a busy shop some change is
+/// always on its way, so the last comparison may include repairs. It saw every item, and the engine
+/// acknowledged its repairs.
 const PASSES: u32 = 5;
-/// How often a page of tombstones is copied until the engine has taken all of it.
+/// The maximum number of attempts to copy a page of tombstones completely.
 const COPIES: u32 = 10;
-/// Tombstones in a page.
+/// The number of tombstones in a page.
 const TOMBSTONES: u32 = 1_000;
-/// How often the count of documents is asked for, a second apart: OpenSearch Serverless shows what was written after up to half a minute.
+/// The maximum number of requests for the number of documents, one second apart. OpenSearch
+/// Serverless shows a write after up to half a minute.
 const COUNTS: u32 = 60;
 
-/// With which index a rebuild begins.
+/// The index with which a rebuild starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// A new one.
+    /// A new index.
     New,
-    /// That of a rebuild that was stopped.
+    /// The index of a rebuild that was stopped.
     Resume,
 }
 
-/// What a rebuild is told.
+/// The options of a rebuild.
 #[derive(Debug, Clone)]
 pub struct RebuildOptions {
-    /// What to rebuild.
+    /// The collections to rebuild.
     pub collections: Vec<Collection>,
-    /// Items of the table read a second, at most.
+    /// The maximum number of table items to read per second, or `None` for no limit.
     pub rate: Option<u32>,
-    /// With which index.
+    /// The index to start with.
     pub start: Start,
-    /// Whether the table was restored from a backup, so that tombstones are of another history, and are not copied.
+    /// Whether the table was restored from a backup. Then the tombstones belong to another history
+    /// and are not copied.
     pub restored: bool,
-    /// How long a call of whoever writes to the index may take.
+    /// The maximum duration of a call by a writer of the index.
     pub longest_call: Duration,
 }
 
-/// What came of a rebuild.
+/// The result of a rebuild.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rebuilt {
-    /// By collection.
+    /// The results by collection.
     pub collections: Vec<RebuiltCollection>,
 }
 
-/// What came of the rebuild of one collection.
+/// The result of the rebuild of one collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RebuiltCollection {
-    /// Which.
+    /// The name of the collection.
     pub collection: &'static str,
-    /// The index that was read.
+    /// The index that searches read before.
     pub old: String,
-    /// The index that was filled.
+    /// The index that the rebuild filled.
     pub new: String,
-    /// Whether it is read now.
+    /// Whether searches read the new index now.
     pub swapped: bool,
-    /// Items that were written by the backfill.
+    /// The number of items that the backfill sent to the new index.
     pub written: u64,
-    /// Tombstones that were copied.
+    /// The number of tombstones that were copied.
     pub tombstones: u64,
-    /// Documents that searches find in the new index.
+    /// The number of documents that searches find in the new index.
     pub documents: u64,
-    /// How often the new index was compared with the table.
+    /// The number of comparisons of the new index with the table.
     pub passes: u32,
-    /// What these comparisons found, and repaired if possible.
+    /// The differences that the comparisons found, and repaired if possible.
     pub drift: Drift,
 }
 
 impl Rebuilt {
-    /// Whether every collection is read from its new index.
+    /// Returns whether searches read the new index of every collection.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.collections.iter().all(|collection| collection.swapped)
@@ -134,10 +145,11 @@ impl fmt::Display for Rebuilt {
     }
 }
 
-/// Builds indices anew.
+/// Rebuilds indices.
 ///
 /// # Errors
-/// [`OpsError::Usage`] when a rebuild is in progress that this one was not told to resume, or none is to be resumed.
+/// [`OpsError::Usage`] when a rebuild is in progress and `start` is not [`Start::Resume`], or when
+/// there is no rebuild to resume.
 pub async fn rebuild(client: &SearchClient, items: &Items, options: &RebuildOptions) -> Result<Rebuilt, OpsError> {
     let pace = Pace::new(options.rate);
     let rebuilds = begin(client, options).await?;
@@ -165,7 +177,7 @@ pub async fn rebuild(client: &SearchClient, items: &Items, options: &RebuildOpti
     Ok(Rebuilt { collections })
 }
 
-/// Gives up what was begun of the rebuilds of some collections.
+/// Abandons the open rebuilds of some collections and deletes their new indices.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -204,7 +216,7 @@ async fn begin(client: &SearchClient, options: &RebuildOptions) -> Result<Vec<Re
     match options.start {
         Start::Resume if running.is_empty() => Err(OpsError::Usage("there is no rebuild to resume".to_owned())),
         Start::Resume => Ok(running.into_values().collect()),
-        // Asked for all collections before the first is begun.
+        // All collections were checked before the first rebuild begins.
         Start::New => match running.keys().next() {
             Some(collection) => {
                 let name = collection.name();
@@ -222,7 +234,7 @@ async fn begin(client: &SearchClient, options: &RebuildOptions) -> Result<Vec<Re
     }
 }
 
-/// Brings every item of the table to the new indices: one scan for all collections.
+/// Writes every item of the collections to the new indices, with one scan for all collections.
 async fn backfill(
     client: &SearchClient,
     items: &Items,
@@ -235,7 +247,7 @@ async fn backfill(
     let bar = Progress::new("backfill", items.estimate().await?);
     items
         .scan(&entities, pace, &bar, async |page| {
-            // An item that cannot be read is counted by the comparison.
+            // The comparison counts items that cannot be read.
             let page: Vec<Expected> = page.into_iter().filter_map(|item| expected(item).ok().flatten()).collect();
             for (rebuild, counter) in rebuilds.iter().zip(&counters) {
                 let here = page.iter().filter(|expected| expected.operation.collection() == rebuild.collection());
@@ -244,7 +256,7 @@ async fn backfill(
                     operations = missing(client, rebuild.new_index(), operations).await?;
                 }
                 let count = u64::try_from(operations.len()).unwrap_or(u64::MAX);
-                // What is refused is missing, and found to be by the comparison.
+                // A refused document is missing from the index, so the comparison finds it.
                 write(client, Target::Index(rebuild.new_index()), operations).await?;
                 counter.fetch_add(count, Ordering::Relaxed);
             }
@@ -255,7 +267,7 @@ async fn backfill(
     Ok(rebuilds.iter().map(Rebuild::collection).zip(counts).collect())
 }
 
-/// The operations that the index has neither taken nor something newer instead of.
+/// Returns the operations for which the index has no document, or only an older one.
 async fn missing(
     client: &SearchClient,
     index: &str,
@@ -268,18 +280,20 @@ async fn missing(
     Ok(open.map(|(operation, _)| operation).collect())
 }
 
-/// Calls that asked where to write before the new index was there. One of them may bring a tombstone to the old index alone.
+/// The calls that looked up the written indices before the new index existed. Such a call may write
+/// a tombstone to the old index alone.
 struct EarlierCalls {
     ended: Instant,
 }
 
 impl EarlierCalls {
-    /// Those that began by now, none of which takes longer than this. A rebuild that is resumed was begun earlier, nobody knows when.
+    /// Covers the calls that have begun by now, each of at most `longest`. A resumed rebuild counts
+    /// from now too, because the time of its beginning is unknown.
     fn until_now(longest: Duration) -> Self {
         Self { ended: Instant::now() + longest }
     }
 
-    /// Waits until none of them is under way.
+    /// Waits until all of these calls have ended.
     async fn end(&self) {
         sleep_until(self.ended).await;
     }
@@ -288,7 +302,8 @@ impl EarlierCalls {
 async fn copy_tombstones(client: &SearchClient, rebuild: &Rebuild, earlier: &EarlierCalls) -> Result<u64, OpsError> {
     earlier.end().await;
     let (mut copied, mut after, mut attempts) = (0, None, 0);
-    // Ends with the tombstones: every page begins behind the one before, and is tried so often.
+    // Terminates: each page starts after the end of the previous one, and has a limited number of
+    // attempts.
     loop {
         let page = client.copy_tombstones(rebuild, TOMBSTONES, after.as_ref()).await?;
         if page.failed > 0 {
@@ -314,7 +329,7 @@ struct Verified {
     drift: Drift,
 }
 
-/// Compares and repairs until nothing is found.
+/// Compares and repairs until a comparison finds nothing.
 async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &Pace) -> Result<Verified, OpsError> {
     let comparison = Comparison {
         client,
@@ -322,7 +337,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
         collection: rebuild.collection(),
         index: Some(rebuild.new_index()),
         repair: true,
-        // What is on its way comes anyway; to bring it now costs less than to wait.
+        // A change on its way arrives anyway. To write it now costs less than to wait.
         settle: Duration::ZERO,
         pace,
     };
@@ -331,7 +346,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
     for pass in 1..=PASSES {
         let compared = comparison.run().await?;
         if compared.drift.ahead > 0 {
-            // Versions forbid to repair them, and no comparison finds them otherwise.
+            // Versions prevent a repair, so every comparison would find these documents again.
             documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
             drift.add(compared.drift);
             return Ok(Verified { accepted: false, passes: pass, documents, drift });
@@ -340,11 +355,11 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
         documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
         let (found, refused) = (compared.drift.repairable(), compared.drift.refused);
         let unrepaired = compared.drift.unrepaired;
-        // What one pass could not repair the next one finds again.
+        // The next pass finds again what this pass could not repair.
         drift.unrepaired = 0;
         drift.add(compared.drift);
         if refused > 0 {
-            // They would be refused again.
+            // The engine would refuse these documents again.
             return Ok(Verified { accepted: false, passes: pass, documents, drift });
         }
         if is_whole && (found == 0 || pass == PASSES && unrepaired == 0) {
@@ -354,7 +369,8 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
     Ok(Verified { accepted: false, passes: PASSES, documents, drift })
 }
 
-/// Waits until searches would find as many documents as there are items, less those that were changing meanwhile.
+/// Waits until searches find a document for every live item, except for items that were changing.
+/// Returns whether they do.
 async fn shows_all(client: &SearchClient, index: &str, compared: &Compared) -> Result<bool, OpsError> {
     let changing = compared.in_flight + compared.drift.repairable();
     for _ in 0..COUNTS {
@@ -375,7 +391,7 @@ mod tests {
     async fn calls_that_began_before_a_rebuild_are_waited_for_and_not_a_second_time() {
         let (began, longest) = (Instant::now(), Duration::from_secs(5));
         let earlier = EarlierCalls::until_now(longest);
-        // The backfill.
+        // The backfill takes some of the time.
         sleep(Duration::from_secs(2)).await;
         for _ in 0..2 {
             earlier.end().await;

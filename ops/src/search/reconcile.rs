@@ -1,4 +1,4 @@
-//! Comparing index and table, and repairing what differs.
+//! Compares the index with the table, and repairs the differences.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,45 +12,45 @@ use crate::error::OpsError;
 use crate::items::Items;
 use crate::pace::Pace;
 
-/// What a reconciliation is told.
+/// The options of a reconciliation.
 #[derive(Debug, Clone)]
 pub struct ReconcileOptions {
-    /// What to compare.
+    /// The collections to compare.
     pub collections: Vec<Collection>,
-    /// Items of the table read a second, at most.
+    /// The maximum number of table items to read per second, or `None` for no limit.
     pub rate: Option<u32>,
-    /// Whether only to look.
+    /// Whether to report only, and repair nothing.
     pub dry_run: bool,
-    /// How long a change may be on its way to the index before it counts as a difference.
+    /// How long a change may take to reach the index before it counts as a difference.
     pub settle: Duration,
 }
 
-/// What came of a reconciliation.
+/// The result of a reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reconciled {
     /// Whether nothing was repaired.
     pub dry_run: bool,
-    /// By collection.
+    /// The results by collection.
     pub collections: Vec<ReconciledCollection>,
 }
 
-/// What came of the reconciliation of one collection.
+/// The result of the reconciliation of one collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReconciledCollection {
-    /// Which.
+    /// The name of the collection.
     pub collection: &'static str,
-    /// Items that are searched for.
+    /// The number of the collection's items.
     pub items: u64,
-    /// Documents that searches find.
+    /// The number of documents that searches find.
     pub documents: u64,
-    /// Changes that were on their way.
+    /// The number of changes that were on their way to the index.
     pub in_flight: u64,
-    /// What differed, and is repaired if that was asked for.
+    /// The differences, repaired where possible unless this was a dry run.
     pub drift: Drift,
 }
 
 impl Reconciled {
-    /// Whether nothing is left to repair.
+    /// Returns whether nothing is left to repair.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let left = |drift: &Drift| if self.dry_run { !drift.is_none() } else { drift.beyond_repair() > 0 };
@@ -82,7 +82,8 @@ impl fmt::Display for Reconciled {
     }
 }
 
-/// Compares the index that is read with the table, both ways, and repairs every index that is written to.
+/// Compares the index that searches read with the table, in both directions, and repairs every
+/// index that changes are written to.
 ///
 /// # Errors
 /// [`OpsError`].

@@ -1,4 +1,4 @@
-//! The small commands: what is there, what can go, what the engine supports.
+//! The small commands: status, prune, purge and probe.
 
 use std::fmt;
 
@@ -36,7 +36,8 @@ impl fmt::Display for Status {
     }
 }
 
-/// The indices, and how many documents each holds.
+/// Lists the indices and the numbers of their documents. The outcome is clean if every collection
+/// has an index that is both read and written.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -86,7 +87,8 @@ impl fmt::Display for Pruned {
     }
 }
 
-/// Deletes the indices that are neither read nor written. That there is no index at all is as wrong as it is for [`status`].
+/// Deletes the indices without an alias. As with [`status`], the outcome is not clean if there is
+/// no index at all.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -100,7 +102,7 @@ pub async fn prune(client: &SearchClient) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&pruned, pruned.any))
 }
 
-/// The same of one collection; gives the names of the indices.
+/// Deletes the indices of one collection that have no alias. Returns their names.
 pub(crate) async fn prune_collection(client: &SearchClient, collection: Collection) -> Result<Vec<String>, OpsError> {
     delete_left_over(client, client.indices(collection).await?).await
 }
@@ -137,10 +139,10 @@ impl fmt::Display for Purged {
     }
 }
 
-/// Deletes tombstones of removals at least so many days ago.
+/// Deletes the tombstones of removals at least `older_than` days ago.
 ///
 /// # Errors
-/// [`OpsError::Usage`] for fewer days than a replay may take.
+/// [`OpsError::Usage`] if the longest possible replay takes more days than that.
 pub async fn purge(client: &SearchClient, older_than: Option<u32>) -> Result<Outcome, OpsError> {
     let days = older_than.unwrap_or(TOMBSTONE_LIFETIME_DAYS);
     if days < TOMBSTONE_LIFETIME_DAYS {
@@ -151,7 +153,7 @@ pub async fn purge(client: &SearchClient, older_than: Option<u32>) -> Result<Out
     let mut purged = Purged { removed_before, ..Purged::default() };
     for collection in Collection::ALL {
         let mut after = None;
-        // Ends with the tombstones: every page begins behind the one before.
+        // Terminates: each page starts after the end of the previous one.
         loop {
             let before = &purged.removed_before;
             let page = client.purge_tombstones(collection, before, MAX_PURGE, after.as_ref()).await?;
@@ -186,10 +188,10 @@ impl fmt::Display for Probed {
     }
 }
 
-/// Tries what the engine supports.
+/// Tests which features the engine supports.
 ///
 /// # Errors
-/// [`OpsError::Failed`] when it does not keep to versions.
+/// [`OpsError::Failed`] when the engine does not respect versions.
 pub async fn probe(client: &SearchClient) -> Result<Outcome, OpsError> {
     client.ensure_indices().await?;
     let support = client.probe().await?;

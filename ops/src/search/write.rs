@@ -1,41 +1,43 @@
-//! Writing documents until they are written.
+//! Writes documents, and retries until the engine has accepted or refused each one.
 
 use search_index::{BulkOperation, BulkOutcome, SearchClient};
 use table::Backoff;
 
 use crate::error::OpsError;
 
-/// How many times documents that the engine cannot take at the moment are sent, each time with the client's own retries.
+/// The maximum number of attempts to write documents that the engine cannot accept now. Each
+/// attempt includes the client's own retries.
 const ROUNDS: usize = 10;
-/// There is no such index, or it is not written to.
+/// The status for an index that does not exist or is not written to.
 const NO_INDEX: u16 = 404;
 
-/// Where documents go.
+/// The destination of documents.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target<'a> {
-    /// To every index that changes are written to.
+    /// Every index that changes are written to.
     All,
-    /// To one index alone.
+    /// Only this index.
     Index(&'a str),
 }
 
-/// A document that the engine will never take.
+/// A document that the engine will never accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) document_id: String,
     pub(crate) status: u16,
 }
 
-/// What came of writing documents. What is in neither list is in the index.
+/// The result of writing documents. A document that is in neither list is in the index.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Those that the engine will never take.
+    /// The documents that the engine will never accept.
     pub(crate) refused: Vec<Refused>,
-    /// Those that it knows something newer of: a document, or for a minute one that was deleted.
+    /// The operations for which the engine knows a newer version, either of a document or, for a
+    /// minute, of a deleted one.
     pub(crate) stale: Vec<BulkOperation>,
 }
 
-/// Writes documents.
+/// Writes documents, and retries those that the engine cannot accept now.
 pub(crate) async fn write(
     client: &SearchClient,
     target: Target<'_>,
@@ -61,7 +63,7 @@ pub(crate) async fn write(
                 BulkOutcome::Rejected { status: NO_INDEX, .. } => {
                     return Err(OpsError::Failed("the index is not there, or no longer written to".to_owned()));
                 }
-                // Not the reason: it may quote the document.
+                // The reason is left out, because it may quote the document.
                 BulkOutcome::Rejected { status, .. } => {
                     written.refused.push(Refused { document_id: operation.document_id().to_owned(), status });
                 }

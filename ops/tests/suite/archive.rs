@@ -1,4 +1,4 @@
-//! Closed orders are retired, expire into the archive, and come back whole.
+//! Tests that closed orders are retired, expire into the archive, and are restored completely.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::things::{order, with_meta};
 
 pub const ID: &str = "o1";
 
-/// A delivered order with two lines, as placing and delivering leave it.
+/// Writes a delivered order with two lines, in its state after placing and delivery.
 pub async fn delivered(shop: &Shop) {
     let head = order(ID, OrderStatus::Delivered, 5);
     shop.put_and_deliver(&head).await;
@@ -62,12 +62,12 @@ pub async fn delivered(shop: &Shop) {
     .await;
 }
 
-/// Everything of the order, as a client's request reads it.
+/// Reads all items of the order except the customer's copy.
 pub async fn read(table: &Table) -> Vec<AnyEntity> {
     table.query(&order::edit(&ID.parse().unwrap()).unwrap()).await.unwrap().items
 }
 
-/// Removes what has expired, as DynamoDB does, and takes the records of that as the consumer does.
+/// Removes the order as DynamoDB removes expired items. The audit consumer takes the records.
 pub async fn expire(shop: &Shop, bucket: &Bucket) {
     let table = Arc::new(shop.table.table());
     let audit = Audit::new(table.clone(), Arc::new(bucket.store.clone()), 2);
@@ -86,7 +86,7 @@ pub async fn expire(shop: &Shop, bucket: &Bucket) {
         records.push(gone(shop, &copy).await);
     }
     crate::shop::deliver_to(&consumer, &records).await;
-    // The index hears of it too.
+    // The search index gets the records too.
     shop.deliver(&records).await;
 }
 
@@ -139,7 +139,7 @@ async fn the_audit_of_a_day_names_the_object_by_which_an_order_is_restored() {
     retire(&table, &options(false)).await.unwrap();
     expire(&shop, &bucket).await;
     assert_eq!(bucket.names().await.len(), 5);
-    // When the records of this test say that it happened.
+    // The records of this test have times on this day.
     let listed = list(&table, "2017-01-01").await.unwrap();
     let [entry] = &listed.expirations[..] else { panic!("{listed}") };
     assert_eq!(entry.kind, "Order");
@@ -159,7 +159,7 @@ async fn an_order_that_is_removed_in_part_only_is_not_restored_in_part() {
     retire(&table, &options(false)).await.unwrap();
     let before = read(&table).await;
     expire(&shop, &bucket).await;
-    // A line that DynamoDB has not come to yet.
+    // DynamoDB has not removed this line yet.
     let Some(AnyEntity::OrderLine(line)) = before.iter().find(|item| matches!(item, AnyEntity::OrderLine(_))) else {
         panic!()
     };

@@ -1,4 +1,4 @@
-//! A bucket of one test.
+//! A bucket for one test.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Bucket {
         Self::of(&Arc::new(server), NAME)
     }
 
-    /// One of several on a server.
+    /// Opens one of several buckets of a server.
     pub fn of(server: &Arc<ObjectServer>, name: &'static str) -> Self {
         let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
         let bucket = aws::s3::Bucket::new(name, "us-east-1", Some(server.url()), credentials).unwrap();
@@ -30,12 +30,12 @@ impl Bucket {
         Self { server: Arc::clone(server), name, store }
     }
 
-    /// Puts an object, over one that is there.
+    /// Writes an object. An existing one is replaced.
     pub fn put(&self, name: &str, body: &str) {
         self.server.put(self.name, name, Bytes::from(body.to_owned())).unwrap();
     }
 
-    /// The names of all objects.
+    /// Returns the names of all objects.
     pub async fn names(&self) -> Vec<String> {
         self.store.list("", None, 1_000).await.unwrap().items.into_iter().map(|object| object.name).collect()
     }

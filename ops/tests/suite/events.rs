@@ -1,4 +1,5 @@
-//! Case 36 for the other sinks: a replay of what bus, audit and derived data did not take.
+//! Tests case 36 for the other sinks: a replay of records that bus, audit and derived data did not
+//! take.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -27,7 +28,7 @@ use crate::redrive::{aside, given_up};
 use crate::shop::{Nowhere, Shop, deliver_to};
 use crate::things::{image, modify, order, remove, with_meta};
 
-/// A bus that takes everything.
+/// A bus that accepts every event and records its id.
 #[derive(Clone, Default)]
 struct Published(Arc<Mutex<Vec<String>>>);
 
@@ -38,7 +39,7 @@ impl Publisher for Published {
     }
 }
 
-/// Every sink as a function has it, but for the bus behind it.
+/// The sinks of the functions, with a test bus behind the bus sink.
 struct AllSinks<'s> {
     shop: &'s Shop,
     archive: &'s Bucket,
@@ -63,7 +64,7 @@ impl Sinks for AllSinks<'_> {
     }
 }
 
-/// What all sinks together have made: table, archive, bus, index.
+/// The state that all sinks together have produced: table, archive, bus and index.
 #[derive(Debug, PartialEq)]
 struct State {
     table: BTreeMap<String, Value>,
@@ -157,9 +158,9 @@ async fn case_36_a_redrive_of_bus_audit_and_derived_data_after_a_newer_update_le
         };
         shop.put(&with_meta(line, 1)).await;
     }
-    // Of nobody the session would not be archived.
+    // Without its customer the session would not be archived.
     shop.put(&with_meta(customer("c1"), 1)).await;
-    // That it was placed was set aside; that it was cancelled was taken.
+    // The record of the placing was set aside. The record of the cancellation is taken.
     shop.put(&cancelled).await;
     deliver_to(&sinks.consumer().await, &[moved(2, &pending, &cancelled)]).await;
     let before = sinks.state().await;

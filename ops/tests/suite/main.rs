@@ -1,4 +1,5 @@
-//! The operations tool against the table and the engines of the tests: the embedded ones, or those that the environment names.
+//! Tests of the operations tool against a table and search engines. These are embedded, unless the
+//! environment names others.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod archive;

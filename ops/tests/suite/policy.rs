@@ -1,4 +1,4 @@
-//! The policies of docs/operations.md: `ops` runs under them, and needs all that they allow.
+//! Tests the policies of docs/operations.md: `ops` runs under them and needs all their permissions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,8 @@ const BUS: &str = "shop";
 const FAILED: &str = "failed-records";
 const ARCHIVE: &str = "archive";
 
-/// The policy of a group of commands, as the document has it: behind the group's name, which begins a line.
+/// Returns the policy of a group of commands from the document. It follows the line that begins
+/// with the group's name.
 fn policy(group: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -35,7 +36,7 @@ fn policy(group: &str) -> String {
     after.split_once("```json\n").unwrap().1.split_once("```").unwrap().0.to_owned()
 }
 
-/// A shop, and `ops` as somebody who has the policy of one group of commands.
+/// A shop, and an operator with the policy of one group of commands.
 struct Operator {
     shop: Shop,
     failed: Bucket,
@@ -64,7 +65,7 @@ impl Operator {
             ("AWS_ENDPOINT_URL_S3", objects.url()),
             ("AWS_ACCESS_KEY_ID", shop.table.access_key()),
             ("AWS_SECRET_ACCESS_KEY", "local"),
-            // By which the endpoints know whose call it is.
+            // The endpoints identify the caller by this token.
             ("AWS_SESSION_TOKEN", group),
             ("AWS_REGION", REGION),
             ("TABLE_NAME", shop.table.name()),
@@ -79,7 +80,7 @@ impl Operator {
         Self { shop, failed, archive, access, environment, _proxy: proxy, _bus: bus, _gate: gate }
     }
 
-    /// Gives a command, which ends with this status.
+    /// Runs a command and asserts its exit status.
     async fn gives(&self, command: &str, status: i32) {
         let environment = self.environment.clone();
         let arguments: Vec<String> = command.split(' ').map(str::to_owned).collect();
@@ -94,7 +95,7 @@ impl Operator {
         self.access.report().remove(0)
     }
 
-    /// Nothing was refused, and every grant was needed.
+    /// Asserts that no call was refused and that every permission was used.
     fn was_given_what_is_needed(&self) {
         let Report { grants, denied, .. } = self.report();
         assert!(denied.is_empty(), "{denied:?}");
@@ -145,7 +146,7 @@ async fn search_is_kept_under_its_policy() {
     shop.put_and_deliver(&product("tea", 1)).await;
     operator.gives("search status", 0).await;
     operator.gives("search probe", 0).await;
-    // The index has not heard of it.
+    // The consumer does not get the record of this change.
     shop.put(&product("ice", 1)).await;
     operator.gives("search reconcile --dry-run --settle 0", 1).await;
     operator.gives("search reconcile --settle 0", 0).await;
@@ -160,7 +161,7 @@ async fn search_is_kept_under_its_policy() {
 async fn what_was_set_aside_is_replayed_under_its_policy() {
     let operator = Operator::of("redrive").await;
     let shop = &operator.shop;
-    // Everything that a consumer of the stream may be given up with.
+    // The batch has every kind of record that a consumer of the stream may fail to process.
     let mut records = Vec::new();
     for sample in ["order-placed", "order-cancelled", "product", "product-renamed", "session-expired", "stock"] {
         let read = |name: String| -> Value {
@@ -179,7 +180,7 @@ async fn what_was_set_aside_is_replayed_under_its_policy() {
     operator.failed.put("aws/lambda/mapping/batch", &given_up("shop-StreamEvents-1", &records));
     operator.gives("redrive list", 0).await;
     operator.gives("redrive show aws/lambda/mapping/batch", 0).await;
-    // An alias that is lost is put back.
+    // The replay restores a lost alias.
     shop.lose_write_alias().await;
     operator.gives("redrive replay --all", 0).await;
     operator.failed.put("quarantine/2017-01-01/e1-search.json", &aside("search", &record));
@@ -191,7 +192,7 @@ async fn what_was_set_aside_is_replayed_under_its_policy() {
 async fn orders_are_retired_and_come_back_under_their_policies() {
     let operator = Operator::of("orders").await;
     delivered(&operator.shop).await;
-    // Of more lines than one transaction takes.
+    // This order has more lines than one transaction takes.
     large(&operator.shop, "large").await;
     operator.gives("orders retire --older-than 31 --grace 0 --dry-run", 0).await;
     operator.gives("orders retire --older-than 31 --grace 0", 0).await;

@@ -1,4 +1,4 @@
-//! Cases 24 and 26: an index is built anew while it is written to and read.
+//! Tests cases 24 and 26: an index is rebuilt while clients write to it and read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,20 +29,21 @@ async fn rebuilt(shop: &Shop, start: Start) -> Result<Rebuilt, OpsError> {
     rebuild(&shop.search, &shop.items, &options).await
 }
 
-/// Products that nobody touches, in table and index.
+/// Writes products that do not change during the test to table and index. Returns their ids.
 async fn stable(shop: &Shop) -> BTreeSet<String> {
     let mut records = Vec::new();
     for number in 0..STABLE {
         records.push(shop.put(&product(&format!("s{number:03}"), 1)).await);
     }
     shop.deliver(&records).await;
-    // Searches see what was there before they begin.
+    // All documents must be visible before the searches begin.
     shop.search.refresh().await.unwrap();
     (0..STABLE).map(|number| format!("s{number:03}")).collect()
 }
 
-/// Writes and removes products until told to stop, and delivers the records late, in small batches, some of them twice and long after. Gives what
-/// the index must hold in the end.
+/// Writes and removes products until `stop` is set, and delivers the records late in small batches.
+/// It delivers some of them a second time, long after. Returns the documents that the index must
+/// hold at the end, with their revs.
 async fn write(shop: &Shop, stop: &AtomicBool) -> BTreeMap<String, u64> {
     let mut revs: BTreeMap<String, (u64, bool)> = BTreeMap::new();
     let (mut late, mut delivered): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
@@ -54,7 +55,7 @@ async fn write(shop: &Shop, stop: &AtomicBool) -> BTreeMap<String, u64> {
         let rev = rev + 1;
         let (record, live) = match turn % 11 {
             3 => (shop.put(&retired(&id, rev)).await, false),
-            // The removal's tombstone has the rev after that of the item.
+            // The tombstone of a removal has the rev after that of the item.
             5 if there => (shop.remove(&product(&id, rev - 1)).await, false),
             _ => (shop.put(&product(&id, rev)).await, true),
         };
@@ -74,7 +75,8 @@ async fn write(shop: &Shop, stop: &AtomicBool) -> BTreeMap<String, u64> {
     revs.into_iter().filter(|(_, (_, live))| *live).map(|(id, (rev, _))| (id, rev)).collect()
 }
 
-/// Searches until told to stop; every search must find everything that was there all the time. Gives how often it looked.
+/// Searches until `stop` is set. Each search must find all products in `whole`. Returns the number
+/// of searches.
 async fn read(shop: &Shop, whole: &BTreeSet<String>, stop: &AtomicBool) -> usize {
     let mut looks = 0;
     while !stop.load(Ordering::Relaxed) || looks < 3 {
@@ -94,7 +96,8 @@ async fn case_24_a_rebuild_under_writes_misses_no_document_and_leaves_none_stale
     let whole = stable(&shop).await;
     shop.put_and_deliver(&order("o1", OrderStatus::Paid, 2)).await;
     shop.put_and_deliver(&order("o2", OrderStatus::Placing, 1)).await;
-    // Two that are in the old index and not in the table: one removed for good, one that the consumer never heard of again.
+    // The old index has only the tombstone of this product, and the table has nothing. Its first
+    // record is delivered again after the rebuild.
     let removed = product("removed", 4);
     let late = shop.put(&removed).await;
     let removal = shop.remove(&removed).await;
@@ -163,7 +166,7 @@ async fn a_rebuild_that_was_stopped_is_resumed_or_abandoned_and_never_forgotten(
     }
     assert!(matches!(rebuilt(&shop, Start::Resume).await, Err(OpsError::Usage(_))));
     shop.search.begin_rebuild(Collection::Products).await.unwrap();
-    // Goes to both.
+    // Both indices get this change.
     shop.put_and_deliver(&product("p0", 2)).await;
     assert!(matches!(rebuilt(&shop, Start::New).await, Err(OpsError::Usage(_))));
 
@@ -199,7 +202,7 @@ async fn tombstones_are_not_copied_before_every_call_has_ended_that_did_not_know
 async fn documents_that_the_new_index_refuses_stop_the_swap() {
     let shop = Shop::open().await;
     shop.put_and_deliver(&product("p1", 1)).await;
-    // A rebuild in progress whose mapping was a mistake.
+    // A rebuild is in progress, and its mapping is wrong.
     let mut mistake = today();
     mistake["mappings"]["properties"]["brand"] = json!({"type": "long"});
     mistake["aliases"] = json!({format!("{}-products-write-v2", shop.prefix): {}});

@@ -1,4 +1,4 @@
-//! Case 25: drift is found, repaired and reported.
+//! Tests case 25: drift is found, repaired and reported.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn drift(reconciled: &Reconciled, collection: Collection) -> &Drift {
     &collections.iter().find(|reconciled| reconciled.collection == collection.name()).unwrap().drift
 }
 
-/// Writes to the index behind the consumer's back.
+/// Writes to the index without the stream's consumer.
 async fn write(shop: &Shop, operation: BulkOperation) {
     assert!(shop.search.bulk(&[operation]).await.unwrap()[0].is_durable());
 }
@@ -84,7 +84,7 @@ async fn case_25_drift_injected_by_hand_is_found_repaired_and_reported() {
 async fn a_document_ahead_of_its_item_is_reported_and_left_to_a_rebuild() {
     let shop = Shop::open().await;
     shop.put_and_deliver(&product("p1", 9)).await;
-    // As a restore from a backup would.
+    // The table has an older rev than the index, as after a restore from a backup.
     shop.put(&product("p1", 4)).await;
     let repaired = compared(&shop, false).await;
     assert!(!repaired.is_clean());
@@ -92,7 +92,8 @@ async fn a_document_ahead_of_its_item_is_reported_and_left_to_a_rebuild() {
     assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 9)]);
 }
 
-/// Changes an item, and has the index hear of it, behind the first strong read of items.
+/// Changes an item and delivers the record to the index, right after the first strong read of
+/// items.
 struct ChangesBehind {
     shop: Arc<Shop>,
     newer: Stored<Product>,
@@ -130,7 +131,7 @@ impl Intercept for ChangesBehind {
 async fn an_item_that_is_written_and_indexed_between_two_looks_is_not_ahead() {
     let shop = Arc::new(Shop::open().await);
     shop.put_and_deliver(&product("p1", 4)).await;
-    // Its record is late.
+    // The record of this change has not been delivered.
     shop.put(&product("p1", 5)).await;
     let behind = ChangesBehind { shop: shop.clone(), newer: product("p1", 6), done: AtomicBool::new(false) };
     let config = shop.table.client().config().to_builder().interceptor(behind).build();
@@ -180,7 +181,7 @@ async fn a_repair_that_the_engine_takes_for_old_is_reported_as_none() {
     assert!(repaired.to_string().contains("again after that"), "{repaired}");
     assert_eq!(shop.found(Collection::Products).await, [("p2".to_owned(), 1)]);
 
-    // Beyond what the engine remembers it is repaired.
+    // The engine accepts a rev above the one that it remembers.
     shop.put(&product("p1", 3)).await;
     let repaired = compared(&shop, false).await;
     assert_eq!(drift(&repaired, Collection::Products).unrepaired, 0);

@@ -1,4 +1,5 @@
-//! Case 36: what was set aside is replayed, the newer data wins, and a second replay changes nothing.
+//! Tests case 36: records that were set aside are replayed. The newer data wins, and a second
+//! replay changes nothing.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +17,7 @@ use crate::bucket::Bucket;
 use crate::shop::Shop;
 use crate::things::product;
 
-/// The search sink of a shop, and a sink that remembers what it was given and fails when told to.
+/// The search index of a shop, and a sink that records what it takes and fails on request.
 struct TestSinks<'s> {
     shop: &'s Shop,
     other: Other,
@@ -70,7 +71,7 @@ impl Sink for Other {
     }
 }
 
-/// A record in the form of the consumer's quarantine.
+/// Returns a record in the form of the consumer's quarantine.
 pub fn aside(consumer: &str, record: &Value) -> String {
     let body = json!({
         "at": "2017-01-01T12:00:00.000Z", "consumer": consumer, "kind": "index_rejects", "reason": "too\nlong",
@@ -79,7 +80,7 @@ pub fn aside(consumer: &str, record: &Value) -> String {
     body.to_string()
 }
 
-/// A batch in the form of Lambda's on-failure object.
+/// Returns a batch in the form of Lambda's on-failure object.
 pub fn given_up(function: &str, records: &[Value]) -> String {
     let body = json!({
         "requestContext": {"functionArn": function, "condition": "RetryAttemptsExhausted", "approximateInvokeCount": 3},
@@ -128,7 +129,7 @@ async fn case_36_a_redrive_after_a_newer_update_leaves_the_newer_and_a_second_on
 async fn a_redrive_indexes_what_the_table_holds_now_and_not_what_the_record_says() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let old = shop.put(&product("p1", 1)).await;
-    // Its record is lost, and the item is there.
+    // The record of this change is lost. The item exists.
     shop.put(&product("p1", 3)).await;
     bucket.put("quarantine/2017-01-01/e1-search.json", &aside("search", &old));
     assert!(replayed(&bucket, &TestSinks::of(&shop)).await.is_complete());
@@ -253,7 +254,7 @@ async fn what_is_not_there_is_not_discarded() {
     let bucket = Bucket::open().await;
     let there = "quarantine/2017-01-01/e1-bus.json".to_owned();
     bucket.put(&there, "{");
-    // Begins as a name that is there.
+    // The name is a prefix of an existing one.
     let not_there = "quarantine/2017-01-01/e1-bus".to_owned();
     let discarded = discard(&bucket.store, &[not_there.clone(), there.clone()]).await.unwrap();
     assert_eq!((discarded.objects, &discarded.gone), (1, &vec![not_there.clone()]));

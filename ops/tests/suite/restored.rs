@@ -1,4 +1,5 @@
-//! A table that was restored from a backup: the index and the archive remember what it has forgotten.
+//! Tests a table that was restored from a backup. Index and archive still have data that the table
+//! has lost.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ async fn rebuilt(shop: &Shop, restored: bool) -> Rebuilt {
     rebuild(&shop.search, &shop.items, &options).await.unwrap()
 }
 
-/// How many documents are ahead of their items, of products.
+/// Returns how many documents of products are ahead of their items.
 async fn ahead(shop: &Shop) -> u64 {
     let options =
         ReconcileOptions { collections: Collection::ALL.to_vec(), rate: None, dry_run: true, settle: Duration::ZERO };
@@ -40,7 +41,7 @@ async fn ahead(shop: &Shop) -> u64 {
 #[tokio::test]
 async fn a_rebuild_after_a_restore_of_the_table_leaves_behind_what_the_table_has_forgotten() {
     let shop = Shop::open().await;
-    // As the backup has it, and what happened after it.
+    // The state in the backup comes first, then the changes after it.
     for id in ["changed", "removed", "same"] {
         shop.put_and_deliver(&product(id, 4)).await;
     }
@@ -50,7 +51,7 @@ async fn a_rebuild_after_a_restore_of_the_table_leaves_behind_what_the_table_has
     shop.deliver(&[shop.remove(&gone).await]).await;
     shop.put_and_deliver(&product("created", 1)).await;
     shop.put_and_deliver(&order("o1", OrderStatus::Paid, 2)).await;
-    // The restore. No stream tells of it.
+    // This is the restore of the table. The stream has no record of it.
     shop.put(&product("changed", 4)).await;
     shop.put(&product("removed", 4)).await;
     shop.remove(&product("created", 1)).await;
@@ -68,7 +69,7 @@ async fn a_rebuild_after_a_restore_of_the_table_leaves_behind_what_the_table_has
     assert_eq!(shop.found(Collection::Products).await, table);
     assert_eq!(shop.found(Collection::Orders).await, [("o1".to_owned(), 2)]);
     assert_eq!(ahead(&shop).await, 0);
-    // The restored table's own changes are found.
+    // Searches find the changes of the restored table.
     shop.put_and_deliver(&product("removed", 5)).await;
     assert!(shop.found(Collection::Products).await.contains(&("removed".to_owned(), 5)));
 }
@@ -87,7 +88,7 @@ async fn a_product_that_was_removed_by_hand_and_created_again_is_found_after_suc
     assert_eq!(ahead(&shop).await, 0);
 }
 
-/// The archived head of the order, with its name.
+/// Returns the name and the content of the archived head of the order.
 async fn archived_head(bucket: &Bucket) -> (String, Value) {
     let key = order::head(&ID.parse().unwrap()).unwrap().key().clone();
     let names = bucket.names().await;
@@ -105,7 +106,8 @@ async fn of_an_order_that_expired_twice_the_last_is_restored_though_the_stream_c
         retire(&table, &options(false)).await.unwrap();
         expire(&shop, &bucket).await;
         let (_, last) = archived_head(&bucket).await;
-        // An earlier time that it expired, from a stream whose numbers were larger: of a lower rev, or of the same and removed earlier.
+        // An earlier expiration, from a stream with larger sequence numbers. It has a lower rev, or
+        // the same rev and an earlier removal.
         let mut earlier = last.clone();
         let known: u64 = last["item"]["rev"]["N"].as_str().unwrap().parse().unwrap();
         earlier["item"]["rev"] = json!({"N": (known - rev).to_string()});
@@ -143,11 +145,11 @@ async fn an_order_is_not_restored_before_all_its_lines_are_in_the_archive() {
     let id = ID.parse().unwrap();
     let has_head = |items: &[AnyEntity]| items.iter().any(|item| matches!(item, AnyEntity::Order(_)));
 
-    // The record of its removal is on its way.
+    // The record of the line's removal has not arrived yet.
     let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
     assert!(!restored.is_complete() && restored.failed[0].contains("1 of its 2 lines"), "{restored}");
     assert!(!has_head(&read(&table).await), "no head, so nobody finds it");
-    // DynamoDB has not removed it.
+    // DynamoDB has not removed the line yet.
     shop.put(line).await;
     assert!(!restore_order(&table, &bucket.store, &id).await.unwrap().is_complete());
     assert!(!has_head(&read(&table).await));

@@ -1,4 +1,5 @@
-//! An order of more lines than one transaction takes is retired whole, however often the command is stopped.
+//! Tests that an order with more lines than one transaction takes is retired completely, however
+//! often the command is stopped.
 
 use std::process::Command;
 use std::time::Duration;
@@ -66,7 +67,7 @@ async fn parts(table: &Table, id: &str) -> Parts {
     (head.unwrap(), lines, history)
 }
 
-/// Begins to retire an order as a run does that is stopped after so many transactions.
+/// Runs the first `after` transactions of a retirement, like a run that is stopped then.
 async fn broken_off(table: &Table, id: &str, expires_at: Instant, after: usize) {
     let (head, lines, history) = parts(table, id).await;
     let retirement = Retirement { order: &head, lines: &lines, history: &history, expires_at, at: Instant::now() };
@@ -77,7 +78,7 @@ async fn broken_off(table: &Table, id: &str, expires_at: Instant, after: usize) 
     }
 }
 
-/// Whether the head has a time to live, and whether it is in its list.
+/// Returns whether the head has a time to live, and whether it is in its list.
 async fn ends(shop: &Shop, head: &Stored<Order>) -> (bool, bool) {
     let key = head.key().unwrap();
     let text = |text: &str| AttributeValue::S(text.to_owned());
@@ -98,7 +99,7 @@ async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_
         let shop = Shop::open().await;
         let table = shop.table.table();
         let head = large(&shop, "o1").await;
-        // The stopped run changed the head after this.
+        // The stopped run changes the head after this instant.
         let before = Instant::now();
         let expires_at = before.plus_seconds(3_600);
         broken_off(&table, "o1", expires_at, after).await;
@@ -169,7 +170,7 @@ fn orders_that_a_record_may_still_tell_of_are_not_retired() {
         assert_eq!(status, Some(2));
         assert!(said.contains("at least 31 days"), "{said}");
     }
-    // This far it comes without an environment.
+    // The age is accepted. The command then fails because the environment is empty.
     let (_, said) = retire("31");
     assert!(said.contains("TABLE_NAME"), "{said}");
 }

@@ -1,4 +1,5 @@
-//! A table, an engine, and the stream's consumer between them, which runs when it is told to.
+//! A shop for tests: a table, a search engine, and the stream's consumer between them. The consumer
+//! runs only when a test delivers records.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::things;
 
-/// One shop of one test.
+/// The shop of one test.
 pub struct Shop {
     pub table: TestTable,
     pub items: Items,
@@ -35,12 +36,13 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// An empty one, with the indices of today.
+    /// Opens an empty shop with the current indices.
     pub async fn open() -> Self {
         Self::over(None).await
     }
 
-    /// An empty one whose index of products was made by an earlier version, from another definition.
+    /// Opens an empty shop whose product index was created by an earlier version with this
+    /// definition.
     pub async fn of_an_earlier_version(products: &Value) -> Self {
         Self::over(Some(products)).await
     }
@@ -61,7 +63,8 @@ impl Shop {
                 json!({format!("{prefix}-products"): {}, format!("{prefix}-products-write-v1"): {}});
             call(&endpoint, Method::PUT, &format!("{prefix}-products-v1"), Some(&definition)).await;
         }
-        // How quick a real engine is on this machine is not what is tested.
+        // The limits are wide, because the speed of a real engine on this machine is not under
+        // test.
         let limits = Limits { attempt: Duration::from_secs(30), total: Duration::from_secs(60), ..Limits::default() };
         let search = SearchClient::new(&SearchConfig::new(&endpoint, &prefix).unwrap().with_limits(limits));
         search.ensure_indices().await.unwrap();
@@ -72,21 +75,21 @@ impl Shop {
         Self { table, items, search, endpoint, prefix, consumer, sequence: AtomicU64::new(1), _server: server }
     }
 
-    /// Writes an item, whatever was there, and gives the record of that.
+    /// Writes an item, over an existing one, and returns the record of the change.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) -> Value {
         let put = self.table.client().put_item().table_name(self.table.name());
         put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
         things::modify(self.sequence.fetch_add(1, Ordering::Relaxed), item)
     }
 
-    /// Writes an item as a stream shows it.
+    /// Writes an item from a stream image.
     pub async fn put_image(&self, image: &Value) {
         let item: Item = serde_json::from_value(image.clone()).unwrap();
         let put = self.table.client().put_item().table_name(self.table.name());
         put.set_item(Some(item.into())).send().await.unwrap();
     }
 
-    /// Removes an item, and gives the record of that.
+    /// Removes an item and returns the record of the removal.
     pub async fn remove<T: Entity>(&self, item: &Stored<T>) -> Value {
         let key = item.data.key().unwrap();
         let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
@@ -95,7 +98,7 @@ impl Shop {
         things::remove(self.sequence.fetch_add(1, Ordering::Relaxed), item)
     }
 
-    /// Takes records as the stream would deliver them.
+    /// Passes records to the consumer, as the stream does.
     pub async fn deliver(&self, records: &[Value]) {
         deliver_to(&self.consumer, records).await;
     }
@@ -106,13 +109,14 @@ impl Shop {
         self.deliver(&[record]).await;
     }
 
-    /// What the index that is read holds for an item, a tombstone included.
+    /// Returns the stored document of an item from the index that searches read. It may be a
+    /// tombstone.
     pub async fn stored<T: Entity>(&self, collection: Collection, item: &Stored<T>) -> Option<StoredSource> {
         let id = id_of(item);
         self.search.stored(collection, &[id]).await.unwrap().pop().unwrap()
     }
 
-    /// Id and rev of every document that searches find, ascending.
+    /// Returns id and rev of every document that searches find, in ascending order.
     pub async fn found(&self, collection: Collection) -> Vec<(String, u64)> {
         self.search.refresh().await.unwrap();
         let (mut found, mut after) = (Vec::new(), None);
@@ -124,7 +128,7 @@ impl Shop {
         }
     }
 
-    /// Writes an item that lacks an attribute which every one has, and gives the record of that.
+    /// Writes an item without one of its required attributes, and returns the record of the change.
     pub async fn put_broken<T: Entity>(&self, item: &Stored<T>, attribute: &str) -> Value {
         let mut broken = item.to_item().unwrap();
         broken.inner_mut().remove(attribute).unwrap();
@@ -135,7 +139,7 @@ impl Shop {
         record
     }
 
-    /// Deletes the document of a product by hand: the engine remembers its version for a minute.
+    /// Deletes the document of a product by hand. The engine remembers its version for a minute.
     pub async fn delete_document(&self, item: &Stored<Product>) {
         let index = self.search.indices(Collection::Products).await.unwrap().remove(0).name;
         let body = format!("{}\n", json!({"delete": {"_index": index, "_id": id_of(item)}}));
@@ -145,19 +149,19 @@ impl Shop {
         assert_eq!(answer["items"][0]["delete"]["status"], 200, "{answer}");
     }
 
-    /// Makes an index by hand.
+    /// Creates an index by hand.
     pub async fn make_index(&self, name: &str, definition: &Value) {
         call(&self.endpoint, Method::PUT, &format!("{}-{name}", self.prefix), Some(definition)).await;
     }
 
-    /// Takes the alias away through which products are written.
+    /// Removes the alias through which products are written.
     pub async fn lose_write_alias(&self) {
         let (index, alias) = (format!("{}-products-v1", self.prefix), format!("{}-products-write-v1", self.prefix));
         let remove = json!({"actions": [{"remove": {"index": index, "alias": alias}}]});
         call(&self.endpoint, Method::POST, "_aliases", Some(&remove)).await;
     }
 
-    /// A question to the engine itself.
+    /// Sends a request to the engine itself and returns the response.
     pub async fn ask(&self, path: &str) -> Value {
         call(&self.endpoint, Method::GET, path, None).await
     }
@@ -175,20 +179,20 @@ async fn call(endpoint: &str, method: Method, path: &str, body: Option<&Value>) 
     answer
 }
 
-/// Has a consumer take records; all of them must be durable then.
+/// Passes records to a consumer and asserts that all of them are durable then.
 pub async fn deliver_to(consumer: &Consumer, records: &[Value]) {
     let event: Event = serde_json::from_str(&json!({ "Records": records }).to_string()).unwrap();
     let taken = consumer.take(&event, Instant::now() + Duration::from_secs(120)).await.unwrap();
     assert_eq!(taken.answer.earliest(), None, "{:?}", taken.report);
 }
 
-/// The id of an item's document.
+/// Returns the id of an item's document.
 pub fn id_of<T: Entity>(item: &Stored<T>) -> String {
     let key = item.data.key().unwrap();
     document_id(key.pk.as_str(), key.sk.as_str())
 }
 
-/// Nothing is to be set aside here.
+/// A quarantine that fails the test if a record is set aside.
 pub struct Nowhere;
 
 impl Quarantine for Nowhere {

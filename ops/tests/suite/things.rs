@@ -7,7 +7,8 @@ use key_schema::order::{Order, OrderStatus};
 use key_schema::product::{CategoryPath, Copied, Product};
 use serde_json::{Value, json};
 
-/// A product at a rev. Its name tells the rev, so that a document tells which one it shows.
+/// Returns a product at a rev. Its name contains the rev, so that a document shows the rev that it
+/// was made from.
 pub fn product(id: &str, rev: u64) -> Stored<Product> {
     let data = Product {
         id: id.parse().unwrap(),
@@ -23,14 +24,14 @@ pub fn product(id: &str, rev: u64) -> Stored<Product> {
     Stored { meta: meta(rev), data }
 }
 
-/// The same taken out of the catalogue.
+/// Returns the same product, retired.
 pub fn retired(id: &str, rev: u64) -> Stored<Product> {
     let mut product = product(id, rev);
     product.data.retired = true;
     product
 }
 
-/// An order's head.
+/// Returns the head of an order.
 pub fn order(id: &str, status: OrderStatus, rev: u64) -> Stored<Order> {
     let data = Order {
         id: id.parse().unwrap(),
@@ -55,17 +56,17 @@ fn meta(rev: u64) -> Meta {
     Meta { version: rev, rev, born: Born::new("b1").unwrap(), created_at: at, updated_at: at }
 }
 
-/// Something at a rev.
+/// Returns an item at a rev.
 pub fn with_meta<T>(data: T, rev: u64) -> Stored<T> {
     Stored { meta: meta(rev), data }
 }
 
-/// The record of an item that is there, whatever it was.
+/// Returns the record of a change of an existing item. Both images are the new item.
 pub fn modify<T: Entity>(sequence: u64, new: &Stored<T>) -> Value {
     record(sequence, "MODIFY", new, json!({"NewImage": image(new), "OldImage": image(new)}))
 }
 
-/// The record of a removal.
+/// Returns the record of a removal.
 pub fn remove<T: Entity>(sequence: u64, old: &Stored<T>) -> Value {
     record(sequence, "REMOVE", old, json!({"OldImage": image(old)}))
 }
@@ -78,7 +79,7 @@ fn record<T: Entity>(sequence: u64, name: &str, item: &Stored<T>, mut change: Va
     json!({"eventID": format!("event-{sequence}"), "eventName": name, "eventSource": "aws:dynamodb", "dynamodb": change})
 }
 
-/// An item as a stream shows it.
+/// Returns the stream image of an item.
 pub fn image<T: Entity>(item: &Stored<T>) -> Value {
     serde_json::to_value(item.to_item().unwrap()).unwrap()
 }

@@ -1,8 +1,8 @@
-//! What cannot be meant so is said before anything is asked or done.
+//! Tests that invalid usage is reported before any request is sent.
 
 use std::process::Command;
 
-/// The exit status of `ops` without any environment, and what it says.
+/// Runs `ops` without any environment. Returns its exit status and standard error.
 fn ops(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_ops")).args(arguments).env_clear().output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -15,7 +15,7 @@ fn the_address_of_the_local_system_has_a_scheme() {
         assert_eq!(status, Some(2), "{said}");
         assert!(said.contains("http://127.0.0.1:3000"), "{said}");
     }
-    // Nobody listens there.
+    // No server listens at this address.
     assert_eq!(ops(&["--local", "http://127.0.0.1:1", "search", "status"]).0, Some(3));
 }
 

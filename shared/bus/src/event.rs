@@ -11,7 +11,7 @@ use crate::{Data, EventId, Kind};
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The id, by which subscribers recognise a repetition.
+    /// The id, by which subscribers recognise a repeated event.
     pub id: EventId,
     /// The time of the change, from the changed item.
     pub occurred_at: Instant,

@@ -36,7 +36,7 @@ const ROUNDS: u32 = 10;
 
 /// The error codes of an entry that the bus will never accept. All other codes concern the moment
 /// or the deployment (a throttle, a missing permission). The event itself is then valid and must
-/// not be set aside.
+/// not be quarantined.
 const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 
 /// The outcome of an event.
@@ -172,7 +172,8 @@ impl EventBus {
         outcomes
     }
 
-    /// Sends entries in as few calls as possible, and returns those that are worth another attempt.
+    /// Sends entries in as few calls as possible, and returns the entries that are worth another
+    /// attempt.
     async fn round(&self, entries: Vec<Entry>, outcomes: &mut [Outcome]) -> Vec<Entry> {
         let calls = pack(entries, self.limits.bytes).into_iter().map(|entries| self.call(entries));
         let answers: Vec<(Vec<Entry>, Vec<Answer>)> = stream::iter(calls).buffered(CONCURRENCY).collect().await;

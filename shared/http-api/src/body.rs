@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use crate::json::{Members, ParseError, Value};
 use crate::problem::{Code, FieldError, Problem};
 
-/// The most errors in one response. Further ones are dropped, so that a hostile body cannot cause a
-/// huge response.
+/// The maximum number of errors in one response. Further ones are dropped, so that a hostile body
+/// cannot cause a huge response.
 const MAX_ERRORS: usize = 100;
 
 /// A JSON object that is being read field by field.

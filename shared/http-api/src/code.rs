@@ -59,11 +59,11 @@ codes! {
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Not signed in";
     /// The caller is known but has no permission.
     Forbidden = "forbidden", FORBIDDEN, "Not allowed";
-    /// The thing does not exist, or this caller may not know of it.
+    /// The record does not exist, or this caller may not know of it.
     NotFound = "not_found", NOT_FOUND, "Not found";
     /// One of the accounts does not exist.
     AccountNotFound = "account_not_found", NOT_FOUND, "Account not found";
-    /// A thing with this id or reference exists.
+    /// A record with this id or reference exists.
     AlreadyExists = "already_exists", CONFLICT, "Already exists";
     /// Another customer has this email address.
     EmailTaken = "email_taken", CONFLICT, "Email address taken";

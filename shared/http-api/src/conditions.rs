@@ -11,12 +11,12 @@ use crate::request::Request;
 /// The maximum length of an Idempotency-Key in characters.
 pub const MAX_IDEMPOTENCY_KEY: usize = 255;
 
-/// The precondition of a change that may also create the thing.
+/// The precondition of a change that may also create the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
-    /// `If-None-Match: *`: the thing must not exist.
+    /// `If-None-Match: *`: the record must not exist.
     Absent,
-    /// `If-Match: "3"`: the thing must exist in this version.
+    /// `If-Match: "3"`: the record must exist in this version.
     Version(u64),
 }
 
@@ -29,8 +29,7 @@ impl Request<'_> {
     /// # Errors
     /// - 428 `if_match_missing`.
     /// - 400 `invalid_header` when the value is not one entity tag. A list of tags and `*` are
-    ///   valid HTTP, but they would allow a change of any version, which If-Match is there to
-    ///   prevent.
+    ///   valid HTTP. But a change must name the one version that it is based on.
     pub fn if_match(&self) -> Result<u64, Problem> {
         match self.header("if-match") {
             None => {
@@ -124,7 +123,7 @@ fn is_entity_tag(text: &str) -> bool {
     inside.is_some_and(|inside| inside.bytes().all(|byte| byte == b'!' || byte >= b'#'))
 }
 
-/// Returns the version in a strong entity tag that this API can have issued.
+/// Returns the version in a strong entity tag, or `None` if this API cannot have issued the tag.
 fn version(tag: &str) -> Option<u64> {
     let digits = tag.strip_prefix('"')?.strip_suffix('"')?;
     let version: u64 = digits.parse().ok()?;

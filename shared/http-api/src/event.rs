@@ -19,7 +19,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::content::MAX_BODY_BYTES;
 use crate::json::{Members, Value};
 
-/// Names and values. Those of a JSON object are in the order of their names.
+/// Names and values. The members of a JSON object are in the order of their names.
 pub(crate) type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// The parts of an event that the functions use.

@@ -104,7 +104,7 @@ impl Once {
     /// ([`Once::claim`] with [`Answer::Body`]). Returns `None` when the key is free.
     ///
     /// # Errors
-    /// As [`Once::first`], and those of the table.
+    /// As [`Once::first`], and the errors of the table.
     pub async fn replay(&self, store: &Store) -> Result<Option<Response>, Problem> {
         let record = store.table.get(&idempotency::get(&self.scope)?).await?;
         match self.first(record.as_deref(), Instant::now())? {

@@ -112,9 +112,9 @@ impl Problem {
         self
     }
 
-    /// Adds a Location header ([`crate::url::location`]) with the address of the conflicting thing.
-    /// A text that is not a valid header value is left out, because the problem itself matters
-    /// more.
+    /// Adds a Location header ([`crate::url::location`]) with the address of the conflicting
+    /// record. A text that is not a valid header value is left out, because the problem itself
+    /// matters more.
     #[must_use]
     pub fn location(mut self, location: impl Into<String>) -> Self {
         self.0.location = Some(location.into()).filter(|location| HeaderValue::from_str(location).is_ok());
@@ -151,7 +151,7 @@ impl Problem {
         Some(text)
     }
 
-    /// Returns the problem's headers, without those of every response.
+    /// Returns the problem's headers, without the headers that every response has.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
         match self.0.code {

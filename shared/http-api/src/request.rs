@@ -122,8 +122,8 @@ impl<'a> Request<'a> {
             .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is refused: {error}.")))
     }
 
-    /// Reads a number in the path that identifies a thing. Only its canonical spelling is accepted:
-    /// `01` and `+1` identify nothing.
+    /// Reads a number in the path that identifies a record. Only its canonical spelling is
+    /// accepted: `01` and `+1` identify nothing.
     ///
     /// # Errors
     /// 404 `not_found` of `thing` for another spelling. Otherwise as [`Request::path_by`].

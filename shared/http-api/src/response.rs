@@ -28,7 +28,7 @@ pub struct Response {
     fault: Option<Cause>,
 }
 
-/// The stored form of a response, for repetitions of an idempotent request.
+/// The stored form of a response, for retries of an idempotent request.
 #[derive(Serialize, Deserialize)]
 struct Record<'a> {
     status: u16,
@@ -43,7 +43,7 @@ impl Response {
         Self::new(StatusCode::OK).json(body)
     }
 
-    /// Creates a 201 with a JSON body and the new thing's Location ([`crate::url::location`]).
+    /// Creates a 201 with a JSON body and the new record's Location ([`crate::url::location`]).
     #[must_use]
     pub fn created(location: impl Into<String>, body: &impl Serialize) -> Self {
         Self::new(StatusCode::CREATED).header("location", location).json(body)

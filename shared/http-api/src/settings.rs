@@ -65,7 +65,7 @@ impl SettingsCache {
     /// Returns the settings, and how long they may still be used.
     ///
     /// # Errors
-    /// Those of the table, if the settings must be read.
+    /// The errors of the table, if the settings must be read.
     pub async fn current(&self, store: &Store) -> Result<(Arc<Known>, Duration), Problem> {
         let now = self.now();
         let held = self.held().as_ref().and_then(|held| Some((Arc::clone(&held.known), held.rest(now)?)));
@@ -80,7 +80,7 @@ impl SettingsCache {
     /// Reads the settings from the table, for a caller that is about to change them.
     ///
     /// # Errors
-    /// Those of the table.
+    /// The errors of the table.
     pub async fn latest(&self, store: &Store) -> Result<Arc<Known>, Problem> {
         let since = self.now();
         let [first, second, third, fourth, ..] = store.random()?;

@@ -1,17 +1,16 @@
-//! The audit trail of staff: the log line of each write by staff has the staff member and the
-//! target. That line also has the time, the request id and the outcome. The items that the request
-//! wrote carry the same id.
+//! The audit trail of staff. The log line of each write by staff names the staff member and the
+//! target. It also has the time, the outcome and the request id, which the written items carry too.
 //!
-//! A customer's own request leaves no data about the customer, and a read by staff leaves no trail.
-//! The trail has ids, but never names or the body. A name in the path of a customer's thing
-//! (`/v1/customers/{id}/addresses/{name}`) is left out.
+//! Requests by customers and reads by staff leave no trail. The trail has ids, but never names or
+//! the body. A `{name}` in a path with an `{id}` is left out, because a person may have chosen it
+//! (`/v1/customers/{id}/addresses/{name}`).
 
 use serde_json::{Map, Value};
 
 use crate::request::Request;
 use crate::response::Reply;
 
-/// The number of characters of an id that are logged. No valid id is longer.
+/// The maximum number of logged characters of an id. No valid id is longer.
 const LONGEST: usize = 128;
 
 /// A write by staff.
@@ -24,8 +23,8 @@ pub(crate) struct Act {
 }
 
 impl Act {
-    /// Returns the act if the request is a write by staff. Every request except GET is a write,
-    /// with any outcome.
+    /// Returns the act, or `None` if the request is not a write by staff. Every request except GET
+    /// counts as a write, whatever its outcome.
     pub(crate) fn of(request: &Request<'_>) -> Option<Self> {
         if request.route().starts_with("GET ") || !request.caller().is_staff() {
             return None;
@@ -37,7 +36,7 @@ impl Act {
         Some(Self { actor: request.caller().key().to_owned(), target: target.collect() })
     }
 
-    /// Returns the address of the created thing. The request's own path does not contain its id.
+    /// Returns the address of the record that the request created. The request's path lacks its id.
     pub(crate) fn created(reply: &Reply) -> Option<&str> {
         let location = reply.headers.get("location").filter(|_| reply.status.as_u16() == 201);
         location.map(String::as_str)

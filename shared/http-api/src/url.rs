@@ -11,7 +11,7 @@ pub fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// Returns the path of a thing under `/v1`, for Location: `location(&["customers", "a b"])` is
+/// Returns the path of a record under `/v1`, for Location: `location(&["customers", "a b"])` is
 /// `/v1/customers/a%20b`.
 #[must_use]
 pub fn location(segments: &[&str]) -> String {

@@ -82,8 +82,8 @@ pub struct Since {
 crate::item::view!(Since of Customer);
 
 patterns! {
-    OWNER = "archive.owner": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("of who was erased nothing more is archived"), "system", "See whether somebody's expired session or cart may be archived, and what of an erased customer is not that of one who came back", ["stream", "janitor"];
-    RESTORE = "archive.restore": PutItem, "PK = SESSION#<id>, CART#<customer>, ORDER#<id> or CUSTOMER#<id>, SK as it was" => "does not exist", Consistency::Write, "system", "Bring an expired item back", ["ops"];
+    OWNER = "archive.owner": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the archive must get nothing more of an erased customer"), "system", "Read when a profile was created, before archiving or removing its session or cart", ["stream", "janitor"];
+    RESTORE = "archive.restore": PutItem, "PK = SESSION#<id>, CART#<customer>, ORDER#<id> or CUSTOMER#<id>, SK as it was" => "does not exist", Consistency::Write, "system", "Restore an archived item", ["ops"];
 }
 
 /// Reads the creation time of a customer's profile, strongly. An erased customer has no profile.

@@ -71,12 +71,12 @@ pub(crate) fn key(customer: &CustomerId) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    GET = "carts.get": GetItem, "PK = CART#<customer>, SK = CART" => "the cart with its lines", Consistency::Strong("a customer who adds to the cart looks at it next"), "owner", "Read a cart", ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}", "POST /v1/customers/{id}/cart/checkout"];
-    PREPARE = "carts.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT" => "customer, product", Consistency::Strong("a customer who has just signed up fills the cart next"), "owner", "Read all that a line of a cart refers to", ["PUT /v1/customers/{id}/cart/items/{product}"];
-    CREATE = "carts.create": PutItem, "PK = CART#<customer>, SK = CART" => "there is none, or it has lapsed", Consistency::Write, "owner", "Begin a cart with its first line", ["PUT /v1/customers/{id}/cart/items/{product}"];
-    PUT_LINE = "carts.put-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "has not lapsed and has this line or room for one more; SET lines.<product>", Consistency::Write, "owner", "Set one line of a cart", ["PUT /v1/customers/{id}/cart/items/{product}"];
-    REMOVE_LINE = "carts.remove-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "has not lapsed and has this line; REMOVE lines.<product>", Consistency::Write, "owner", "Remove one line of a cart", ["DELETE /v1/customers/{id}/cart/items/{product}"];
-    DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "always, or began before who came back did", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
+    GET = "carts.get": GetItem, "PK = CART#<customer>, SK = CART" => "the cart with its lines", Consistency::Strong("a customer who changes the cart reads it next"), "owner", "Read a cart", ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}", "POST /v1/customers/{id}/cart/checkout"];
+    PREPARE = "carts.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT" => "customer, product", Consistency::Strong("a customer may fill the cart right after signing up"), "owner", "Read the customer and the product of a cart line", ["PUT /v1/customers/{id}/cart/items/{product}"];
+    CREATE = "carts.create": PutItem, "PK = CART#<customer>, SK = CART" => "the cart does not exist, or it has expired", Consistency::Write, "owner", "Create a cart with its first line", ["PUT /v1/customers/{id}/cart/items/{product}"];
+    PUT_LINE = "carts.put-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "the cart has not expired and has this line or room for one more; SET lines.<product>", Consistency::Write, "owner", "Set one line of a cart", ["PUT /v1/customers/{id}/cart/items/{product}"];
+    REMOVE_LINE = "carts.remove-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "the cart has not expired and has this line; REMOVE lines.<product>", Consistency::Write, "owner", "Remove one line of a cart", ["DELETE /v1/customers/{id}/cart/items/{product}"];
+    DISCARD = "carts.discard": DeleteItem, "PK = CART#<customer>, SK = CART" => "no condition; for a customer who signed up again: the cart is older than the profile", Consistency::Write, "owner", "Remove the cart of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
 /// Reads a cart. The caller treats an expired cart as empty.

@@ -186,7 +186,7 @@ macro_rules! entity {
 
         impl $crate::change::Change<$name> {
             $(
-                #[doc = concat!("Gives `", stringify!($ffield), "` another value.")]
+                #[doc = concat!("Sets `", stringify!($ffield), "`.")]
                 ///
                 /// # Errors
                 /// [`EncodeError`](crate::item::EncodeError) when the value has no DynamoDB form.

@@ -120,10 +120,10 @@ pub fn shards(head: Option<&Counter>) -> u32 {
 }
 
 patterns! {
-    HEAD = "counters.head": GetItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards; one that is out of date is as good", Consistency::Eventual, "any", "Read how many shards a counter has, to add to one of them or to split it", ["POST /v1/counters/{name}", "POST /v1/counters/{name}/split", "splitter"];
-    ADD = "counters.add": TransactWriteItems, "PK = COUNTER#<name>#<shard>, SK = SHARD; PK = IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY where there is a key" => "ADD to one of the shards at random, once for the token; the key is free", Consistency::Write, "any", "Add to a counter", ["POST /v1/counters/{name}"];
-    SPLIT = "counters.split": UpdateItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards is as it was read; a hot counter was not split just now, a throttled one not since", Consistency::Write, "any", "Double the number of a counter's shards", ["POST /v1/counters/{name}/split", "POST /v1/counters/{name}", "splitter"];
-    READ = "counters.read": BatchGetItem, "PK = COUNTER#<name>, SK = COUNTER; PK = COUNTER#<name>#<shard>, SK = SHARD for the first shard, then for the others" => "head and shards", Consistency::Strong("every addition that was answered before is in the sum"), "staff", "Read a counter", ["GET /v1/counters/{name}"];
+    HEAD = "counters.head": GetItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards; an outdated number works too", Consistency::Eventual, "any", "Read a counter's number of shards, before an addition or a split", ["POST /v1/counters/{name}", "POST /v1/counters/{name}/split", "splitter"];
+    ADD = "counters.add": TransactWriteItems, "PK = COUNTER#<name>#<shard>, SK = SHARD; PK = IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY where there is a key" => "ADD to a random shard, once per client token; the key is free", Consistency::Write, "any", "Add to a counter", ["POST /v1/counters/{name}"];
+    SPLIT = "counters.split": UpdateItem, "PK = COUNTER#<name>, SK = COUNTER" => "the number of shards is unchanged; hot: the last split is not recent; throttled: it is before the throttled minute", Consistency::Write, "any", "Double a counter's number of shards", ["POST /v1/counters/{name}/split", "POST /v1/counters/{name}", "splitter"];
+    READ = "counters.read": BatchGetItem, "PK = COUNTER#<name>, SK = COUNTER; PK = COUNTER#<name>#<shard>, SK = SHARD for the first shard, then for the others" => "head and shards", Consistency::Strong("the sum includes every addition that was acknowledged before"), "staff", "Read a counter", ["GET /v1/counters/{name}"];
 }
 
 /// The refused part of an addition.

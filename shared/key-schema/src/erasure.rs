@@ -1,16 +1,17 @@
 //! Notes of erased customers, for the work that remains outside the table.
 //!
-//! The request itself erases the customer's items in the table. Archived items are in a bucket,
-//! which no transaction reaches. So the transaction that removes the profile also notes the
-//! erasure. The janitor then empties the customer's archive ([`crate::archive::belongings`]) and
-//! removes the note. If a round is interrupted, the note stays and the next round continues.
+//! The request that erases a customer removes the customer's items from the table. Archived items
+//! are in a bucket, which no transaction reaches. So the transaction that removes the profile also
+//! notes the erasure. The janitor then empties the customer's archive
+//! ([`crate::archive::belongings`]) and removes the note. If a round is interrupted, the note stays
+//! and the next round continues.
 //!
 //! # Why nothing comes to the archive afterwards
 //!
 //! The stream's consumer archives a session or a cart only after it has read the customer's
 //! profile, strongly ([`crate::archive::owner`]). Once the profile is removed, no consumer can read
 //! it. A consumer that has read it before may still be writing, for as long as one of its
-//! invocations lasts. So the janitor leaves a note alone for longer than that.
+//! invocations lasts. So the janitor waits longer than an invocation before it handles a note.
 //!
 //! # Why the janitor looks at sessions and carts again
 //!
@@ -79,8 +80,8 @@ pub struct Pending {
 crate::item::view!(Pending of Erasure);
 
 patterns! {
-    PENDING = "erasures.pending": ShardedQuery on Gsi1, "GSI1PK = ERASURES#<shard>, GSI1SK up to <instant>" => "notes, the oldest first", Consistency::Eventual, "system", "Find the erased customers of whom the archive may hold something", ["janitor"];
-    DONE = "erasures.done": DeleteItem, "PK = ERASURE#<customer>, SK = ERASURE" => "of the erasure that was found", Consistency::Write, "system", "Forget an erasure once the archive holds nothing of the customer", ["janitor"];
+    PENDING = "erasures.pending": ShardedQuery on Gsi1, "GSI1PK = ERASURES#<shard>, GSI1SK up to <instant>" => "notes, oldest first", Consistency::Eventual, "system", "Find the erased customers whose items the archive may hold", ["janitor"];
+    DONE = "erasures.done": DeleteItem, "PK = ERASURE#<customer>, SK = ERASURE" => "the note is of the erasure that was found", Consistency::Write, "system", "Remove the note once the archive holds nothing of the customer", ["janitor"];
 }
 
 /// Writes the note, in the transaction that removes the profile. It replaces a note of the

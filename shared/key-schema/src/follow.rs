@@ -94,13 +94,13 @@ pub enum Part {
 }
 
 patterns! {
-    PREPARE = "follows.prepare": GetItem, "PK = CUSTOMER#<followed>, SK = PROFILE" => "who shall be followed", Consistency::Strong("somebody who has just signed up can be followed"), "owner", "See that there is whom a customer wants to follow", ["PUT /v1/customers/{id}/following/{other}"];
-    PUT = "follows.put": TransactWriteItems, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>; SK = PROFILE (check)" => "does not exist; there is the follower", Consistency::Write, "owner", "Follow a customer", ["PUT /v1/customers/{id}/following/{other}"];
-    REMOVE = "follows.remove": DeleteItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>" => "always", Consistency::Write, "owner", "Follow a customer no more", ["DELETE /v1/customers/{id}/following/{other}"];
-    GET = "follows.get": GetItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>" => "the edge, if A follows B", Consistency::Eventual, "signed in", "See whether A follows B", ["GET /v1/customers/{id}/following/{other}"];
-    FOLLOWING = "follows.following": Query, "PK = CUSTOMER#<follower>, SK under FOLLOWS#" => "edges by id of whom they lead to", Consistency::Eventual, "signed in", "List whom a customer follows", ["GET /v1/customers/{id}/following", "GET /v1/graph/{node}/edges"];
-    FOLLOWERS = "follows.followers": ShardedQuery on Gsi1, "GSI1PK = FOLLOWERS#<followed>#<shard>, GSI1SK = <created_at>#<follower>, backward" => "followers, newest first", Consistency::Eventual, "signed in", "List who follows a customer", ["GET /v1/customers/{id}/followers", "DELETE /v1/customers/{id}"];
-    ERASE = "follows.erase": BatchWriteItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>, for each edge" => "removed", Consistency::Write, "owner", "Remove the edges from and to an erased customer", ["DELETE /v1/customers/{id}"];
+    PREPARE = "follows.prepare": GetItem, "PK = CUSTOMER#<followed>, SK = PROFILE" => "the customer to follow", Consistency::Strong("a customer can be followed right after signing up"), "owner", "Check that the customer to follow exists", ["PUT /v1/customers/{id}/following/{other}"];
+    PUT = "follows.put": TransactWriteItems, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>; SK = PROFILE (check)" => "does not exist; the follower exists", Consistency::Write, "owner", "Follow a customer", ["PUT /v1/customers/{id}/following/{other}"];
+    REMOVE = "follows.remove": DeleteItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>" => "no condition", Consistency::Write, "owner", "Unfollow a customer", ["DELETE /v1/customers/{id}/following/{other}"];
+    GET = "follows.get": GetItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>" => "the edge, if A follows B", Consistency::Eventual, "signed in", "Check whether A follows B", ["GET /v1/customers/{id}/following/{other}"];
+    FOLLOWING = "follows.following": Query, "PK = CUSTOMER#<follower>, SK under FOLLOWS#" => "edges by id of the followed customer", Consistency::Eventual, "signed in", "List the customers that a customer follows", ["GET /v1/customers/{id}/following", "GET /v1/graph/{node}/edges"];
+    FOLLOWERS = "follows.followers": ShardedQuery on Gsi1, "GSI1PK = FOLLOWERS#<followed>#<shard>, GSI1SK = <created_at>#<follower>, backward" => "followers, newest first", Consistency::Eventual, "signed in", "List a customer's followers", ["GET /v1/customers/{id}/followers", "DELETE /v1/customers/{id}"];
+    ERASE = "follows.erase": BatchWriteItem, "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>, for each edge" => "no condition", Consistency::Write, "owner", "Remove the edges from and to an erased customer", ["DELETE /v1/customers/{id}"];
 }
 
 /// Reads the customer to be followed, strongly.

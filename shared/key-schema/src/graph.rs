@@ -74,8 +74,8 @@ impl fmt::Display for EdgeKind {
 }
 
 patterns! {
-    LIVES_IN = "graph.lives-in": GetItem, "PK = CUSTOMER#<node>, SK = PROFILE" => "the profile, which has the place", Consistency::Eventual, "staff", "Find the place in which a customer lives", ["GET /v1/graph/{node}/edges"];
-    OWN = "graph.own": Query, "PK = CUSTOMER#<id>, SK between FOLLOWS# and LIKE$" => "whom the customer follows, what the customer likes", Consistency::Strong("an edge that is not seen would outlive the customer"), "owner", "Find the edges that go with an erased customer", ["DELETE /v1/customers/{id}"];
+    LIVES_IN = "graph.lives-in": GetItem, "PK = CUSTOMER#<node>, SK = PROFILE" => "the profile, which has the place", Consistency::Eventual, "staff", "Find the place where a customer lives", ["GET /v1/graph/{node}/edges"];
+    OWN = "graph.own": Query, "PK = CUSTOMER#<id>, SK between FOLLOWS# and LIKE$" => "the customer's follows, then the likes", Consistency::Strong("a missed edge would outlive the customer"), "owner", "Find the edges of an erased customer", ["DELETE /v1/customers/{id}"];
 }
 
 /// Reads a customer's profile, which has the place in which the customer lives.

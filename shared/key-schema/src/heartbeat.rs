@@ -36,7 +36,7 @@ fn key() -> Result<Key, KeyError> {
 }
 
 patterns! {
-    BEAT = "heartbeat.beat": UpdateItem, "PK = HEARTBEAT, SK = HEARTBEAT" => "always; SET round", Consistency::Write, "system", "Give the stream's consumers something to answer", ["janitor"];
+    BEAT = "heartbeat.beat": UpdateItem, "PK = HEARTBEAT, SK = HEARTBEAT" => "no condition; SET round", Consistency::Write, "system", "Write a record that the stream's consumers answer", ["janitor"];
 }
 
 /// Writes the heartbeat of a round.

@@ -71,9 +71,9 @@ fn counter_key() -> Result<Key, KeyError> {
 }
 
 patterns! {
-    GET = "invoices.get": GetItem, "PK = INVOICE#<number>, SK = INVOICE" => "the invoice", Consistency::Strong("who issues one twice at once reads it right after it was written"), "owner", "Read an invoice by its number", ["GET /v1/invoices/{number}", "POST /v1/orders/{id}/invoice"];
-    COUNTER = "invoices.counter": GetItem, "PK = COUNTER#invoices, SK = COUNTER" => "the last number", Consistency::Strong("the next number is conditional on it"), "staff", "Find the next number", ["POST /v1/orders/{id}/invoice"];
-    ISSUE = "invoices.issue": TransactWriteItems, "PK = COUNTER#invoices, SK = COUNTER; PK = INVOICE#<number>, SK = INVOICE; PK = ORDER#<id>, SK = ORDER" => "the last number is the one that was read; the order is as it was read and has no invoice", Consistency::Write, "staff", "Issue an order's invoice", ["POST /v1/orders/{id}/invoice"];
+    GET = "invoices.get": GetItem, "PK = INVOICE#<number>, SK = INVOICE" => "the invoice", Consistency::Strong("a concurrent issue reads the invoice right after it was written"), "owner", "Read an invoice by its number", ["GET /v1/invoices/{number}", "POST /v1/orders/{id}/invoice"];
+    COUNTER = "invoices.counter": GetItem, "PK = COUNTER#invoices, SK = COUNTER" => "the last number", Consistency::Strong("the next number is conditional on it"), "staff", "Find the next invoice number", ["POST /v1/orders/{id}/invoice"];
+    ISSUE = "invoices.issue": TransactWriteItems, "PK = COUNTER#invoices, SK = COUNTER; PK = INVOICE#<number>, SK = INVOICE; PK = ORDER#<id>, SK = ORDER" => "the last number and the order are unchanged; the order has no invoice", Consistency::Write, "staff", "Issue an order's invoice", ["POST /v1/orders/{id}/invoice"];
 }
 
 /// Reads an invoice.

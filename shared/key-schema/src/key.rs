@@ -240,12 +240,12 @@ impl Index {
     #[must_use]
     pub const fn projection_reason(self) -> &'static str {
         match self {
-            Self::Gsi1 => "Sessions, reviews, log lines and memberships of organizations are shown whole.",
+            Self::Gsi1 => "Lists show sessions, reviews, log lines and memberships of organizations completely.",
             Self::Gsi2 => {
-                "An order's summary, what a category page shows of a product, and reviews whole. Customers by tier are read by key: \
-                 that list is rare, and a profile's attributes would be paid for at every change of one."
+                "It has order summaries, the product attributes of a category page, and complete reviews. Customers by tier are read by key: \
+                 that list is rare, and with projected attributes every change of a profile would cost more."
             }
-            Self::Gsi3 => "What lists show of a shipment and of a sale, and reviews whole.",
+            Self::Gsi3 => "It has the listed attributes of a shipment and of a sale, and complete reviews.",
         }
     }
 }

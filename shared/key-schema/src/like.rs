@@ -8,8 +8,8 @@
 //! # Why the count is exact
 //!
 //! The transaction that writes or removes the like also moves the count. A new like must not exist
-//! yet, and a removed like must exist. A repetition, by a client, by the SDK or after a lost
-//! response, finds the like already written or removed and moves nothing.
+//! yet, and a removed like must exist. A retry, by a client or by the SDK, finds the like already
+//! written or removed and changes no counter.
 //!
 //! # Why the count is spread over several items
 //!
@@ -144,14 +144,14 @@ pub enum Part {
 }
 
 patterns! {
-    PREPARE = "likes.prepare": GetItem, "PK = PRODUCT#<product>, SK = PRODUCT" => "the product, which may be retired", Consistency::Strong("what was just put into the catalogue can be liked, what was just retired cannot"), "owner", "See that the catalogue has what a customer likes", ["PUT /v1/customers/{id}/likes/{product}"];
-    PUT = "likes.put": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; SK = PROFILE (check); PK = PRODUCT#<product>, SK = LIKES#<shard>" => "does not exist; there is the customer; ADD 1 to the count", Consistency::Write, "owner", "Like a product and count it", ["PUT /v1/customers/{id}/likes/{product}"];
-    REMOVE = "likes.remove": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>" => "exists; ADD -1 to the count", Consistency::Write, "owner", "Like a product no more", ["DELETE /v1/customers/{id}/likes/{product}"];
-    GET = "likes.get": GetItem, "PK = CUSTOMER#<id>, SK = LIKE#<product>" => "the like, if there is one", Consistency::Eventual, "owner", "See whether a customer likes a product", ["GET /v1/customers/{id}/likes/{product}", "GET /v1/products/{id}/likes"];
-    OF_CUSTOMER = "likes.of-customer": Query, "PK = CUSTOMER#<id>, SK under LIKE#" => "likes by id of the product", Consistency::Eventual, "owner", "List what a customer likes", ["GET /v1/customers/{id}/likes", "GET /v1/graph/{node}/edges"];
-    COUNT = "likes.count": Query, "PK = PRODUCT#<product>, SK between LIKES# and PRODUCT" => "the parts of the count, then the product", Consistency::Eventual, "any", "Count who likes a product", ["GET /v1/products/{id}/likes"];
-    LIKERS = "likes.likers": ShardedQuery on Gsi1, "GSI1PK = LIKERS#<product>#<shard>, GSI1SK = <created_at>#<customer>, backward" => "who likes it, newest first", Consistency::Eventual, "staff", "List who likes a product", ["GET /v1/products/{id}/likers"];
-    ERASE = "likes.erase": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>, for each like" => "each exists; ADD -1 to each count", Consistency::Write, "owner", "Take back what an erased customer liked", ["DELETE /v1/customers/{id}"];
+    PREPARE = "likes.prepare": GetItem, "PK = PRODUCT#<product>, SK = PRODUCT" => "the product, which may be retired", Consistency::Strong("a new product can be liked immediately, and a retired product cannot be liked"), "owner", "Check that the catalogue has the product", ["PUT /v1/customers/{id}/likes/{product}"];
+    PUT = "likes.put": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; SK = PROFILE (check); PK = PRODUCT#<product>, SK = LIKES#<shard>" => "does not exist; the customer exists; ADD 1 to the count", Consistency::Write, "owner", "Like a product and count it", ["PUT /v1/customers/{id}/likes/{product}"];
+    REMOVE = "likes.remove": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>" => "exists; ADD -1 to the count", Consistency::Write, "owner", "Remove a like and its count", ["DELETE /v1/customers/{id}/likes/{product}"];
+    GET = "likes.get": GetItem, "PK = CUSTOMER#<id>, SK = LIKE#<product>" => "the like, if it exists", Consistency::Eventual, "owner", "Check whether a customer likes a product", ["GET /v1/customers/{id}/likes/{product}", "GET /v1/products/{id}/likes"];
+    OF_CUSTOMER = "likes.of-customer": Query, "PK = CUSTOMER#<id>, SK under LIKE#" => "likes by id of the product", Consistency::Eventual, "owner", "List a customer's likes", ["GET /v1/customers/{id}/likes", "GET /v1/graph/{node}/edges"];
+    COUNT = "likes.count": Query, "PK = PRODUCT#<product>, SK between LIKES# and PRODUCT" => "the parts of the count, then the product", Consistency::Eventual, "any", "Count a product's likes", ["GET /v1/products/{id}/likes"];
+    LIKERS = "likes.likers": ShardedQuery on Gsi1, "GSI1PK = LIKERS#<product>#<shard>, GSI1SK = <created_at>#<customer>, backward" => "customers, newest like first", Consistency::Eventual, "staff", "List the customers who like a product", ["GET /v1/products/{id}/likers"];
+    ERASE = "likes.erase": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>, for each like" => "each exists; ADD -1 to each count", Consistency::Write, "owner", "Remove an erased customer's likes and their counts", ["DELETE /v1/customers/{id}"];
 }
 
 /// Moves the shard of a product's count that the customer belongs to.

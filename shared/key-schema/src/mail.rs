@@ -71,10 +71,10 @@ fn key(event: &str) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    PREPARE = "mail.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, ORDER#<order>" => "the customer, the customer's copy of the order", Consistency::Strong("who was erased gets no mail, and what was just shipped has its tracking number"), "system", "Read whom to tell about an order, and where it stands", ["notifier"];
-    CLAIM = "mail.claim": PutItem, "PK = MAIL#<event>, SK = MAIL" => "absent, or unfinished and its lease has run out", Consistency::Write, "system", "Claim the right to send the message of an event", ["notifier"];
+    PREPARE = "mail.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, ORDER#<order>" => "the customer, the customer's copy of the order", Consistency::Strong("an erased customer gets no mail, and a new shipment has its tracking number"), "system", "Read the customer and the order's state for a message", ["notifier"];
+    CLAIM = "mail.claim": PutItem, "PK = MAIL#<event>, SK = MAIL" => "absent, or unfinished with an expired lease", Consistency::Write, "system", "Claim the right to send the message of an event", ["notifier"];
     SETTLE = "mail.settle": UpdateItem, "PK = MAIL#<event>, SK = MAIL" => "unfinished", Consistency::Write, "system", "Record that a message was sent, or never will be", ["notifier"];
-    RELEASE = "mail.release": UpdateItem, "PK = MAIL#<event>, SK = MAIL" => "unfinished, and the lease is this attempt's", Consistency::Write, "system", "Give back a claim whose message was certainly not sent", ["notifier"];
+    RELEASE = "mail.release": UpdateItem, "PK = MAIL#<event>, SK = MAIL" => "unfinished, and this attempt has the lease", Consistency::Write, "system", "Release a claim whose message was certainly not sent", ["notifier"];
 }
 
 /// Reads the customer and the customer's copy of the order, in this order.

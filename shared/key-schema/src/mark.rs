@@ -64,8 +64,8 @@ fn key(purpose: &str, event_id: &str) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    KNOWN = "marks.known": BatchGetItem, "PK = MARK#<purpose>#<event id>, SK = MARK, for each event" => "the marks that there are", Consistency::Strong("a record may come again at once"), "system", "Find for which events something was done", ["stream"];
-    KEEP = "marks.keep": BatchWriteItem, "PK = MARK#<purpose>#<event id>, SK = MARK, for each event" => "written whoever writes them", Consistency::Write, "system", "Mark that something was done for events", ["stream"];
+    KNOWN = "marks.known": BatchGetItem, "PK = MARK#<purpose>#<event id>, SK = MARK, for each event" => "the marks that exist", Consistency::Strong("the stream may deliver a record again immediately"), "system", "Find the events that are already processed", ["stream"];
+    KEEP = "marks.keep": BatchWriteItem, "PK = MARK#<purpose>#<event id>, SK = MARK, for each event" => "no condition", Consistency::Write, "system", "Mark events as processed", ["stream"];
 }
 
 /// Reads the marks of events, in the order of `event_ids`.

@@ -191,11 +191,11 @@ pub struct Unsettled {
 crate::item::view!(Unsettled of UnsettledObject);
 
 patterns! {
-    NOTE = "media.note": PutItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "not doomed", Consistency::Write, "staff", "Note an object that is about to be copied and referenced", ["PUT /v1/products/{id}/pictures/{picture}", "PUT /v1/products/{id}/content/uploads/{upload}"];
-    UNSETTLED = "media.unsettled": ShardedQuery on Gsi1, "GSI1PK = UNSETTLED#<shard>, GSI1SK up to <since>" => "notes, the oldest first", Consistency::Eventual, "system", "Find the objects that may not be referenced", ["janitor"];
-    DOOM = "media.doom": UpdateItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "noted before <since>", Consistency::Write, "system", "Keep an object from being referenced", ["janitor"];
-    REFERENCES = "media.references": BatchGetItem, "PK = PRODUCT#<product>, SK = MEDIA and CONTENT" => "what the product references", Consistency::Strong("what is referenced must not be deleted"), "system", "See whether an object is referenced", ["janitor"];
-    FORGET = "media.forget": DeleteItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "doomed, and as it was left", Consistency::Write, "system", "Forget an object that was deleted, or is referenced", ["janitor"];
+    NOTE = "media.note": PutItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "the object is not doomed", Consistency::Write, "staff", "Note an object before it is copied and referenced", ["PUT /v1/products/{id}/pictures/{picture}", "PUT /v1/products/{id}/content/uploads/{upload}"];
+    UNSETTLED = "media.unsettled": ShardedQuery on Gsi1, "GSI1PK = UNSETTLED#<shard>, GSI1SK up to <since>" => "notes, oldest first", Consistency::Eventual, "system", "Find the objects that may be unreferenced", ["janitor"];
+    DOOM = "media.doom": UpdateItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "noted before <since>", Consistency::Write, "system", "Prevent new references to an object", ["janitor"];
+    REFERENCES = "media.references": BatchGetItem, "PK = PRODUCT#<product>, SK = MEDIA and CONTENT" => "the product's pictures and content", Consistency::Strong("a referenced object must not be deleted"), "system", "Check whether an object is referenced", ["janitor"];
+    FORGET = "media.forget": DeleteItem, "PK = PRODUCT#<product>, SK = OBJECT#<id>" => "doomed and unchanged", Consistency::Write, "system", "Remove the doomed note of an object that is deleted or referenced", ["janitor"];
 }
 
 /// Notes an object before it is copied. An existing note is replaced. DynamoDB refuses the write

@@ -33,7 +33,7 @@ use crate::pattern::{Consistency, patterns};
 use crate::product::{self, CategoryPath, CategoryPlace, Product};
 use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
 
-/// The most further categories that a product may have.
+/// The maximum number of further categories that a product may have.
 pub const MAX_MEMBERSHIPS: usize = 20;
 
 entity! {
@@ -163,11 +163,11 @@ pub enum Part {
 }
 
 patterns! {
-    PREPARE = "memberships.prepare": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES" => "the product, its further categories", Consistency::Strong("the change is computed from them and conditional on them"), "staff", "Read a product before its categories change", ["PUT /v1/products/{id}/categories/{path}", "DELETE /v1/products/{id}/categories/{path}"];
-    ADD = "memberships.add": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES; SK = PRODUCT (check)" => "the list is what was read; the product is in the catalogue, at the version that was read", Consistency::Write, "staff", "Put a product into a further category", ["PUT /v1/products/{id}/categories/{path}"];
-    REMOVE = "memberships.remove": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES" => "the list is what was read", Consistency::Write, "staff", "Take a product out of a further category", ["DELETE /v1/products/{id}/categories/{path}"];
-    LISTS = "memberships.lists": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT#CATEGORIES, for each id" => "further categories", Consistency::Eventual, "any", "Find under which of its further categories a product is listed", ["GET /v1/categories/{path}/products"];
-    OF_PRODUCT = "memberships.of-product": Query, "PK = PRODUCT#<id>, SK under IN#" => "its memberships", Consistency::Strong("one that is not seen would keep an old copy"), "system", "Find the copies of a product that changed", ["stream"];
+    PREPARE = "memberships.prepare": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES" => "the product and its further categories", Consistency::Strong("the change is computed from them and conditional on them"), "staff", "Read a product before its categories change", ["PUT /v1/products/{id}/categories/{path}", "DELETE /v1/products/{id}/categories/{path}"];
+    ADD = "memberships.add": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES; SK = PRODUCT (check)" => "the list is unchanged; the product is in the catalogue, at the version that was read", Consistency::Write, "staff", "Put a product into a further category", ["PUT /v1/products/{id}/categories/{path}"];
+    REMOVE = "memberships.remove": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES" => "the list is unchanged", Consistency::Write, "staff", "Take a product out of a further category", ["DELETE /v1/products/{id}/categories/{path}"];
+    LISTS = "memberships.lists": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT#CATEGORIES, for each id" => "further categories", Consistency::Eventual, "any", "Find the further categories of listed products", ["GET /v1/categories/{path}/products"];
+    OF_PRODUCT = "memberships.of-product": Query, "PK = PRODUCT#<id>, SK under IN#" => "the product's memberships", Consistency::Strong("a missed membership would keep an old copy"), "system", "Find the copies of a product that changed", ["stream"];
     REFRESH = "memberships.refresh": UpdateItem, "PK = PRODUCT#<id>, SK = IN#<path>" => "exists, with a copy of an older rev of the product", Consistency::Write, "system", "Refresh the copy of a product that changed", ["stream"];
 }
 

@@ -37,11 +37,11 @@ use crate::shard::Shards;
 pub const SHARDS: Shards = Shards(4);
 /// The lifetime of a point, from its own instant.
 pub const LIFETIME_SECONDS: i64 = 30 * 24 * 60 * 60;
-/// The most seconds by which a sender's clock may be ahead of the service's clock.
+/// The maximum number of seconds by which a sender's clock may be ahead of the service's clock.
 pub const MAX_AHEAD_SECONDS: i64 = 5 * 60;
-/// The most days in one query. 30 days and 5 minutes touch at most 32 calendar days.
+/// The maximum number of days in one query. 30 days and 5 minutes touch at most 32 calendar days.
 pub const MAX_DAYS: usize = 32;
-/// The most points in one request.
+/// The maximum number of points in one request.
 pub const MAX_POINTS: usize = 500;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
@@ -52,7 +52,7 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decimal(String);
 
-/// The most digits of a [`Decimal`], leading and trailing zeros included.
+/// The maximum number of digits of a [`Decimal`], leading and trailing zeros included.
 pub const MAX_DIGITS: usize = 38;
 
 /// An error for a text that is not a JSON number, or that has too many digits.
@@ -190,8 +190,8 @@ fn newest(now: Instant) -> Instant {
 }
 
 patterns! {
-    STORE = "metrics.store": BatchWriteItem, "PK = METRIC#<name>#<day>#<shard>, SK = <at>#<id>, for each point" => "written whoever writes them; the shard follows from the id", Consistency::Write, "staff", "Store points of metrics", ["POST /v1/metrics"];
-    OF_NAME = "metrics.of-name": ShardedQuery, "PK = METRIC#<name>#<day>#<shard> for each day, SK between two instants" => "points, the oldest first", Consistency::Eventual, "staff", "List the points of a metric", ["GET /v1/metrics/{name}"];
+    STORE = "metrics.store": BatchWriteItem, "PK = METRIC#<name>#<day>#<shard>, SK = <at>#<id>, for each point" => "no condition; the shard follows from the id", Consistency::Write, "staff", "Store points of metrics", ["POST /v1/metrics"];
+    OF_NAME = "metrics.of-name": ShardedQuery, "PK = METRIC#<name>#<day>#<shard> for each day, SK between two instants" => "points, oldest first", Consistency::Eventual, "staff", "List the points of a metric", ["GET /v1/metrics/{name}"];
 }
 
 /// Writes points. An existing point is overwritten.

@@ -28,8 +28,8 @@ use crate::order::{self, OrderStatus};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{Get, Guarded, Query, Range, Transaction, Write};
 
-/// The most picking stations of a warehouse. A set of 100 orders has 4 KB, and every change
-/// rewrites it.
+/// The maximum number of picking stations of a warehouse. A set of 100 orders has 4 KB, and every
+/// change rewrites it.
 pub const MAX_STATIONS: usize = 100;
 
 /// The orders that have a picking station.
@@ -80,11 +80,11 @@ fn waiting_key(order: &OrderId) -> Result<Key, KeyError> {
 }
 
 patterns! {
-    STATIONS = "picking.stations": GetItem, "PK = PICKING, SK = STATIONS" => "the orders that have a picking station", Consistency::Strong("whoever finds no room relies on the next to leave"), "staff", "Read which orders are being picked", ["GET /v1/picking", "fulfilment"];
-    WAITING = "picking.waiting": Query, "PK = PICKING, SK under WAITING#" => "orders that wait, the first placed first", Consistency::Strong("whoever makes room must see all that waited"), "staff", "List the orders that wait for a picking station", ["GET /v1/picking", "fulfilment"];
-    WAIT = "picking.wait": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order is paid or being picked", Consistency::Write, "system", "Put a paid order on the list", ["fulfilment"];
-    ADMIT = "picking.admit": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "waits; has a station already, or one is free", Consistency::Write, "system", "Give a waiting order a station", ["fulfilment"];
-    LEAVE = "picking.leave": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "neither waits nor has a station", Consistency::Write, "system", "Take an order out", ["fulfilment"];
+    STATIONS = "picking.stations": GetItem, "PK = PICKING, SK = STATIONS" => "the orders that have a picking station", Consistency::Strong("an order that finds no free station relies on the next order that leaves"), "staff", "Read which orders are being picked", ["GET /v1/picking", "fulfilment"];
+    WAITING = "picking.waiting": Query, "PK = PICKING, SK under WAITING#" => "waiting orders, the first placed first", Consistency::Strong("the event that frees a station must see every waiting order"), "staff", "List the orders that wait for a picking station", ["GET /v1/picking", "fulfilment"];
+    WAIT = "picking.wait": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>; PK = ORDER#<order>, SK = ORDER (check)" => "not in the list yet; the order is paid or being picked", Consistency::Write, "system", "Add a paid order to the waiting list", ["fulfilment"];
+    ADMIT = "picking.admit": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "the order waits; it has a station already, or one is free", Consistency::Write, "system", "Give a waiting order a station", ["fulfilment"];
+    LEAVE = "picking.leave": TransactWriteItems, "PK = PICKING, SK = WAITING#<order>, STATIONS" => "no condition", Consistency::Write, "system", "Remove an order from the waiting list and its station", ["fulfilment"];
 }
 
 /// An action of a picking transaction, which labels its refusal.

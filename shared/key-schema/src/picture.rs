@@ -19,7 +19,7 @@ use crate::pattern::{Consistency, patterns};
 use crate::product;
 use crate::request::{BatchGet, Guarded, Single, Transaction};
 
-/// The most pictures of a product.
+/// The maximum number of pictures of a product.
 pub const MAX_PICTURES: usize = 20;
 
 /// A picture.
@@ -78,9 +78,9 @@ pub enum Part {
 patterns! {
     LIST = "pictures.list": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and MEDIA" => "the product, which may be retired, and its pictures", Consistency::Eventual, "any", "List the pictures of a product", ["GET /v1/products/{id}/pictures"];
     PREPARE = "pictures.prepare": BatchGetItem, "PK = PRODUCT#<product>, SK = PRODUCT and MEDIA" => "the product, which may be retired, and its pictures", Consistency::Strong("the change is computed from them and conditional on them"), "staff", "Read a product's pictures before they change", ["POST /v1/products/{id}/pictures", "PUT /v1/products/{id}/pictures/{picture}", "DELETE /v1/products/{id}/pictures/{picture}", "POST /v1/products/{id}/content/uploads"];
-    ADD = "pictures.add": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check)" => "the list is what was read; the object is noted; the product is in the catalogue", Consistency::Write, "staff", "Add a picture that was uploaded", ["PUT /v1/products/{id}/pictures/{picture}"];
-    DESCRIBE = "pictures.describe": UpdateItem, "PK = PRODUCT#<product>, SK = MEDIA" => "the list is what was read", Consistency::Write, "staff", "Say something else of a picture", ["PUT /v1/products/{id}/pictures/{picture}"];
-    REMOVE = "pictures.remove": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>" => "the list is what was read; the object is not doomed", Consistency::Write, "staff", "Remove a picture, and note its object", ["DELETE /v1/products/{id}/pictures/{picture}"];
+    ADD = "pictures.add": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check)" => "the list is unchanged; the object is noted; the product is in the catalogue", Consistency::Write, "staff", "Add a picture that was uploaded", ["PUT /v1/products/{id}/pictures/{picture}"];
+    DESCRIBE = "pictures.describe": UpdateItem, "PK = PRODUCT#<product>, SK = MEDIA" => "the list is unchanged", Consistency::Write, "staff", "Change a picture's alternative text", ["PUT /v1/products/{id}/pictures/{picture}"];
+    REMOVE = "pictures.remove": TransactWriteItems, "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>" => "the list is unchanged; the object is not doomed", Consistency::Write, "staff", "Remove a picture, and note its object", ["DELETE /v1/products/{id}/pictures/{picture}"];
 }
 
 /// Reads the product, retired or not, then its pictures.

@@ -10,10 +10,10 @@
 //! # Why a total has several items
 //!
 //! Every order that was placed in no shop counts for the shop `online`. A single item would take
-//! one write for each of these orders on a day. Two transactions that meet on one item are a
-//! conflict, and a partition takes 1,000 write units a second. So the totals of a country's month
-//! use [`SHARDS`] partitions. The order's id chooses the shard of an online order, and the shop's
-//! id chooses the shard of every other order. Only the online total is split.
+//! one write for each of these orders on a day. Two concurrent transactions on one item conflict,
+//! and a partition takes 1,000 write units a second. So the totals of a country's month use
+//! [`SHARDS`] partitions. The order's id chooses the shard of an online order, and the shop's id
+//! chooses the shard of every other order. Only the online total is split.
 //!
 //! # Why the sum is exact
 //!
@@ -324,10 +324,10 @@ impl PlacePath {
 
 patterns! {
     GET = "stores.get": GetItem, "PK = STORE#<id>, SK = STORE" => "the shop", Consistency::Eventual, "staff", "Read a shop", ["GET /v1/stores/{id}"];
-    EDIT = "stores.edit": GetItem, "PK = STORE#<id>, SK = STORE" => "the shop", Consistency::Strong("an order counts under the shop as it is now; a refusal is explained by what is stored"), "staff", "Read a shop to count an order, or to say why a change was refused", ["PUT /v1/stores/{id}", "stream"];
-    CREATE = "stores.create": PutItem, "PK = STORE#<id>, SK = STORE" => "does not exist", Consistency::Write, "staff", "Enter a shop", ["PUT /v1/stores/{id}"];
+    EDIT = "stores.edit": GetItem, "PK = STORE#<id>, SK = STORE" => "the shop", Consistency::Strong("an order counts at the shop's current place, and the explanation must match the stored shop"), "staff", "Read a shop to count an order, or to explain a refused change", ["PUT /v1/stores/{id}", "stream"];
+    CREATE = "stores.create": PutItem, "PK = STORE#<id>, SK = STORE" => "does not exist", Consistency::Write, "staff", "Create a shop", ["PUT /v1/stores/{id}"];
     CHANGE = "stores.change": UpdateItem, "PK = STORE#<id>, SK = STORE" => "version = the If-Match", Consistency::Write, "staff", "Change a shop", ["PUT /v1/stores/{id}"];
-    SALES = "sales.of-place": ShardedQuery, "PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK under <city>#<store>#<date>#, or a prefix of it" => "totals by city, shop, day and currency, the online shop's in several items", Consistency::Eventual, "staff", "List what was sold in a place in a month", ["GET /v1/sales/{country}"];
+    SALES = "sales.of-place": ShardedQuery, "PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK under <city>#<store>#<date>#, or a prefix of it" => "totals by city, shop, day and currency; the online shop has several items per total", Consistency::Eventual, "staff", "List a place's sales of a month", ["GET /v1/sales/{country}"];
 }
 
 /// Reads a shop.

@@ -31,7 +31,7 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
 
-/// The most answers to a question. One request reads a question with all its answers.
+/// The maximum number of answers to a question. One request reads a question with all its answers.
 pub const MAX_ANSWERS: usize = 100;
 /// The number of questions shown with a customer's profile.
 pub const SUPPORT_QUESTIONS: usize = 10;
@@ -262,15 +262,15 @@ pub enum Part {
 
 patterns! {
     ASK = "questions.ask": TransactWriteItems, "PK = QUESTION#<id>, SK = QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key> with one" => "does not exist; the customer exists; the key is new", Consistency::Write, "owner", "Ask a question", ["POST /v1/customers/{id}/questions"];
-    EDIT = "questions.edit": GetItem, "PK = QUESTION#<id>, SK = QUESTION" => "the question", Consistency::Strong("a question may be answered as soon as it was asked"), "staff", "Read a question before answering it", ["POST /v1/questions/{id}/answers"];
-    ANSWER_IT = "questions.answer": TransactWriteItems, "PK = QUESTION#<id>, SK = ANSWER#<answer>, QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> with one" => "the question and its copy exist and have room for an answer: ADD 1, answered; the answer and the key are new", Consistency::Write, "staff", "Answer a question", ["POST /v1/questions/{id}/answers"];
+    EDIT = "questions.edit": GetItem, "PK = QUESTION#<id>, SK = QUESTION" => "the question", Consistency::Strong("staff may answer a question right after it was asked"), "staff", "Read a question before answering it", ["POST /v1/questions/{id}/answers"];
+    ANSWER_IT = "questions.answer": TransactWriteItems, "PK = QUESTION#<id>, SK = ANSWER#<answer>, QUESTION; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> with one" => "the question and its copy exist and have room for an answer; ADD 1, SET answered; the answer and the key are new", Consistency::Write, "staff", "Answer a question", ["POST /v1/questions/{id}/answers"];
     GET = "questions.get": Query, "PK = QUESTION#<id>, SK from ANSWER# to QUESTION" => "the answers, oldest first, then the question", Consistency::Eventual, "owner", "Read a question with its answers", ["GET /v1/questions/{id}"];
     OF_CUSTOMER = "questions.of-customer": Query, "PK = CUSTOMER#<customer>, SK under QUESTION#" => "questions, newest first", Consistency::Eventual, "owner", "List a customer's questions", ["GET /v1/customers/{id}/questions"];
-    SUPPORT = "questions.support": Query, "PK = CUSTOMER#<customer>, SK from PROFILE to QUESTION$" => "the profile, then the newest 10 questions", Consistency::Eventual, "owner", "Profile and newest questions in one request", ["GET /v1/customers/{id}/support"];
-    OPEN = "questions.open": ShardedQuery on Gsi2, "GSI2PK = QUESTIONS#open#<shard>, GSI2SK = <created_at>#<id>" => "questions that wait for an answer, oldest first", Consistency::Eventual, "staff", "List the questions that wait for an answer", ["GET /v1/questions"];
-    ERASABLE = "questions.erasable": Query, "PK = CUSTOMER#<customer>, SK under QUESTION#" => "what is left of an erased customer's questions", Consistency::Strong("what is missed here is never found again"), "owner", "Find the questions of a customer who is erased", ["DELETE /v1/customers/{id}"];
-    ANSWERS = "questions.answers": Query, "PK = QUESTION#<id>, SK under ANSWER#" => "the answers of a question that is gone", Consistency::Strong("what is missed here is never found again"), "owner", "Find the answers to a customer who is erased", ["DELETE /v1/customers/{id}"];
-    ERASE = "questions.erase": BatchWriteItem, "PK = QUESTION#<id>, SK = QUESTION and ANSWER#<answer>; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>" => "always", Consistency::Write, "owner", "Erase a customer's questions", ["DELETE /v1/customers/{id}"];
+    SUPPORT = "questions.support": Query, "PK = CUSTOMER#<customer>, SK from PROFILE to QUESTION$" => "the profile, then the newest 10 questions", Consistency::Eventual, "owner", "Read the profile and the newest questions in one request", ["GET /v1/customers/{id}/support"];
+    OPEN = "questions.open": ShardedQuery on Gsi2, "GSI2PK = QUESTIONS#open#<shard>, GSI2SK = <created_at>#<id>" => "open questions, oldest first", Consistency::Eventual, "staff", "List the questions that wait for an answer", ["GET /v1/questions"];
+    ERASABLE = "questions.erasable": Query, "PK = CUSTOMER#<customer>, SK under QUESTION#" => "the remaining questions", Consistency::Strong("no later step finds a missed question"), "owner", "Find the questions of an erased customer", ["DELETE /v1/customers/{id}"];
+    ANSWERS = "questions.answers": Query, "PK = QUESTION#<id>, SK under ANSWER#" => "the answers to a deleted question", Consistency::Strong("no later step finds a missed answer"), "owner", "Find the answers to an erased customer's question", ["DELETE /v1/customers/{id}"];
+    ERASE = "questions.erase": BatchWriteItem, "PK = QUESTION#<id>, SK = QUESTION and ANSWER#<answer>; PK = CUSTOMER#<customer>, SK = QUESTION#<complement of created_at>#<id>" => "no condition", Consistency::Write, "owner", "Erase a customer's questions", ["DELETE /v1/customers/{id}"];
 }
 
 /// Asks a question. `claim` is the idempotency record ([`crate::idempotency::claim`]), if the

@@ -9,7 +9,7 @@ use crate::pattern::{Consistency, patterns};
 use crate::request::Get;
 
 patterns! {
-    NOTHING = "table.reach": GetItem, "PK = REACH, SK = REACH" => "nothing: no such item is ever written", Consistency::Eventual, "system", "Open the connection before a client waits for it", ["start"];
+    NOTHING = "table.reach": GetItem, "PK = REACH, SK = REACH" => "nothing, because no such item is ever written", Consistency::Eventual, "system", "Open the connection before a client waits for it", ["start"];
 }
 
 /// Reads the item that never exists. The result type is `()`, so no reader can decode it.

@@ -146,8 +146,8 @@ impl<T> Query<T> {
         self
     }
 
-    /// Sets the most items of a page, 100 by default. If several shards have items with the same
-    /// sort key, the limit counts sort keys.
+    /// Sets the maximum number of items in a page, 100 by default. If several shards have items
+    /// with the same sort key, the limit counts sort keys.
     #[must_use]
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
@@ -212,7 +212,7 @@ impl<T> Query<T> {
         self.newest_first
     }
 
-    /// Returns the most items of a page (see [`Query::limit`]).
+    /// Returns the maximum number of items in a page (see [`Query::limit`]).
     #[must_use]
     pub const fn item_limit(&self) -> usize {
         self.limit

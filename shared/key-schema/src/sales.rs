@@ -153,9 +153,9 @@ crate::item::view!(Listed of Sale);
 
 patterns! {
     OF_PRODUCT = "sales.of-product": Query on Gsi3, "GSI3PK = PRODUCTSALES#<product>#<year>, GSI3SK between <from> and <to>$, backward" => "sales of a product, newest first", Consistency::Eventual, "staff", "List a product's sales by date", ["GET /v1/products/{id}/sales"];
-    BOUGHT = "sales.bought": Query on Gsi1, "GSI1PK = BOUGHT#<customer>, GSI1SK = <placed_at>#<order>#<product>, backward" => "what a customer bought, newest first", Consistency::Eventual, "staff", "List what a customer bought", ["GET /v1/graph/{node}/edges"];
-    DERIVED = "sales.derived": Query, "PK = SALES#<order>" => "the rows of its lines, and its place", Consistency::Strong("each is written on the condition that it is what was read"), "system", "Read what was derived from an order", ["stream"];
-    APPLY = "sales.apply": TransactWriteItems, "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>" => "each row and the place are what was read; ADD the difference to the counters", Consistency::Write, "system", "Derive an order's sales and count them", ["stream"];
+    BOUGHT = "sales.bought": Query on Gsi1, "GSI1PK = BOUGHT#<customer>, GSI1SK = <placed_at>#<order>#<product>, backward" => "purchases, newest first", Consistency::Eventual, "staff", "List a customer's purchases", ["GET /v1/graph/{node}/edges"];
+    DERIVED = "sales.derived": Query, "PK = SALES#<order>" => "the rows of its lines, and its place", Consistency::Strong("each write is conditional on the row that was read"), "system", "Read the sales rows of an order", ["stream"];
+    APPLY = "sales.apply": TransactWriteItems, "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, SK = PRODUCT#SALES, for each product; PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>" => "each row and the place are unchanged; ADD the difference to the counters", Consistency::Write, "system", "Derive an order's sales and count them", ["stream"];
 }
 
 /// Derives the sale of an order line, at the order's `rev`.
@@ -203,12 +203,12 @@ impl FromIterator<AnyEntity> for Derived {
 /// # Errors
 /// [`KeyError`].
 pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
-    // One row per line, and the place.
+    // An order has one row per line, and one for its place.
     let most = crate::order::MAX_LINES + 1;
     Ok(Query::new(&DERIVED, PartitionKey::of("SALES", &[order])?, Range::All).limit(most))
 }
 
-/// The most rows in one transaction: two actions each, plus two for the place.
+/// The maximum number of rows in one transaction: two actions each, plus two for the place.
 const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 2;
 
 /// Returns the transactions that update the sales of an order to its head. The list is empty if

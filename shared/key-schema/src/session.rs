@@ -110,12 +110,12 @@ crate::item::view!(Listed of Session);
 
 patterns! {
     CREATE = "sessions.create": PutItem, "PK = SESSION#<id>, SK = SESSION" => "does not exist", Consistency::Write, "owner", "Begin a session", ["POST /v1/customers/{id}/sessions"];
-    GET = "sessions.get": GetItem, "PK = SESSION#<id>, SK = SESSION" => "the session", Consistency::Strong("whether a session may be prolonged depends on the last change to it"), "owner", "Read a session", ["PUT /v1/sessions/{id}", "DELETE /v1/sessions/{id}"];
-    EXTEND = "sessions.extend": UpdateItem, "PK = SESSION#<id>, SK = SESSION" => "is this customer's and has not expired", Consistency::Write, "owner", "Prolong or rename a session", ["PUT /v1/sessions/{id}"];
-    END = "sessions.end": DeleteItem, "PK = SESSION#<id>, SK = SESSION" => "is this customer's", Consistency::Write, "owner", "End a session", ["DELETE /v1/sessions/{id}"];
-    ACTIVE = "sessions.active": Query on Gsi1, "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end" => "active sessions, the one that ends first first", Consistency::Eventual, "owner", "List a customer's active sessions", ["GET /v1/customers/{id}/sessions"];
-    OF_CUSTOMER = "sessions.of-customer": Query on Gsi1, "GSI1PK = SESSIONS#<customer>" => "sessions, also those that have expired, the one that ends first first", Consistency::Eventual, "owner", "Find every session of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
-    END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "removed", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
+    GET = "sessions.get": GetItem, "PK = SESSION#<id>, SK = SESSION" => "the session", Consistency::Strong("the last change to a session decides whether it may be extended"), "owner", "Read a session", ["PUT /v1/sessions/{id}", "DELETE /v1/sessions/{id}"];
+    EXTEND = "sessions.extend": UpdateItem, "PK = SESSION#<id>, SK = SESSION" => "the session is this customer's and has not expired", Consistency::Write, "owner", "Extend or rename a session", ["PUT /v1/sessions/{id}"];
+    END = "sessions.end": DeleteItem, "PK = SESSION#<id>, SK = SESSION" => "the session is this customer's", Consistency::Write, "owner", "End a session", ["DELETE /v1/sessions/{id}"];
+    ACTIVE = "sessions.active": Query on Gsi1, "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end" => "active sessions, the first to expire first", Consistency::Eventual, "owner", "List a customer's active sessions", ["GET /v1/customers/{id}/sessions"];
+    OF_CUSTOMER = "sessions.of-customer": Query on Gsi1, "GSI1PK = SESSIONS#<customer>" => "active and expired sessions, the first to expire first", Consistency::Eventual, "owner", "Find every session of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
+    END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "no condition", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
 /// Creates a session.

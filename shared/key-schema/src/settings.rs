@@ -21,7 +21,7 @@ use crate::request::{Get, Guarded, Transaction};
 
 /// The number of copies.
 pub const COPIES: u64 = 10;
-/// The most bytes of all values together, as they were given.
+/// The maximum number of bytes of all values together, as they were given.
 pub const MAX_BYTES: usize = 32 * 1024;
 
 entity! {
@@ -77,7 +77,7 @@ impl From<Stored<Settings>> for Known {
 }
 
 patterns! {
-    READ = "settings.read": GetItem, "PK = SETTINGS#<n>, SK = SETTINGS, n at random" => "the settings, unless nothing was set yet", Consistency::Strong("what is kept in memory for a time must not be older than that time when it gets there"), "any", "Read the settings", ["GET /v1/settings", "GET /v1/settings/private"];
+    READ = "settings.read": GetItem, "PK = SETTINGS#<n>, SK = SETTINGS, n at random" => "the settings, if any were set", Consistency::Strong("a value must be current when it is cached, so that it never gets older than the cache's lifetime"), "any", "Read the settings", ["GET /v1/settings", "GET /v1/settings/private"];
     CREATE = "settings.create": TransactWriteItems, "PK = SETTINGS#<n>, SK = SETTINGS, for all 10" => "none exists", Consistency::Write, "staff", "Set the first settings", ["PUT /v1/settings"];
     CHANGE = "settings.change": TransactWriteItems, "PK = SETTINGS#<n>, SK = SETTINGS, for all 10" => "version = the If-Match", Consistency::Write, "staff", "Replace the settings", ["PUT /v1/settings"];
 }

@@ -1,8 +1,8 @@
 //! Moves a category. A request begins the move, and that request or the janitor continues it.
 //!
 //! [`key_schema::category::relocation`] contains the transactions and explains why an interruption
-//! between them is harmless. Two concurrent workers on one move do no harm. Each reads the table
-//! before every step, and its step is refused when the other worker has begun the next phase.
+//! between them is harmless. Two workers may work on one move at the same time. Each reads the
+//! table before every step, and its step is refused when the other worker has begun the next phase.
 
 mod clear;
 mod copy;
@@ -63,8 +63,8 @@ impl<'a> Mover<'a> {
         Self { table, settling: SETTLING_SECONDS }
     }
 
-    /// Sets another time than [`SETTLING_SECONDS`] to wait for requests in progress. Only for
-    /// callers that know that there are none, such as tests.
+    /// Replaces [`SETTLING_SECONDS`], the wait for requests in progress. Only for callers that know
+    /// that no request is in progress, such as tests.
     #[must_use]
     pub const fn settling(mut self, seconds: i64) -> Self {
         self.settling = seconds;
@@ -124,8 +124,8 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// Returns the refusals of a transaction's actions on moved items, or an empty list if the
-/// transaction was done.
+/// Returns the refused actions of a transaction, or an empty list if it was done. A refusal by the
+/// move itself is [`Stop::Late`].
 fn refusals(answer: Result<(), TransactError<Part>>) -> Result<Vec<Refusal<Part>>, Stop> {
     match answer {
         Ok(()) => Ok(Vec::new()),

@@ -41,8 +41,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Moves those of the products that are still at the old place. The index only lists
-    /// candidates, because it may be outdated.
+    /// Moves the products that are still at the old place. The index only lists candidates, because
+    /// it may be outdated.
     async fn place_page(&self, moving: &Stored<CategoryMove>, ids: &BTreeSet<ProductId>) -> Result<bool, Stop> {
         let items = self.table.batch_get(&relocation::read(ids)?).await?;
         let (mut places, mut members, mut new) = (Vec::<Place<'_>>::new(), Vec::new(), BTreeSet::new());

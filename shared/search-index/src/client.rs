@@ -276,7 +276,8 @@ impl Answer {
         let (kind, reason) = match self.parse::<Problem>().map(|problem| problem.error) {
             Ok(ProblemDetail::Typed { kind, reason }) => (kind, reason.unwrap_or_default()),
             Ok(ProblemDetail::Text(text)) => ("an error without a type".to_owned(), text),
-            // A proxy's page, or a refusal by IAM before the request reaches the domain.
+            // The response is a proxy's page, or a refusal by IAM before the request reaches the
+            // domain.
             Err(_) => ("a response that is not the engine's".to_owned(), "no explanation".to_owned()),
         };
         Err(SearchError::Rejected { status: self.status.as_u16(), kind, reason })

@@ -15,7 +15,7 @@
 //! were recorded before it. No older write can therefore arrive later than 31 days after
 //! `deleted_at`, even if the tombstone itself was written later. Four more days are for clock
 //! differences, and for operators who moved the files to inspect them. A restore of the table from
-//! a backup is no redrive: the index is rebuilt without the tombstones.
+//! a backup is not a redrive: the index is rebuilt without the tombstones.
 //!
 //! # Why a document that was created again survives
 //!
@@ -57,7 +57,7 @@ pub struct PurgePage {
     /// The number of tombstones that the engine did not delete now. The next purge finds them
     /// again.
     pub failed: u64,
-    /// The start of the next page, or `None` on the last one.
+    /// The start of the next page, or `None` if this page is not full.
     pub next: Option<SearchAfter>,
 }
 

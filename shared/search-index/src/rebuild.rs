@@ -60,7 +60,7 @@ pub struct CopiedPage {
     pub copied: u64,
     /// The number of tombstones that the new index did not accept. The page must be copied again.
     pub failed: u64,
-    /// The start of the next page, or `None` on the last one.
+    /// The start of the next page, or `None` if this page is not full.
     pub next: Option<SearchAfter>,
 }
 

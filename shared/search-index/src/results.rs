@@ -20,7 +20,8 @@ pub struct SearchPage<D> {
 }
 
 impl<D> SearchPage<D> {
-    /// Returns the start of the next page, or `None` on an empty page.
+    /// Returns the position of the last hit, after which the next page starts. `None` on an empty
+    /// page.
     pub fn end(&self) -> Option<&SearchAfter> {
         self.hits.last().map(|hit| &hit.sort)
     }
@@ -31,10 +32,9 @@ impl<D> SearchPage<D> {
 pub struct Hit<D> {
     /// The document.
     pub document: D,
-    /// The relevance score. Only known when the hits are ordered by it.
+    /// The relevance score. `None` unless the hits are ordered by it.
     pub score: Option<f64>,
-    /// The field's text as HTML, by field, with the matching words in `<em>`. Fields without a
-    /// match are left out.
+    /// The text of each field with a match, by field. It is HTML with the matching words in `<em>`.
     pub highlights: BTreeMap<String, String>,
     /// The hit's position in the order.
     pub sort: SearchAfter,
@@ -54,7 +54,7 @@ pub struct Facet {
 pub struct LivePage {
     /// The documents, ascending by id.
     pub items: Vec<LiveDocument>,
-    /// The start of the next page, or `None` on the last one.
+    /// The start of the next page, or `None` if this page is not full.
     pub next: Option<SearchAfter>,
 }
 
@@ -154,7 +154,8 @@ pub(crate) struct IdAndVersion {
 }
 
 impl LivePage {
-    /// Builds the page from the response to a request for `size` documents.
+    /// Builds the page from the response to a request for `size` documents. Only a full page has a
+    /// next one.
     pub(crate) fn new(answer: SearchAnswer<IdAndVersion>, size: u32) -> Self {
         let hits = answer.hits.hits;
         let full = hits.len() as u64 >= u64::from(size);

@@ -101,7 +101,7 @@ pub struct IndexedDocument {
 pub struct DocumentPage {
     /// The documents.
     pub items: Vec<IndexedDocument>,
-    /// The start of the next page, or `None` on the last one.
+    /// The start of the next page, or `None` if this page is not full.
     pub next: Option<SearchAfter>,
 }
 

@@ -12,7 +12,7 @@ use table::{Refusal, Table};
 use crate::StagingError;
 use crate::undo::{Undone, undo};
 
-/// How long a request waits until its order is undone, in addition to its earlier work.
+/// The maximum time that a request spends on undoing its order, after the time for placing it.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// The order to place.
@@ -35,8 +35,9 @@ pub struct Placing<'a> {
 /// and undoes it.
 ///
 /// # Errors
-/// - [`StagingError::Refused`] with every known reason: all lines with too little stock, not only
-///   those of one transaction. The order is undone, as far as the table allows.
+/// - [`StagingError::Refused`] with every reason: all lines with too little stock, not only those
+///   of one transaction. If reading the other lines' stock fails, they are missing. The order is
+///   undone.
 /// - [`StagingError::Contended`] when the outcome is unknown, or the order was not placed and could
 ///   not be undone yet.
 /// - [`StagingError::Table`] when a request failed. The order was not placed, and is undone.
@@ -66,7 +67,7 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
     table.transact(&staged::begin(&head, placing.claim.clone())?).await?;
     telemetry::crash_point("orders.staged.begun");
     // An order that cannot be served completely should not take stock from others, even briefly.
-    // The check follows the claims, because their refusal is the better response.
+    // The check runs after the claims, because a refused claim is the more useful response.
     let short = short(table, placing.lines).await?;
     if !short.is_empty() {
         return Err(StagingError::Refused(short));
@@ -81,7 +82,8 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
     Ok(())
 }
 
-/// Returns the lines that cannot be served now, as refusals like those of their transactions.
+/// Returns the lines that have too little stock now, as the refusals that their transactions would
+/// get.
 async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal<Part>>, StagingError> {
     let stocks = table.batch_get(&staged::available(lines.iter().map(|line| &line.product_id))?).await?;
     let mut short = Vec::new();
@@ -96,8 +98,8 @@ async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal
     Ok(short)
 }
 
-/// Adds the lines of the other transactions that have too little stock. The stock is restored by
-/// now, so reading it gives correct values.
+/// Adds the lines with too little stock from the other transactions. The order is already undone,
+/// so the stock that this function reads no longer lacks the order's own pieces.
 async fn complete(table: &Table, placing: &Placing<'_>, error: StagingError) -> StagingError {
     let StagingError::Refused(mut refusals) = error else { return error };
     if refusals.iter().any(|refusal| matches!(refusal.label, Part::Stock(_)))

@@ -164,7 +164,7 @@ mod tests {
         fn a_page_is_the_beginning_of_the_plain_merge_however_the_items_lie(
             members in prop_oneof![
                 prop::collection::vec(0..8_usize, 0..300),
-                // In runs, which a hash would not produce.
+                // Members in runs of one shard, which a hash would not produce.
                 prop::collection::vec((0..8_usize, 1..60_usize), 0..8)
                     .prop_map(|runs| runs.into_iter().flat_map(|(shard, long)| vec![shard; long]).collect()),
             ],

@@ -36,7 +36,7 @@ impl Person {
     /// Returns the name on the matrix page.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Nobody => "nobody",
+            Self::Nobody => "no token",
             Self::Unregistered => "not signed up",
             Self::Stranger => "stranger",
             Self::Reader => "member",

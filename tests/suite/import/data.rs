@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 pub const STOCK: u64 = 20_000;
 /// The first of the products that fill the large baskets.
 const SHELF: u64 = 2001;
-/// The most lines that fit into one transaction.
+/// The maximum number of lines that fit into one transaction.
 const FITTING: u64 = 47;
 
 /// A product as the shop must show it.
@@ -64,7 +64,7 @@ impl Expected {
     }
 }
 
-/// A folder of files. Dropping this removes it.
+/// A folder of files. Dropping the value removes the folder.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
@@ -145,7 +145,7 @@ pub fn baskets() -> String {
         String::new(),
         r#"{"basket_id": 5010, "household_id": 1, "store_id": 1, "placed_at": "2017-01-02T00:00:00Z", "lines": 3}"#
             .to_owned(),
-        // The number of an earlier basket with other content.
+        // This basket has the number of an earlier one, with other content.
         basket(5001, 2, 9, &[(1005, 1, "7.77")]),
         basket(5011, 2, 9, &[(1005, 1, "3.5"), (1006, 30_000, "300.0")]),
     ];

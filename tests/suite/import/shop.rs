@@ -126,7 +126,7 @@ async fn customers(system: &System, expected: &Expected, orders: &BTreeMap<u64, 
     }
 }
 
-/// Checks each product's sales by date, with two a page, and within a range.
+/// Checks each product's sales by date, with two entries per page, and within a range.
 async fn sales(system: &System, expected: &Expected, orders: &BTreeMap<u64, Json>) {
     let basket_of: BTreeMap<&str, u64> =
         orders.iter().map(|(basket, order)| (order["id"].as_str().unwrap(), *basket)).collect();

@@ -136,9 +136,9 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
 fn the_counts_of_what_was_tried_for_privacy_are_up_to_date() {
     let (ids, texts) = documented();
     let section = format!(
-        "{} marked fields of one customer, in an erasure that breaks off at {} points and is looked for afterwards in table, index, archive, events, quarantine and logs: {} kinds of things keep the \
-         customer's id, and {} a text by or about the customer ([which](operations.md#what-is-left-of-an-erased-customer)). {} requests that go wrong, of which no line of a log tells whose they were. {} \
-         routes by which staff writes, each with who, what and when.",
+        "One customer has {} marked fields, and the erasure breaks off at {} points. Afterwards the test searches table, index, archive, events, quarantine and logs. {} kinds of records keep the \
+         customer's id, and {} a text by or about the customer ([list](operations.md#what-is-left-of-an-erased-customer)). {} failing requests leave no log line with the caller or the caller's texts. {} \
+         routes let staff write, and the log records the actor, the request and the time of each write.",
         FIELDS.len(),
         POINTS.len(),
         ids.len(),

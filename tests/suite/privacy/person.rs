@@ -71,7 +71,7 @@ async fn done(system: &System, call: Call) -> Answer {
     answer
 }
 
-/// Sends the call with the record's current version.
+/// Sends the call with the record's current entity tag.
 async fn changed(system: &System, thing: &str, call: Call) -> Answer {
     let tag = Call::new("GET", thing).staff().send(system).await.expect(200).headers["etag"].clone();
     done(system, call.header("if-match", &tag)).await
@@ -217,12 +217,12 @@ pub async fn a_day_passes(system: &System) {
     }
 }
 
-/// Requests the subject's erasure at this version, as the subject. Returns the status.
+/// Requests the subject's erasure, as the subject, with this entity tag. Returns the status.
 pub async fn erase(system: &System, tag: &str) -> u16 {
     Call::new("DELETE", &own(&[])).customer(SUBJECT).header("if-match", tag).send(system).await.status
 }
 
-/// Returns the tag of the subject's profile.
+/// Returns the entity tag of the subject's profile.
 pub async fn tag(system: &System) -> String {
     Call::new("GET", &own(&[])).customer(SUBJECT).send(system).await.expect(200).headers["etag"].clone()
 }

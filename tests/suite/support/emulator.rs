@@ -27,7 +27,7 @@ const INVOCATIONS: &str = "2015-03-31/functions/function/invocations";
 /// The running emulators, one for each invoked function. Each passes on the variables that the
 /// local system gives the function.
 ///
-/// Dropping this kills the emulators, and their functions end with them.
+/// Dropping the value kills the emulators, and their functions end with them.
 pub struct Emulators {
     program: PathBuf,
     /// The lock serializes invocations, because an emulator takes one at a time.

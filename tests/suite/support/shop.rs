@@ -11,7 +11,7 @@ use super::client::{Answer, Call};
 const CONCURRENCY: usize = 16;
 /// Lines of one import request.
 const IMPORT_LINES: usize = 1000;
-/// Most pages of any list in the tests.
+/// Maximum number of pages of any list in the tests.
 const MAX_PAGES: usize = 10_000;
 /// The unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -7,7 +7,7 @@ use super::client::{Answer, Call};
 use super::openapi::{Operation, api};
 use super::schema;
 
-/// Concurrent requests.
+/// The number of concurrent requests.
 pub const CONCURRENCY: usize = 8;
 
 /// A request with one fault, and its expected refusal.
@@ -17,7 +17,7 @@ pub struct Trial {
     status: u16,
     /// The problem's code. `None` if API Gateway itself responds.
     code: Option<&'static str>,
-    /// The position of the errors in a refused body.
+    /// The JSON pointer that starts the pointer of every error in the response.
     pointer: Option<String>,
     fault: String,
 }
@@ -27,7 +27,7 @@ impl Trial {
         Self { call, status, code: Some(code), pointer: None, fault: fault.into() }
     }
 
-    /// Makes a trial that API Gateway refuses before it reaches the function.
+    /// Makes a trial that API Gateway refuses before the request reaches the function.
     pub fn gateway(call: Call, fault: impl Into<String>, status: u16) -> Self {
         Self { call, status, code: None, pointer: None, fault: fault.into() }
     }

@@ -10,19 +10,20 @@ use super::books::{Books, Report};
 use super::world::{ALL_PRODUCTS, PRICE, Request, World, initial_stock, product};
 use crate::support::Answer;
 
-/// An order as its request wanted it.
+/// An order as its request specified it.
 struct Wanted<'a> {
     customer: &'a str,
     by: &'a str,
     reference: Option<&'a str>,
-    /// Products and quantities. The lines of a cart are sorted, because a cart keeps no sequence.
+    /// Products and quantities. The lines of a cart are sorted, because a cart keeps no order of
+    /// its lines.
     lines: Vec<(&'a str, u64)>,
     sorted: bool,
 }
 
 impl Books {
     /// Checks that exactly the acknowledged orders exist, each of them complete. The stock must be
-    /// the initial one without their pieces.
+    /// the initial stock minus the pieces of all orders that are not cancelled or returned.
     pub fn goods(&self, world: &World, done: &[(&Request, &Answer)], report: &mut Report) {
         let carts = world.carts.lock().unwrap();
         let mut wanted: BTreeMap<String, Wanted<'_>> = BTreeMap::new();
@@ -36,7 +37,7 @@ impl Books {
                 report.wrong.push(format!("two keys have the order {}", answer.body["id"]));
             }
         }
-        // A cart has become one order, or it still has its lines.
+        // A cart has either become one order or still has its lines.
         for (customer, cart) in carts.iter() {
             let keyed = done.iter().filter(|(request, _)| request.is_checkout() && request.caller() == customer);
             let acknowledged: BTreeSet<&str> =
@@ -133,7 +134,7 @@ impl Books {
             if !begins || !allowed || statuses.last() != Some(&order.status) {
                 report.wrong.push(format!("{id} is {}, by way of {statuses:?}", order.status));
             }
-            // Each visible change made one version.
+            // Each status step, refund and invoice made one version.
             let refunds = refunded.get(&*format!("/v1/orders/{id}/refunds")).copied().unwrap_or_default();
             let changes = steps.len() + refunds + usize::from(order.invoice_number.is_some());
             report.same(|| format!("{id} has the version"), usize::try_from(order.meta.version).unwrap(), changes);
@@ -164,7 +165,8 @@ impl Books {
         }
     }
 
-    /// Checks that references and keys belong to exactly the completed requests.
+    /// Checks that the reference claims match the orders, and that the idempotency keys are exactly
+    /// those of the completed requests.
     pub fn claims(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let claimed: BTreeSet<(&str, &str)> =
             self.references.iter().map(|claim| (claim.reference.as_str(), claim.order_id.as_str())).collect();

@@ -149,7 +149,7 @@ fn movement(entry: &WalletEntry) -> Movement<'_> {
     (entry.id.as_str(), entry.customer_id.as_str(), entry.amount, entry.currency.as_str(), other, note)
 }
 
-/// Compares two lists that must have the same entries, each of them once.
+/// Compares two lists that must have the same entries, in any order.
 fn differ(what: &str, mut there: Vec<Movement<'_>>, mut wanted: Vec<Movement<'_>>, report: &mut Report) {
     there.sort_unstable();
     wanted.sort_unstable();

@@ -1,10 +1,10 @@
 //! Runs each trouble alone: every fault of every backend, the crash of every function at every
 //! named point, and wrong clocks.
 //!
-//! During a trouble, clients work and do not give up. After it, no manual step follows: the system
-//! itself must finish interrupted work. Then goods and money must be exact, all data that the
-//! stream feeds must equal the table, and the quarantine must be empty. A trouble must have struck
-//! at least once.
+//! Clients keep working during a trouble, and retry. After it the system itself must finish
+//! interrupted work, without a manual step. Then goods and money must be exact, all data that the
+//! stream feeds must equal the table, and the quarantine must be empty. Each trouble must have
+//! struck at least once.
 
 use bench::replay::{Shop, compare, record};
 use fastrand::Rng;
@@ -20,19 +20,20 @@ use super::world::{CUSTOMERS, Fate, Request, World, customer};
 use super::{CLIENTS, Report};
 use crate::support::{Answer, ended_session, start_embedded, stop, template};
 
-/// Random client steps during a trouble that orders may meet, and during any other. Additional work
-/// makes sure that the trouble strikes.
+/// Random client steps during a trouble that can strike orders, and during any other. Additional
+/// work makes sure that the trouble strikes.
 const STEPS: usize = 16;
 const FEW_STEPS: usize = 8;
 /// Dice values below this are client calls. The others run the janitor or set faults.
 const CALLS: u8 = 92;
-/// The most repetitions of the work until the trouble has struck.
+/// Maximum repetitions of the work until the trouble has struck, and maximum attempts of a client's
+/// request.
 const ROUNDS: u64 = 10;
 /// Lines of an order that several transactions place and several undo.
 const LARGE: usize = 100;
-/// Lines of an order that is still partly undone after the undoing function has died.
+/// Lines of an order so large that work remains after a crash of the function that undoes it.
 const GIANT: usize = 300;
-/// Systems that meet troubles at the same time. Most of the time they wait: for retries, leases and
+/// Systems that run troubles at the same time. Most of the time they wait: for retries, leases and
 /// the stream. Each comparison of the books reads one system's whole table, so small tables save
 /// time too.
 const LANES: usize = 3;
@@ -42,8 +43,8 @@ const HOUR: i64 = 60 * 60;
 /// cover it.
 const ELSEWHERE: &str = "stream.quarantine.kept";
 
-/// The janitor's crash points while it finishes a large order: one that was being placed, and one
-/// that was being cancelled.
+/// The janitor's crash points while it undoes a half-placed large order, and while it finishes a
+/// half-cancelled one.
 const UNDONE: &str = "orders.staged.undone";
 const GIVEN_BACK: &str = "orders.staged.given_back";
 
@@ -158,7 +159,7 @@ const TROUBLES: &[Trouble] = &[
 ];
 
 impl Trouble {
-    /// Returns whether an order with many lines may meet the trouble.
+    /// Returns whether the trouble can strike the work on a large order.
     fn is_of_orders(self) -> bool {
         match self {
             Backend(target, ..) => target == "table",
@@ -168,12 +169,12 @@ impl Trouble {
         }
     }
 
-    /// Returns whether a customer's erasure may meet the trouble.
+    /// Returns whether the trouble can strike a customer's erasure.
     fn is_of_erasures(self) -> bool {
         matches!(self, Process("Customers", _) | Point("Customers" | "Janitor", _) | Clock("Customers" | "Janitor", _))
     }
 
-    /// Returns whether a category's move may meet the trouble.
+    /// Returns whether the trouble can strike a category's move.
     fn is_of_categories(self) -> bool {
         matches!(self, Process("Catalog", _) | Point("Catalog", _) | Clock("Catalog", _))
     }
@@ -195,7 +196,7 @@ fn under_each_trouble_alone_nothing_is_lost_or_doubled_and_it_mends_without_hand
     });
     let count = |is: fn(&Trouble) -> bool| TROUBLES.iter().filter(|trouble| is(trouble)).count();
     let text = format!(
-        "{} troubles: {} faults of backends, {} of functions as a whole, {} deaths at named points, {} clocks that are wrong.",
+        "{} troubles: {} faults of backends, {} faults of whole functions, {} crashes at named points, {} wrong clocks.",
         TROUBLES.len(),
         count(|trouble| matches!(trouble, Backend(..))),
         count(|trouble| matches!(trouble, Process(..))),
@@ -261,7 +262,7 @@ impl World {
                 let fault =
                     json!({"target": format!("function:{function}"), "kind": "crash", "point": point, "count": 2});
                 if trouble.is_of_categories() {
-                    // The janitor continues these moves, so it may die at the same point.
+                    // The janitor continues these moves, so it may crash at the same point.
                     let mut another = fault.clone();
                     another["target"] = json!("function:Janitor");
                     self.clients.local("POST", "/_local/faults", Some(&another)).await;
@@ -337,8 +338,8 @@ impl World {
         self.place(&mut rng, scarce).await;
     }
 
-    /// Leaves an order with a partial reservation, because its function has died. No client repeats
-    /// the request before the janitor runs.
+    /// Leaves an order with a partial reservation, because its function has crashed. No client
+    /// retries the request before the janitor runs.
     async fn leave_half_placed(&self, rng: &mut Rng) {
         self.die_once("orders.staged.reserved").await;
         let body = order(plenty(rng, GIANT));
@@ -346,7 +347,8 @@ impl World {
         assert_eq!(self.send(&request).await, Fate::Unknown);
     }
 
-    /// Leaves a cancelled order with a part of its stock returned, because its function has died.
+    /// Leaves a cancelled order with only a part of its stock returned, because its function has
+    /// crashed.
     async fn leave_half_cancelled(&self, rng: &mut Rng) {
         let body = order(plenty(rng, GIANT));
         let Some(order) = self.place(rng, body).await else { return };
@@ -356,7 +358,7 @@ impl World {
         assert!(answer.status >= 500, "{}: nobody has died", answer.status);
     }
 
-    /// Makes the function of orders die once at this point. No other client is active then.
+    /// Makes the orders function crash once at this point. No other client is active then.
     async fn die_once(&self, point: &str) {
         let death = json!({"target": "function:Orders", "kind": "crash", "point": point, "count": 1});
         self.clients.local("POST", "/_local/faults", Some(&death)).await;
@@ -383,7 +385,7 @@ impl World {
         }
     }
 
-    /// Creates a customer and erases them.
+    /// Creates and erases a customer.
     async fn erase_somebody(&self, id: &str) {
         let body = json!({"id": id, "email": format!("{id}@example.com"), "username": id, "name": "C"});
         let (path, version) = (format!("/v1/customers/{id}"), [("if-match", "\"1\"".to_owned())]);

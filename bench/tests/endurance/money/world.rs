@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::CLIENTS;
 use crate::support::{Answer, Clients};
 
-/// The number of products in most orders. The products after them are those of giant orders.
+/// The number of products in most orders. Giant orders use the products after them.
 pub const PRODUCTS: usize = 170;
 pub const ALL_PRODUCTS: usize = 570;
 /// The initial stock of every fourth of the first [`PRODUCTS`] products. It is so low that orders

@@ -12,7 +12,7 @@ use super::plan::Wanted;
 use super::report::{Outcome, Report};
 use crate::body;
 
-/// The most lines of one import.
+/// The maximum number of lines in one import.
 const MAX_LINES: usize = 1000;
 
 /// The products in the lines of an import.
@@ -39,7 +39,8 @@ struct Repeat {
     id: ProductId,
 }
 
-/// Reads the lines. The report refuses every line that is not a product.
+/// Reads the lines. The report refuses each line that is not a valid product or contradicts an
+/// earlier line.
 ///
 /// # Errors
 /// 422 `too_many_lines`, and the errors of [`Request::lines`].
@@ -93,7 +94,8 @@ impl Lines {
         self.firsts.iter().map(wanted).collect()
     }
 
-    /// Reports on the lines that repeat another line. They are refused when that line was refused.
+    /// Reports on the lines that repeat another line. A repeat is refused if that line was refused,
+    /// and unchanged otherwise.
     pub fn answer_repeats(self, report: &mut Report) {
         for Repeat { line, of, id } in self.repeats {
             let outcome = match report.outcome(of) {

@@ -1,4 +1,4 @@
-//! Decides about each product of an import, given the stored product.
+//! Decides for each product of an import which write it needs, given the stored product.
 
 use key_schema::item::{Meta, Stored};
 use key_schema::product::{CategoryPath, Product};
@@ -8,9 +8,9 @@ use super::report::Outcome;
 /// A product that an import wants to store.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The number of its line.
+    /// The number of the product's line in the import.
     pub line: usize,
-    /// The product in the form in which it is stored if it is new.
+    /// The product as the import stores it when it is new.
     pub product: Stored<Product>,
     /// The stock of a new product.
     pub stock: u64,
@@ -36,7 +36,7 @@ impl Step {
         &wanted.product.data.category_path
     }
 
-    /// Returns the product of the step.
+    /// Returns the wanted product.
     pub fn into_wanted(self) -> Wanted {
         let (Self::Create(wanted) | Self::Revive(wanted, _) | Self::Update(wanted, _)) = self;
         wanted
@@ -52,7 +52,7 @@ pub enum Decision {
     Settled(Wanted, Outcome),
 }
 
-/// Decides about a product by the item that is stored under its id.
+/// Decides what an import does with a product, given the item that is stored under its id.
 pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     if let (true, Some(stored)) = (wanted.keeps_price, &stored) {
         wanted.product.data.price = stored.price;
@@ -68,8 +68,8 @@ pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     }
 }
 
-/// Tells whether this import created, updated or left alone a product that equals its line. An
-/// earlier round whose response was lost has left the import's birth mark or its time.
+/// Returns whether this import created or updated a product that equals its line, or left it alone.
+/// A write whose response was lost leaves this import's birth mark or time on the stored item.
 fn equal(stored: &Meta, ours: &Meta) -> Outcome {
     if stored.born == ours.born {
         Outcome::Created

@@ -6,7 +6,8 @@ use http_api::{Code, FieldError, Problem};
 use key_schema::id::{MAX_ID_BYTES, ProductId};
 use serde::Serialize;
 
-/// The most errors reported per line. The report on a thousand lines must fit into one response.
+/// The maximum number of errors reported per line. The report on a thousand lines must fit into one
+/// response.
 const MAX_ERRORS: usize = 3;
 
 /// The outcome of a line.

@@ -23,7 +23,7 @@ use crate::{body, tree};
 const PRODUCTS_A_TRANSACTION: usize = 50;
 /// Concurrent requests: enough to hide the latency of the table, too few to crowd out an open shop.
 const CONCURRENCY: usize = 4;
-/// The most rounds of writes.
+/// The maximum number of rounds of writes.
 const ROUNDS: usize = 4;
 /// No write begins later than this. A write to a throttled table may take 14 seconds (retries of
 /// conflicts, then one last call), and the function's limit is 29.

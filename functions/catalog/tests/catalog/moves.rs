@@ -66,7 +66,8 @@ async fn listed(shop: &Shop, names: &[&str]) -> BTreeSet<String> {
     }
 }
 
-/// Continues the move as the janitor does once no request can have seen the old categories.
+/// Completes the move like the janitor, without its wait for requests that still use the old
+/// categories.
 async fn settle(shop: &Shop) {
     let until = Instant::now() + Duration::from_secs(600);
     Mover::new(&shop.app.store.table).settling(0).go_on(until).await.unwrap();

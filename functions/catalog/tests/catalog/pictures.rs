@@ -1,4 +1,4 @@
-//! Tests of pictures of products.
+//! Tests of product pictures.
 
 use std::collections::BTreeSet;
 
@@ -62,8 +62,8 @@ async fn adding_and_removing_can_be_repeated() {
         assert_eq!(shop.noted().await, [first.as_str()], "the janitor knows what nobody references");
     }
     assert_eq!(shop.staff(remove("p1", "never")).await.status, 204);
-    // The picture can be added again until the janitor deletes it and the bucket forgets the
-    // upload.
+    // The upload still exists, so the picture can be added again. A lifecycle rule deletes uploads
+    // after a day.
     assert_eq!(shop.staff(add("p1", &first)).await.status, 201);
     assert_eq!(shop.noted().await, Vec::<String>::new());
     assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [second.as_str(), first.as_str()]);
@@ -157,7 +157,7 @@ async fn of_fifty_who_add_pictures_at_once_as_many_get_in_as_there_is_room_for()
     );
     let listed = shop.send(pictures("p1")).await;
     assert_eq!(each(&listed, "id").into_iter().collect::<BTreeSet<_>>(), added);
-    // Every copied object is referenced or noted.
+    // Every copied object is in the product's list, or has a note for the janitor.
     let noted: BTreeSet<String> = shop.noted().await.into_iter().collect();
     for name in shop.names("kept/") {
         let id = name.rsplit('~').next().unwrap();
@@ -173,14 +173,14 @@ async fn adding_that_breaks_off_leaves_a_note_and_is_finished_by_a_repetition() 
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let id = shop.uploaded("p1").await;
-    // The bucket fails every request. The first one describes the upload, so no note is written and
-    // no object is copied.
+    // The bucket fails every request. The first request reads the upload's type and size, so the
+    // function writes no note and copies no object.
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     let failed = shop.staff(add("p1", &id)).await;
     assert_eq!((failed.status, failed.code()), (503, Some("unavailable")));
     shop.objects.faults().clear();
     assert_eq!((shop.noted().await, shop.send(pictures("p1")).await.body["items"].clone()), (vec![], json!([])));
-    // The table fails at a different request with each seed: before the note, or at the transaction
+    // With each seed the table fails at a different request: the read, the note, or the transaction
     // after the copy.
     for broken in 0..12 {
         shop.break_with(FaultKind::Error, 0.5, None, broken);

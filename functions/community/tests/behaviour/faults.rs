@@ -6,7 +6,7 @@ use http_api::sample::{Answered, Call};
 
 use crate::town::{FOLLOW, LIKE, Town, UNLIKE, edge, likers, taste};
 
-/// The most attempts of a client without a final response.
+/// The maximum number of attempts of a client without a final response.
 const ATTEMPTS: usize = 20;
 const CUSTOMERS: [&str; 4] = ["a", "b", "c", "d"];
 

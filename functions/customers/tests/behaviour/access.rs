@@ -81,7 +81,7 @@ async fn the_answer_for_another_customer_is_the_same_whether_the_thing_exists_or
         let theirs = shop.send(valid(route, "ann").customer("bob")).await;
         let mut absent = valid(route, "nobody").customer("bob");
         if route.contains("/sessions/{id}") {
-            // The first value of a parameter counts, so the call is built anew.
+            // The first value of a parameter counts, so the test builds a new call.
             absent = Call::new(route).path("id", "no-session").json(&json!({})).customer("bob");
         }
         assert_eq!(shop.send(absent).await.body, theirs.body, "{route}");

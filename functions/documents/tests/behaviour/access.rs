@@ -80,8 +80,8 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
     assert_eq!(desk.texts("m").await["a"], "by ann");
 }
 
-/// The table refuses a write of a caller who is no editor any more, whatever the function read
-/// before.
+/// The table refuses a write by a caller who is no longer an editor, even if the function read an
+/// older state.
 #[tokio::test]
 async fn the_condition_on_the_document_itself_refuses_who_is_no_editor() {
     use key_schema::document::{self, Edit, Part, Right};

@@ -12,7 +12,7 @@ use table::{Attempt, Backoff};
 
 use crate::desk::{Desk, add, in_seconds, split};
 
-/// The most attempts of a client without a final response.
+/// The maximum number of attempts of a client without a final response.
 const ATTEMPTS: usize = 20;
 
 /// Sends a request until the response is neither 503 nor `idempotency_in_progress`.

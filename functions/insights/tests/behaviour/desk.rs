@@ -71,8 +71,8 @@ impl Desk {
         String::from_utf8(answer.body.unwrap().to_vec()).unwrap()
     }
 
-    /// Reads a list to its end in pages of `limit`. Also returns the most requests to the table
-    /// that a page took.
+    /// Reads a list to its end in pages of `limit`. Also returns the maximum number of requests to
+    /// the table that a page took.
     pub async fn all(&self, call: &Call, limit: usize) -> (Vec<Value>, u32) {
         let (mut found, mut most, mut cursor) = (Vec::new(), 0, None::<String>);
         loop {

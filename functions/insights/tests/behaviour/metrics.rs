@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::desk::{Desk, in_seconds, list, point, store};
 
 const DAY: i64 = 86_400;
-/// The most requests of a page, if it reads each shard of each day once.
+/// The maximum number of requests of a page, if it reads each shard of each day once.
 const MOST_REQUESTS: u32 = 4 * MAX_DAYS as u32;
 
 /// Writes points directly into the table, without the function's checks.

@@ -33,7 +33,7 @@ impl Shop {
         self.table.get(&relocation::get().unwrap()).await.unwrap().unwrap().phase
     }
 
-    /// Returns those of these categories that exist.
+    /// Returns the existing categories among `paths`.
     async fn existing(&self, paths: &[&str]) -> Vec<String> {
         let wanted: Vec<CategoryPath> = paths.iter().map(|segment| path(segment)).collect();
         let found = self.table.batch_get(&category::known(&wanted).unwrap()).await.unwrap();

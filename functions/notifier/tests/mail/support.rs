@@ -93,7 +93,8 @@ impl Mailer for Post {
     async fn send(&self, message: &Message) -> Result<(), MailError> {
         *self.calls.lock().unwrap() += 1;
         let act = self.script.lock().unwrap().pop_front();
-        // A point to crash at before the acceptance. There is another one after it.
+        // A test can make the attempt crash here, before the acceptance. Another such point comes
+        // after it.
         tokio::task::yield_now().await;
         match act {
             Some(Act::Fail(error)) => return Err(error),

@@ -16,7 +16,8 @@ async fn a_throttled_counter_is_split_and_what_else_is_throttled_is_left_alone()
     }
     watch.throttle(&partition("hot", false), minute(0), 10);
     watch.throttle(&partition("50 #", false), minute(0), 500);
-    // Too few throttles, a head, an order and a product.
+    // The splitter leaves these alone: a counter with too few throttles, a counter's head, an order
+    // and a product.
     watch.throttle(&partition("warm", false), minute(0), 9);
     watch.throttle(&partition("product:1", true), minute(0), 500);
     watch.throttle("ORDER#019aa136-7c00-7aaa-8bbb-000000000301", minute(0), 500);
@@ -54,12 +55,12 @@ async fn each_minute_of_heat_splits_once_however_often_it_is_reported() {
     let split = Round { throttled: 1, hot: 1, split: 1, full: 0, failed: 0 };
     let cooling = Round { split: 0, ..split };
     assert_eq!(watch.round(minute(0).plus_seconds(30)).await, split);
-    // The same event again, and the rounds of the next minutes.
+    // A repetition of the same event and the rounds of the next minutes split no more.
     for seconds in [30, 31, 60, 120, 300] {
         assert_eq!(watch.round(minute(0).plus_seconds(seconds)).await, cooling, "{seconds}");
     }
     assert_eq!(watch.round(minute(6)).await, Round::default(), "nobody is asked about what is long over");
-    // Throttles in the minute of the split do not show its effect. Those of the next minute do.
+    // Throttles in the minute of the split do not show its effect. Throttles in the next minute do.
     watch.throttle(&hot, minute(0).plus_seconds(59), 100);
     assert_eq!(watch.round(minute(1)).await.split, 0);
     watch.throttle(&hot, minute(1), 100);

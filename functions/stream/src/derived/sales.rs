@@ -43,8 +43,8 @@ use super::turns::Turns;
 use crate::ports::Items;
 
 /// The number of attempts for an order. Two consumers that conflict on one order's rows finish in
-/// two, because nobody keeps writing those rows. On the counters of a popular product, conflicts
-/// may go on for as long as there are orders for it.
+/// two, because no writer keeps changing those rows. On the counters of a popular product,
+/// conflicts may go on for as long as there are orders for it.
 const ATTEMPTS: usize = 8;
 /// No attempt begins later than this after the first. A transaction waits up to 5 s on conflicts,
 /// and its last call may take 8 s. So an order with endless conflicts fails by itself, and leaves
@@ -61,8 +61,8 @@ pub(super) fn moved(old: Option<&AnyEntity>, new: &Order) -> bool {
     }
 }
 
-/// Updates an order's rows and counters to its head. An attempt that met a conflict has completed
-/// whole transactions or nothing, and the next one continues from a new read.
+/// Updates an order's rows and counters to its head. An attempt that stopped at a conflict has
+/// completed whole transactions or nothing, and the next one continues from a new read.
 pub(super) async fn derive<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<(), DeriveError> {
     let (mut met, until) = (DeriveError::Overtaken, Instant::now() + BUDGET);
     for attempted in 0..ATTEMPTS {

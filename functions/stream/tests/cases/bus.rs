@@ -140,7 +140,7 @@ async fn case_12_a_batch_that_is_replayed_after_later_changes_sends_nothing_and_
     let first = insert("1", &pending("a"));
     let second = modify("2", &pending("a"), &paid("a"));
     let third = modify("3", &paid("a"), &picking);
-    // The second record was set aside, and arrives last.
+    // The second record was quarantined, and arrives after the third.
     for batch in [[first.clone()], [third.clone()], [first.clone()], [second.clone()], [third], [second], [first]] {
         assert_eq!(earliest(&consumer, &batch).await, None);
     }

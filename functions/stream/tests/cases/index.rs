@@ -208,7 +208,7 @@ async fn case_18_a_removal_that_arrives_before_its_insert_stays() {
     deliver(&engine, &[&[modify("2", &first, &gone)], &[insert("1", &first)]]).await;
     let by_hand = product("b", 1);
     deliver(&engine, &[&[remove("4", &by_hand)], &[insert("3", &by_hand)]]).await;
-    // The same in one batch.
+    // The same two records arrive in one batch.
     deliver(&engine, &[&[remove("6", &product("c", 1)), insert("5", &product("c", 1))]]).await;
     assert_eq!(engine.products().await, []);
 }

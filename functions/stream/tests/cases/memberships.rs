@@ -102,7 +102,7 @@ async fn a_retired_product_leaves_the_list_and_a_revived_one_comes_back() {
     assert!(shop.summer().await.is_empty());
     shop.deliver(&[from_ref(&came), from_ref(&went)]).await;
     assert_eq!(shop.names().await, ["p1 at rev 3"]);
-    // In the other order, and again.
+    // The same records arrive again, in the opposite order.
     shop.deliver(&[&[came, went]]).await;
     assert_eq!(shop.names().await, ["p1 at rev 3"]);
 }
@@ -116,7 +116,7 @@ async fn a_membership_that_is_given_up_is_not_brought_back_by_a_record() {
     let lists = membership::lists([&one.data.id]).unwrap();
     let known = shop.table.batch_get(&lists).await.unwrap().remove(0).unwrap();
     shop.table.transact(&membership::remove(&known, &summer(), known.meta.updated_at).unwrap()).await.unwrap();
-    // A consumer that read the membership before its removal.
+    // This consumer read the membership before its removal.
     let late = membership::refresh(&two, &summer()).unwrap();
     assert!(shop.table.write(&late).await.is_err());
     shop.deliver(&[&[modify("2", &one, &two)]]).await;

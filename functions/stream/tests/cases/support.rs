@@ -210,7 +210,7 @@ pub struct Shelf {
     broken: Mutex<bool>,
 }
 
-/// A record that was set aside.
+/// A quarantined record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shelved {
     pub consumer: String,
@@ -227,12 +227,12 @@ impl Shelf {
         *self.broken.lock().unwrap() = broken;
     }
 
-    /// Returns the records that were set aside.
+    /// Returns the quarantined records.
     pub fn kept(&self) -> Vec<Shelved> {
         self.kept.lock().unwrap().clone()
     }
 
-    /// Returns the sequence numbers of the records that were set aside.
+    /// Returns the sequence numbers of the quarantined records.
     pub fn sequences(&self) -> Vec<String> {
         self.kept().into_iter().map(|shelved| shelved.sequence).collect()
     }

@@ -126,7 +126,7 @@ fn digest_all<'a>(items: impl Iterator<Item = Option<&'a Item>>) -> u64 {
 
 impl Index for Process {
     fn ensure(&self) -> BoxFuture<'_, Result<(), SearchError>> {
-        // Creating existing indices is no step of this model.
+        // This model has no step that creates existing indices.
         Box::pin(std::future::ready(Ok(())))
     }
 

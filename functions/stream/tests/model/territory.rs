@@ -15,7 +15,7 @@
 //!   feeds. A delivery of fewer records remains possible.
 //! - Shards that share nothing run one after the other.
 //! - A delivery dies only directly after a call that changed something. A later death, up to its
-//!   next such call or with its response under way, leaves the same state. A death before the first
+//!   next such call or before its response arrives, leaves the same state. A death before the first
 //!   such call is equivalent to not beginning.
 //!
 //! Moves never lead back to an earlier state, so no move is postponed forever. The territories are

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::bank::{Bank, deposit, transfer, usd};
 
-/// The most attempts of a client without a final response.
+/// The maximum number of attempts of a client without a final response.
 const ATTEMPTS: usize = 20;
 
 /// Sends a request until the response is not 503.

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::store::Properties;
 
-/// Maximum length of the first line: an escaped name of 1,024 bytes, and the properties.
+/// Maximum length of the first line in bytes: an escaped name of 1,024 bytes, and the properties.
 const MAX_HEADER: u64 = 64 * 1024;
 const OBJECT: &str = "object";
 const UNFINISHED: &str = "unfinished";
 
-/// The folder of a bucket. A file's name is the hash of the object's name. Thus no name leads out
-/// of the folder, is too long for a file system, or collides on a case-insensitive one. The first
-/// line is JSON with the name and the properties. The rest is the body.
+/// The folder of a bucket. A file's name is the hash of the object's name. So no name leads out of
+/// the folder, is too long for a file system, or collides on a case-insensitive one. The first line
+/// is JSON with the name and the properties. The rest is the body.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -55,7 +55,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes an object atomically: under another name first, then renamed.
+    /// Writes an object atomically: writes another file first, then renames it.
     pub(super) fn write(&self, name: &str, properties: &Properties, body: &[u8]) -> Result<(), Error> {
         let path = self.path(name);
         let unfinished = path.with_extension(UNFINISHED);

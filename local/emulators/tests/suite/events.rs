@@ -194,7 +194,7 @@ async fn a_publisher_that_left_while_it_waited_published_what_was_seen_and_no_mo
     putting.abort();
     assert!(putting.await.unwrap_err().is_cancelled());
     let mut received = 1;
-    // Events in transit at the abort still arrive, and no others.
+    // Only events in transit at the abort still arrive.
     while let Ok(Some(_)) = tokio::time::timeout(std::time::Duration::from_millis(200), subscriber.recv()).await {
         received += 1;
     }

@@ -80,7 +80,7 @@ impl MemoryStream {
     }
 }
 
-/// Returns the time so many seconds ago, in epoch seconds.
+/// Returns the time `seconds` ago, in epoch seconds.
 pub fn age(seconds: u64) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap().as_secs() - seconds

@@ -34,7 +34,7 @@ const PARTITIONS: [(&str, &str, &str); 7] = [
     ("us-isob-", "sc2s.sgov.gov", "api.aws.scloud"),
     ("eu-isoe-", "cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"),
     ("us-isof-", "csp.hci.ic.gov", "api.aws.hci.ic.gov"),
-    // The first partition, and `aws-us-gov`.
+    // Partitions `aws` and `aws-us-gov`.
     ("", "amazonaws.com", "api.aws"),
 ];
 

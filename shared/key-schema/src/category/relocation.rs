@@ -83,7 +83,7 @@ impl Phase {
 }
 
 entity! {
-    /// The category move that is under way, or the last one.
+    /// The category move in progress, or the last one.
     CategoryMove = "CategoryMove" {
         keyed {
             /// The path of the category before the move.
@@ -163,22 +163,22 @@ pub enum Part {
 }
 
 patterns! {
-    GET = "category-moves.get": GetItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move that is under way, or the last one", Consistency::Strong("what is to be done next depends on it"), "staff", "See how far the move of a category is", ["POST /v1/categories/{path}/move", "janitor"];
-    BEGIN = "category-moves.begin": TransactWriteItems, "PK = CATEGORYMOVE; PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old (check)" => "no move is under way; the new node does not exist, the old one does", Consistency::Write, "staff", "Begin to move a category", ["POST /v1/categories/{path}/move"];
-    BELOW = "category-moves.below": Query, "PK = CATEGORY#<path>, SK under CHILD#" => "the children by name", Consistency::Strong("a category that is not seen would be left without those above it"), "staff", "Walk through what lies below a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
-    ABOUT = "category-moves.about": GetItem, "PK = CATEGORY#<path>, SK = ABOUT" => "what is said about it", Consistency::Strong("it is moved on the condition that it is what was read"), "staff", "Read what is said about a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
-    COPY = "category-moves.copy": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old; PK = CATEGORY#<path>, SK = ABOUT, new and old; PK = CATEGORYMOVE" => "the move is in its phase; the old node exists unmarked; what is said is what was read", Consistency::Write, "staff", "Give a category its successor", ["POST /v1/categories/{path}/move", "janitor"];
-    LISTED = "category-moves.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products and memberships in a category and all below it", Consistency::Eventual, "staff", "Find what stands in a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
-    READ = "category-moves.read": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES, for each id" => "products and their further categories", Consistency::Strong("the index may be behind, and the change is conditional on what they are"), "staff", "Read the products that may have to move", ["POST /v1/categories/{path}/move", "janitor"];
+    GET = "category-moves.get": GetItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move that is under way, or the last one", Consistency::Strong("the next step depends on it"), "staff", "Read the progress of a category move", ["POST /v1/categories/{path}/move", "janitor"];
+    BEGIN = "category-moves.begin": TransactWriteItems, "PK = CATEGORYMOVE; PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old (check)" => "no move is under way; the new node does not exist; the old node exists", Consistency::Write, "staff", "Begin a category move", ["POST /v1/categories/{path}/move"];
+    BELOW = "category-moves.below": Query, "PK = CATEGORY#<path>, SK under CHILD#" => "the children by name", Consistency::Strong("a missed category would stay without its ancestors"), "staff", "List the children of a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
+    ABOUT = "category-moves.about": GetItem, "PK = CATEGORY#<path>, SK = ABOUT" => "the description", Consistency::Strong("the move is conditional on the description that was read"), "staff", "Read the description of a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
+    COPY = "category-moves.copy": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old; PK = CATEGORY#<path>, SK = ABOUT, new and old; PK = CATEGORYMOVE" => "the move is in its phase; the old node exists unmarked; the description is unchanged", Consistency::Write, "staff", "Create the successor of a category", ["POST /v1/categories/{path}/move", "janitor"];
+    LISTED = "category-moves.products": ShardedQuery on Gsi2, "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#" => "products and memberships in the category and its subtree", Consistency::Eventual, "staff", "Find the products and memberships in a category that moves", ["POST /v1/categories/{path}/move", "janitor"];
+    READ = "category-moves.read": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#CATEGORIES, for each id" => "products and their further categories", Consistency::Strong("the index may lag, and the change is conditional on the stored items"), "staff", "Read the products that may have to move", ["POST /v1/categories/{path}/move", "janitor"];
     ADD = "category-moves.add": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>, for up to 50; PK = CATEGORYMOVE" => "the move is in its phase", Consistency::Write, "staff", "Add categories that are missing", ["POST /v1/categories/{path}/move", "janitor"];
     PLACE = "category-moves.place": TransactWriteItems, "PK = PRODUCT#<id>, SK = PRODUCT, for up to 25; PK = CATEGORYMOVE" => "the move is in its phase; the products are in the catalogue, at the versions that were read", Consistency::Write, "staff", "Move products", ["POST /v1/categories/{path}/move", "janitor"];
-    TRANSFER = "category-moves.transfer": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path>, new and old, PRODUCT#CATEGORIES and PRODUCT; PK = CATEGORYMOVE" => "the move is in its phase; the list and the product's version are what was read", Consistency::Write, "staff", "Move a product's memberships, with the product if it stands there too", ["POST /v1/categories/{path}/move", "janitor"];
-    CLEAR = "category-moves.clear": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT (check); PK = CATEGORYMOVE" => "the move is in its phase; the node is marked, and nothing is said about it", Consistency::Write, "staff", "Remove a category that has moved", ["POST /v1/categories/{path}/move", "janitor"];
-    KEEP = "category-moves.keep": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORYMOVE" => "the move is in its phase; the node exists", Consistency::Write, "staff", "Keep a category below which something stays", ["POST /v1/categories/{path}/move", "janitor"];
-    ADVANCE = "category-moves.advance": UpdateItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move is in its phase", Consistency::Write, "staff", "Begin the next phase of a move, or note how far it is", ["POST /v1/categories/{path}/move", "janitor"];
+    TRANSFER = "category-moves.transfer": TransactWriteItems, "PK = PRODUCT#<id>, SK = IN#<path>, new and old, PRODUCT#CATEGORIES and PRODUCT; PK = CATEGORYMOVE" => "the move is in its phase; the list and the product's version are unchanged", Consistency::Write, "staff", "Move a product's memberships, and the product if its own category moves", ["POST /v1/categories/{path}/move", "janitor"];
+    CLEAR = "category-moves.clear": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORY#<path>, SK = ABOUT (check); PK = CATEGORYMOVE" => "the move is in its phase; the node is marked and has no description", Consistency::Write, "staff", "Remove a category that has moved", ["POST /v1/categories/{path}/move", "janitor"];
+    KEEP = "category-moves.keep": TransactWriteItems, "PK = CATEGORY#<parent>, SK = CHILD#<name>; PK = CATEGORYMOVE" => "the move is in its phase; the node exists", Consistency::Write, "staff", "Keep a category that is still in use", ["POST /v1/categories/{path}/move", "janitor"];
+    ADVANCE = "category-moves.advance": UpdateItem, "PK = CATEGORYMOVE, SK = CATEGORYMOVE" => "the move is in its phase", Consistency::Write, "staff", "Begin the next phase of a move, or record its progress", ["POST /v1/categories/{path}/move", "janitor"];
 }
 
-/// Reads the move that is under way, or the last one.
+/// Reads the move in progress, or the last one.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -32,9 +32,9 @@ use staged::{Unfinished, UnfinishedPlace};
 pub use status::{OrderStatus, UnknownStatus};
 pub use views::{LogLine, Shipment, Summary};
 
-/// The most lines in an order.
+/// The maximum number of lines in an order.
 pub const MAX_LINES: usize = 500;
-/// The most pieces in one line.
+/// The maximum number of pieces in one line.
 pub const MAX_QUANTITY: u64 = 1_000_000;
 /// The largest total of an order, in minor units. A write adds it to a shop's daily total without
 /// reading that total. With this bound, the totals of 900,000 orders still fit 64 bits.

@@ -22,19 +22,19 @@ use crate::request::{BatchGet, Get, Guarded, MAX_TRANSACTION_ACTIONS, Query, Ran
 use crate::wallet;
 
 patterns! {
-    PREPARE = "orders.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "customer, earlier answer, products", Consistency::Strong("a retry must see what its first attempt did"), "owner", "Read all that placing an order needs", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    PREPARE = "orders.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "customer, stored response, products", Consistency::Strong("a retry must see the effect of the first attempt"), "owner", "Read everything that placing an order needs", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check); PK = CART#<id>" => "every stock has enough; reference and idempotency key are free; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     GET = "orders.get": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Eventual, "owner", "Read an order with its lines and history in one request", ["GET /v1/orders/{id}"];
-    EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the step that follows is decided from it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders/{id}/refunds", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
+    EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the next step depends on it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders/{id}/refunds", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
     LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("the rows derived from them are written once"), "system", "Read an order's lines alone", ["stream", "notifier"];
-    HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a record may be older than what is stored"), "owner", "Read an order's head", ["POST /v1/orders", "POST /v1/orders/{id}/status", "GET /v1/orders/{id}/log", "POST /v1/orders/{id}/invoice", "stream", "janitor"];
+    HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a stream record may be older than the stored head"), "owner", "Read an order's head", ["POST /v1/orders", "POST /v1/orders/{id}/status", "GET /v1/orders/{id}/log", "POST /v1/orders/{id}/invoice", "stream", "janitor"];
     MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when money moves" => "version = the If-Match; the wallet has enough", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock, money", ["POST /v1/orders/{id}/status"];
     OF_CUSTOMER = "orders.of-customer": Query, "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward" => "order copies, newest first", Consistency::Eventual, "owner", "List a customer's orders by date", ["GET /v1/customers/{id}/orders"];
     BY_STATUS = "orders.by-status": ShardedQuery on Gsi2, "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward" => "order summaries, newest first", Consistency::Eventual, "staff", "List orders by status and date", ["GET /v1/orders"];
     SHIPMENTS = "orders.shipments": Query on Gsi3, "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward" => "shipped orders, newest shipment first", Consistency::Eventual, "owner", "List a customer's shipments", ["GET /v1/customers/{id}/shipments"];
-    REFUND = "orders.refund": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; PK = IDEMPOTENCY#<caller>#<key>" => "version = what was read; the wallet has room; the key is free", Consistency::Write, "staff", "Give back some of what was paid for an order", ["POST /v1/orders/{id}/refunds"];
-    RETIRE = "orders.retire": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>" => "version = what was read; closed", Consistency::Write, "system", "Retire a closed order: head, lines, history and copy get a time to live", ["ops"];
-    ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order does, is not placing and has not expired", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
+    REFUND = "orders.refund": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; PK = IDEMPOTENCY#<caller>#<key>" => "version = the one that was read; the wallet has room; the key is free", Consistency::Write, "staff", "Refund a part of an order's payment", ["POST /v1/orders/{id}/refunds"];
+    RETIRE = "orders.retire": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>" => "version = the one that was read; the order is closed", Consistency::Write, "system", "Retire a closed order: head, lines, history and copy get a time to live", ["ops"];
+    ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order exists, is not placing and has not expired", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
     LOG = "orders.log": Query on Gsi1, "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>" => "log lines, oldest first", Consistency::Eventual, "staff", "Read an order's log", ["GET /v1/orders/{id}/log"];
 }
 
@@ -178,8 +178,8 @@ pub fn edit(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&EDIT, partition(id)?, Range::All).limit(COLLECTION))
 }
 
-/// The most items in an order's collection: the lines, the head, and more events than an order can
-/// have.
+/// The maximum number of items in an order's collection: the lines, the head, and more events than
+/// an order can have.
 const COLLECTION: usize = super::MAX_LINES + 1 + 16;
 
 /// Reads an order's lines.
@@ -233,9 +233,9 @@ pub enum Movement<'a> {
     Refund(&'a EntryId, i64),
 }
 
-/// The most lines whose stock returns in the transaction that cancels or returns an order. Later
-/// transactions return the rest ([`staged::give_back`]). The other actions are head, copy and
-/// history, and those of payment and refund.
+/// The maximum number of lines whose stock returns in the transaction that cancels or returns an
+/// order. Later transactions return the rest ([`staged::give_back`]). The other actions are head,
+/// copy and history, and those of payment and refund.
 pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
 
 /// Changes the status of the order that was read, with its status list, history, copy and stock.

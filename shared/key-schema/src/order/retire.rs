@@ -24,9 +24,9 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::Index;
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
 
-/// The most other items in a transaction that includes the head.
+/// The maximum number of other items in a transaction that includes the head.
 const BESIDE_HEAD: usize = MAX_TRANSACTION_ACTIONS - 1;
-/// The most other items in the last transaction, which includes the head and the copy.
+/// The maximum number of other items in the last transaction, which includes the head and the copy.
 const AT_LAST: usize = MAX_TRANSACTION_ACTIONS - 2;
 
 /// An order to retire, as it was read.

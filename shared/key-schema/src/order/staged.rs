@@ -46,21 +46,22 @@ use crate::shard::Shards;
 
 /// The shards of the list of unfinished orders.
 pub const UNFINISHED_SHARDS: Shards = Shards(4);
-/// The most lines reserved in one transaction: two actions each, plus the head.
+/// The maximum number of lines reserved in one transaction: two actions each, plus the head.
 pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
-/// The most lines undone in one transaction: two actions each, plus the head and its two claims.
+/// The maximum number of lines undone in one transaction: two actions each, plus the head and its
+/// two claims.
 pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 3) / 2;
-/// The most lines whose stock returns in one transaction, besides the head.
+/// The maximum number of lines whose stock returns in one transaction, besides the head.
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
 
 patterns! {
-    AVAILABLE = "orders.available": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line" => "stocks", Consistency::Strong("a refusal names every line that is short, not only those of one transaction"), "owner", "See which lines of a large order can be served", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    BEGIN = "orders.begin": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check)" => "reference and idempotency key are free; the customer exists", Consistency::Write, "owner", "Begin a large order: a head that nobody can see, and its claims", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    RESERVE = "orders.reserve": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the head is placing, at the rev that was seen; every stock has enough", Consistency::Write, "owner", "Reserve some lines of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    COMMIT = "orders.commit": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE (check); PK = CART#<id>" => "the head is placing, at the rev that was seen; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Make a large order visible", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    UNDO = "orders.undo": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at last PK = REFERENCE#…; PK = IDEMPOTENCY#…" => "the head is placing, at the rev that was seen; the claims are this order's", Consistency::Write, "owner", "Undo a large order that could not be placed", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
-    GIVE_BACK = "orders.give-back": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "so many lines were given back as was seen", Consistency::Write, "owner", "Return the rest of a large order's stock", ["POST /v1/orders/{id}/status", "janitor"];
-    UNFINISHED = "orders.unfinished": ShardedQuery on Gsi1, "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>" => "orders, the longest waiting first", Consistency::Eventual, "system", "Find the orders whose work broke off", ["janitor"];
+    AVAILABLE = "orders.available": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line" => "stocks", Consistency::Strong("a refusal names every line without enough stock, not only the lines of one transaction"), "owner", "Check the stock of every line of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    BEGIN = "orders.begin": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check)" => "reference and idempotency key are free; the customer exists", Consistency::Write, "owner", "Begin a large order: an invisible head, and its claims", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    RESERVE = "orders.reserve": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the head is placing, at the rev that was read; every stock has enough", Consistency::Write, "owner", "Reserve some lines of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    COMMIT = "orders.commit": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE (check); PK = CART#<id>" => "the head is placing, at the rev that was read; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Make a large order visible", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    UNDO = "orders.undo": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at last PK = REFERENCE#…; PK = IDEMPOTENCY#…" => "the head is placing, at the rev that was read; the claims are this order's", Consistency::Write, "owner", "Undo a large order that could not be placed", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
+    GIVE_BACK = "orders.give-back": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the count of returned lines is unchanged", Consistency::Write, "owner", "Return the rest of a large order's stock", ["POST /v1/orders/{id}/status", "janitor"];
+    UNFINISHED = "orders.unfinished": ShardedQuery on Gsi1, "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>" => "orders, the longest waiting first", Consistency::Eventual, "system", "Find the orders with unfinished work", ["janitor"];
 }
 
 /// Work on an order that takes several transactions and is not finished.

@@ -8,10 +8,11 @@ use crate::encoding::encode;
 use crate::id::check;
 use crate::product::segment;
 
-/// The most names in a category path.
+/// The maximum number of names in a category path.
 pub const MAX_CATEGORY_DEPTH: usize = 8;
-/// The most bytes of a category path as key text. With this limit a path and an id fit one sort
-/// key, and the cursor that holds both fits [`MAX_CURSOR_BYTES`](crate::cursor::MAX_CURSOR_BYTES).
+/// The maximum number of bytes of a category path as key text. With this limit a path and an id fit
+/// one sort key, and the cursor that holds both fits
+/// [`MAX_CURSOR_BYTES`](crate::cursor::MAX_CURSOR_BYTES).
 pub const MAX_CATEGORY_BYTES: usize = 580;
 
 /// A category as its names from the top, 1 to 8 of them.

@@ -66,8 +66,8 @@ impl Copied {
 }
 
 patterns! {
-    COPY_STOCK = "products.copy-stock": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "exists, with a copy of an older rev of the stock", Consistency::Write, "system", "Copy onto a product whether it is in stock", ["stream"];
-    COPY_RATING = "products.copy-rating": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "exists, with a copy of an older rev of the statistics", Consistency::Write, "system", "Copy onto a product what its reviews add up to", ["stream"];
+    COPY_STOCK = "products.copy-stock": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "exists, with a copy of an older rev of the stock", Consistency::Write, "system", "Copy the availability of a stock onto its product", ["stream"];
+    COPY_RATING = "products.copy-rating": UpdateItem, "PK = PRODUCT#<id>, SK = PRODUCT" => "exists, with a copy of an older rev of the statistics", Consistency::Write, "system", "Copy the review statistics onto their product", ["stream"];
 }
 
 /// Copies the availability of a stock onto its product. DynamoDB refuses the write if the product

@@ -36,7 +36,7 @@ pub use requests::*;
 /// The shards of each top category's list. A top category is a low-cardinality value, and without
 /// shards its list would be a hot partition.
 pub const CATEGORY_SHARDS: Shards = Shards(4);
-/// The most pieces in a stock, and the most pieces in one adjustment.
+/// The maximum number of pieces in a stock, and in one adjustment.
 pub const MAX_STOCK: u64 = 1_000_000_000_000;
 
 entity! {

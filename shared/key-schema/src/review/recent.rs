@@ -40,7 +40,8 @@ use crate::shard::Shards;
 
 /// The shards of each month.
 pub const SHARDS: Shards = Shards(4);
-/// The most months in one page. A page that would need more months ends early and has a cursor.
+/// The maximum number of months in one page. A page that would need more months ends early and has
+/// a cursor.
 pub const MONTHS_OF_A_PAGE: usize = 12;
 
 entity! {
@@ -167,7 +168,7 @@ fn month_key(month: &Month) -> Result<Key, KeyError> {
 patterns! {
     RECENT = "reviews.recent": ShardedQuery, "PK = RECENTREVIEWS#<month>#<shard>, SK = <written_at>#<product>#<customer>, backward" => "reviews of a month, newest first", Consistency::Eventual, "any", "List the newest reviews of all products", ["GET /v1/reviews/recent"];
     MONTHS = "reviews.months": Query, "PK = REVIEWMONTHS, SK below <month>, backward" => "earlier months that have reviews", Consistency::Eventual, "any", "Skip the months without a review", ["GET /v1/reviews/recent"];
-    MONTH = "reviews.month": GetItem, "PK = REVIEWMONTHS, SK = <month>" => "the note, if the month has one", Consistency::Eventual, "owner", "See whether a review's month is noted", ["PUT /v1/products/{id}/reviews/{customer}"];
+    MONTH = "reviews.month": GetItem, "PK = REVIEWMONTHS, SK = <month>" => "the note, if the month has one", Consistency::Eventual, "owner", "Check whether a review's month is noted", ["PUT /v1/products/{id}/reviews/{customer}"];
     ADD_MONTH = "reviews.add-month": PutItem, "PK = REVIEWMONTHS, SK = <month>" => "does not exist", Consistency::Write, "owner", "Note that a month has reviews", ["PUT /v1/products/{id}/reviews/{customer}"];
 }
 

@@ -35,13 +35,14 @@ fn the_table_of_access_patterns_is_fresh() {
 fn introduction() -> String {
     "# Access patterns
 
-Generated from `shared/key-schema`; `UPDATE_DOCS=1 cargo test -p key-schema` rewrites it. Every way in which Bodega reaches its table is here: \
-a request can only be made by a constructor of that crate, and each names its pattern.
+`UPDATE_DOCS=1 cargo test -p key-schema` generates this page from `shared/key-schema`. The page lists every request that Bodega makes to its table. \
+Only constructors of that crate can make a request, and each constructor names its pattern.
 
-In keys, `<name>` stands for the value of an attribute. Parts are joined by `#`; inside a part every byte up to `%` (0x25) is written `%HH`, \
-so that any id can stand in a key and text order is the order of the values. Numbers have 20 digits, instants are UTC with milliseconds. \
-`<shard>` is the FNV-1a hash of the id modulo the number of shards of the list. A range *under* `p#` reaches from `p#` to `p$`, which follows it directly in byte order. \
-Who may cause a pattern: `any`one, the `owner` of the thing (and staff), any customer who is `signed in`, `staff` alone, or the `system` itself."
+In keys, `<name>` stands for the value of an attribute. The delimiter `#` joins the parts. Inside a part every byte up to `%` (0x25) is written as `%HH`. \
+So a key can contain any id, and keys sort in the order of the values. Numbers have 20 digits. Instants are UTC with milliseconds. \
+`<shard>` is the FNV-1a hash of the id modulo the number of shards of the list. A range *under* `p#` reaches from `p#` to `p$`, because `$` directly follows `#` in byte order. \
+The callers of a pattern are `any` (everybody), `owner` (the owner and staff), `signed in` (every caller with a token), `staff`, and `system` (Bodega itself). \
+A condition applies to the items of the key column. *Unchanged* means unchanged since Bodega read the item."
         .to_owned()
 }
 
@@ -54,7 +55,7 @@ fn patterns() -> String {
             None => areas.push((area, vec![pattern])),
         }
     }
-    let head = "| Pattern | Purpose | Operation | Index | Key condition | Gives, or needs | Consistency | Who | Used by |\n|---|---|---|---|---|---|---|---|---|";
+    let head = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by |\n|---|---|---|---|---|---|---|---|---|";
     let table = |(area, patterns): &(&str, Vec<&Pattern>)| {
         let rows: Vec<String> = patterns.iter().map(|pattern| row(pattern)).collect();
         format!("### {area}\n\n{head}\n{}", rows.join("\n"))
@@ -85,9 +86,9 @@ fn row(pattern: &Pattern) -> String {
 fn entities(goldens: &[Golden]) -> String {
     let head = "## Entities
 
-One row an entity, its keys taken from a stored example. Every item also has `entity`, `version`, `rev`, `born`, `created_at` and `updated_at`; \
-what expires has `ttl` in seconds, and what a request has written has its id in `req`. An index key in *italics* is there only while the item qualifies: a retired product, an order that is still being placed, a reversed sale and \
-an order that was not shipped are in no index.
+Each row is an entity, with the keys of a stored example. Every item also has `entity`, `version`, `rev`, `born`, `created_at` and `updated_at`. \
+Items that expire have `ttl` in seconds. Items that a request wrote have the request's id in `req`. An item has an index key in *italics* only while it qualifies. \
+A retired product, a reversed sale and the copy of an unshipped order have none. An order in status `placing` has only the one of `UNFINISHED`.
 
 | Entity | PK | SK | In indexes | Own attributes | Expires |\n|---|---|---|---|---|---|";
     let mut kinds: BTreeMap<&str, Vec<&Golden>> = BTreeMap::new();
@@ -157,7 +158,7 @@ fn indexes(goldens: &[Golden]) -> String {
     };
     let sections: Vec<String> = Index::ALL.iter().map(section).collect();
     format!(
-        "## Indexes\n\nDynamoDB takes at most 20 projected attributes an index, and adds none to an index that exists.\n\n{}",
+        "## Indexes\n\nDynamoDB allows at most 20 projected attributes per index. It cannot add one to an existing index.\n\n{}",
         sections.join("\n\n")
     )
 }

@@ -20,8 +20,7 @@ pub fn at(text: &str) -> Instant {
     text.parse().unwrap()
 }
 
-/// Characters close to all those that the encodings treat specially, and some of every UTF-8
-/// length.
+/// Characters that the encodings treat specially, their neighbors, and some of every UTF-8 length.
 const SPECIAL: &[char] = &[
     '\0',
     '\t',
@@ -67,12 +66,12 @@ pub fn text(max_chars: usize) -> impl Strategy<Value = String> {
     proptest::collection::vec(character, 0..=max_chars).prop_map(|chars| chars.into_iter().collect())
 }
 
-/// Generates any bytes, with those close to the escaped range far more often than at random.
+/// Generates any bytes, with those in or near the escaped range far more often than at random.
 pub fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(prop_oneof![3 => 0x1e..=0x2au8, 1 => any::<u8>()], 0..=max)
 }
 
-/// Generates any instant, often a few milliseconds from another one.
+/// Generates any instant, often within milliseconds of 1970 or of one whole second.
 pub fn instant() -> impl Strategy<Value = Instant> {
     let range = Instant::MIN.as_millis()..=Instant::MAX.as_millis();
     prop_oneof![range, -3i64..=3, 1_483_271_605_998i64..=1_483_271_606_003]

@@ -22,7 +22,7 @@ use key_schema::product::{self, CategoryPath, CategoryPlace, Copied, Product};
 use table::Table;
 use tokio::time;
 
-/// Longer than any test runs.
+/// A time in seconds, longer than any test runs.
 const FOREVER: i64 = 1_000_000;
 
 pub struct Shop {
@@ -151,8 +151,8 @@ impl Shop {
         self.known.products.get_mut(name).unwrap().1.insert(path.clone());
     }
 
-    /// Describes a category for the first time. Returns `false` when it is moving or does not
-    /// exist.
+    /// Describes a category for the first time. Returns `false` when the category is moving or does
+    /// not exist.
     pub async fn describe(&mut self, path: &CategoryPath, title: &str) -> bool {
         let about = CategoryAbout { path: path.clone(), title: Some(title.to_owned()), description: None };
         let mut about = Stored::new(about, born(), Instant::now());
@@ -209,7 +209,8 @@ impl Shop {
         found
     }
 
-    /// Checks that the shop equals the model, that no category is missing, and that none is marked.
+    /// Checks that the shop equals the model, that no category is missing, and that none is marked
+    /// as moving.
     pub async fn assert_is(&self, model: &Known, tops: &[&str]) {
         let categories = self.categories(tops).await;
         for node in categories.values() {

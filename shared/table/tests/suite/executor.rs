@@ -34,7 +34,7 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
     let table = test.table();
     for number in 1..=30 {
         let mut customer = data::customer(number);
-        // In another order than the ids.
+        // The creation times have another order than the ids.
         customer.meta.created_at = at(i64::from(number) * 7 % 31);
         table.transact(&customer::create(&customer).unwrap()).await.unwrap();
     }

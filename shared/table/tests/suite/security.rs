@@ -35,7 +35,7 @@ fn every_threat_has_something_against_it_and_tests_that_are_there() {
         }
     }
     let section = format!(
-        "{} threats, and {} tests of what stands against them, which are there and run.",
+        "{} threats, and {} tests of the measures against them. All tests exist and run.",
         threats.len(),
         named.len()
     );

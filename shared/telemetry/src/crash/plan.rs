@@ -71,7 +71,7 @@ pub fn arm(folder: &Path, name: &str, plan: &Plan) -> Result<(), PlanError> {
 /// Disarms every point of `folder`.
 ///
 /// # Errors
-/// When a plan cannot be removed. A missing folder is no error.
+/// When a plan cannot be removed. A missing folder is not an error.
 pub fn disarm(folder: &Path) -> io::Result<()> {
     for (name, _) in CRASH_POINTS {
         match std::fs::remove_file(path(folder, name)) {

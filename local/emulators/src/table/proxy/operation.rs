@@ -11,7 +11,7 @@ pub(super) enum Operation {
     Write,
     BatchGet,
     BatchWrite,
-    /// A read or write transaction. `actions` is the name of its list of actions.
+    /// A read or write transaction. `actions` is the request member that lists its actions.
     Transact {
         actions: &'static str,
     },
@@ -19,12 +19,13 @@ pub(super) enum Operation {
     GetRecords,
     /// Reads the Contributor Insights rules of a table.
     DescribeInsights,
-    /// Tables, streams and tags. Never fails.
+    /// An operation on tables, streams or tags. No fault hits it.
     Other,
 }
 
 impl Operation {
-    /// Reads the operation from the header that names it in both of DynamoDB's protocols.
+    /// Reads the operation from the header `x-amz-target`, which names it for tables and for
+    /// streams.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let target =
             headers.get("x-amz-target").and_then(|value| value.to_str().ok()).and_then(|target| target.split_once('.'));
@@ -45,7 +46,8 @@ impl Operation {
         }
     }
 
-    /// Returns whether a fault of this kind can hit the operation. A batch may be `divisible`.
+    /// Returns whether a fault of this kind can hit the operation. `divisible` means a batch that
+    /// the table can process in part.
     pub(super) fn can_suffer(self, kind: FaultKind, divisible: bool) -> bool {
         match kind {
             FaultKind::Partial => divisible,

@@ -22,7 +22,7 @@ fn named(id: &str, name: &str) -> ProductDocument {
     product(id, name, "brand", &["c"], 1)
 }
 
-/// Returns number, read and written of each index.
+/// Returns each index's number, and whether clients read it and write it.
 async fn layout(client: &SearchClient) -> Vec<(u64, bool, bool)> {
     let indices = client.indices(PRODUCTS).await.unwrap();
     indices.into_iter().map(|index| (index.number, index.read, index.written)).collect()
@@ -95,7 +95,7 @@ async fn concurrent_writers_lose_nothing_to_a_rebuild() {
     let engine = Engine::with_products(&[]).await;
     let client = engine.client.clone();
     let stop = Arc::new(AtomicBool::new(false));
-    // The table's state: ids below a counter, each with the last written rev.
+    // The writer repeats 20 ids with a rising rev. So the table would hold each id at the last rev.
     let writer = tokio::spawn({
         let (client, stop) = (client.clone(), stop.clone());
         async move {
@@ -223,7 +223,8 @@ async fn a_mapping_that_changed_takes_effect_with_a_rebuild() {
     let outcomes = client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 400, .. }]), "{outcomes:?}");
     let rebuild = client.begin_rebuild(PRODUCTS).await.unwrap();
-    // A write that one of the two indices rejects is rejected, and the other index still has it.
+    // The client reports a write as rejected if one of the two indices rejects it. The other index
+    // still stores it.
     let outcomes = client.bulk(&[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 400, .. }]), "{outcomes:?}");
     assert_eq!(rev_in(client, rebuild.new_index(), "ice").await, Some(1));
@@ -293,7 +294,7 @@ async fn tombstones_are_copied_to_the_new_index_unless_it_has_something_newer() 
     client.finish_rebuild(&rebuild).await.unwrap();
     assert_eq!(client.count_in(rebuild.new_index(), Kind::Live).await.unwrap(), 2);
     assert_eq!(client.count_in(rebuild.new_index(), Kind::Tombstones).await.unwrap(), 3);
-    // A late replay of a change before the removal.
+    // A late replay of a change that is older than the removal has no effect.
     assert_eq!(client.bulk(&[write(&shop()[0], 3)]).await.unwrap(), [BulkOutcome::Stale]);
 }
 

@@ -46,17 +46,17 @@ pub async fn measure(bench: &mut Bench) {
 
     let (mark, right) = (born(2), Right::Admin(&organization, &admin));
     let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[0], text(20)).unwrap();
-    bench.transact("one of 2 KB, published at once", put).await;
+    bench.transact("one section of 2 KB, published", put).await;
     let add = document::add_editor(&id, &editor, Some(&owner), &mark, at(701)).unwrap();
     bench.transact("another editor", add).await;
-    bench.transact("the only one", document::remove_editor(&id, &editor, Some(&owner)).unwrap()).await;
+    bench.transact("the only editor", document::remove_editor(&id, &editor, Some(&owner)).unwrap()).await;
     let (begin, old) = document::begin_draft(edit(&old, right, &admin, &mark)).unwrap();
     bench.transact("ten sections", begin).await;
     let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[1], text(21)).unwrap();
-    bench.transact("one of 2 KB, into the draft", put).await;
+    bench.transact("one section of 2 KB, in a draft", put).await;
     let draft = old.draft.clone().unwrap();
     let discard = document::discard_draft(edit(&old, right, &admin, &mark), &draft).unwrap();
-    bench.transact("one section of 2 KB was in it", discard).await;
+    bench.transact("a draft of one 2 KB section", discard).await;
     let mut old = old;
     (old.data.draft, old.meta.version) = (None, old.meta.version + 1);
     let (begin, old) = document::begin_draft(edit(&old, right, &admin, &mark)).unwrap();
@@ -86,7 +86,7 @@ pub async fn measure(bench: &mut Bench) {
     bench.table.transact(&document::create(&head, &sections, &owner, false).unwrap()).await.unwrap();
     let _ = bench.table.meter().take();
     bench.query("one document", 1, document::of_customer(&owner).unwrap().limit(25)).await;
-    bench.transact("its owner", document::release(&head, &owner, Tie::Owner).unwrap()).await;
+    bench.transact("the owner", document::release(&head, &owner, Tie::Owner).unwrap()).await;
     let data = CustomerDocument { customer_id: owner, document_id: id, tie: Tie::Owner };
     let tie = Stored::new(data, born(1), at(700));
     bench.seed(&tie).await;

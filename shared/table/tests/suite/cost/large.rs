@@ -60,7 +60,8 @@ pub async fn measure(bench: &mut Bench) {
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
-    // As if more lines had been returned in one transaction.
+    // This cancellation returns no stock, like that of an order with too many lines. The head then
+    // counts the remaining work.
     let cancelled = order::advance(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
     bench.transact("cancelled: money returns", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
@@ -77,7 +78,7 @@ pub async fn measure(bench: &mut Bench) {
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let claim = idempotency::claim(&data::record(115), at(0)).unwrap();
-    bench.transact("once", order::refund(&head, &entry(3), 100, claim, at(503)).unwrap()).await;
+    bench.transact("one refund", order::refund(&head, &entry(3), 100, claim, at(503)).unwrap()).await;
 
     for number in [1, 2] {
         let order_id = data::order_id(15 + u8::try_from(number).unwrap());

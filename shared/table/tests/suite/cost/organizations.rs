@@ -49,7 +49,7 @@ pub async fn measure(bench: &mut Bench) {
     bench.query("with ten teams", 11, organization::renamed(&id).unwrap()).await;
     bench.transact("the name", organization::change_team(&id, second, &name, 1, by, at(601)).unwrap()).await;
     let old = bench.get("one membership", organization::member(&id, &customer_id(2)).unwrap()).await;
-    bench.batch_get("all three", organization::prepare(&id, &customer_id(2), &admin).unwrap()).await;
+    bench.batch_get("one head, two memberships", organization::prepare(&id, &customer_id(2), &admin).unwrap()).await;
     let mut new = member(customer_id(2), Role::Admin, Some(second));
     new.meta.updated_at = at(602);
     let promote = organization::put_member(Some(&old), &new, by).unwrap();

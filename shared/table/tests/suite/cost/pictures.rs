@@ -66,7 +66,7 @@ async fn texts(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let file = ProductContent { file: Some(object(7)), ..file };
     let replace = product::replace_content(&file, Some(&next), Some(&long), 1, at(4)).unwrap();
-    bench.transact("another over it", replace).await;
+    bench.transact("a replaced upload", replace).await;
 }
 
 async fn janitor(bench: &mut Bench, left: &Stored<UnsettledObject>) {

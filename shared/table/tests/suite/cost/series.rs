@@ -36,7 +36,7 @@ async fn counters(bench: &mut Bench) {
     record.data.answer = Answer::Body { status: 200, body: "x".repeat(120) };
     let claim = idempotency::claim(&record, at(0)).unwrap();
     bench.transact("the first addition, without a key", counter::add(&name, 0, 1, None, at(500)).unwrap()).await;
-    bench.transact("once for a key", counter::add(&name, 0, 1, Some(claim), at(501)).unwrap()).await;
+    bench.transact("one addition with a key", counter::add(&name, 0, 1, Some(claim), at(501)).unwrap()).await;
     let split = counter::split(&name, None, Reason::Hot, at(502)).unwrap().unwrap();
     let head = bench.update("one shard", split).await;
     bench.get("2 shards", counter::head(&name).unwrap()).await;

@@ -57,7 +57,7 @@ async fn questions(bench: &mut Bench) {
     record.data.answer = Kept::Body { status: 201, body: "x".repeat(900) };
     let claim = idempotency::claim(&record, at(0)).unwrap();
     let _ = bench.table.meter().take();
-    bench.transact("400 bytes of text, once", question::ask(&asked(26), Some(claim)).unwrap()).await;
+    bench.transact("400 bytes of text, with a key", question::ask(&asked(26), Some(claim)).unwrap()).await;
     bench.get("one question", question::edit(&first.id).unwrap()).await;
     for number in 1..=5 {
         let answer = question::answer(&first, &given(number, &first), None).unwrap();
@@ -77,7 +77,7 @@ async fn questions(bench: &mut Bench) {
     bench.batch_write("one question", question::erase([&first.id]).unwrap()).await;
     let answers: Vec<Answer> = (1..=5).map(|number| given(number, &first).data).collect();
     bench.batch_write("its 5 answers", question::erase_answers(&answers).unwrap()).await;
-    bench.batch_write("its copy", question::erase_copies([&CustomerQuestion::of(&first).data]).unwrap()).await;
+    bench.batch_write("one copy", question::erase_copies([&CustomerQuestion::of(&first).data]).unwrap()).await;
 }
 
 async fn settled(bench: &mut Bench) {

@@ -5,7 +5,7 @@ use super::Technique;
 pub(super) const TECHNIQUES: &[Technique] = &[
     Technique {
         id: "S1",
-        what: "A search index that always ends as the table says",
+        what: "A search index that always converges to the table",
         entities: &["Product", "Order"],
         patterns: &[],
         tests: &[
@@ -15,7 +15,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S2",
-        what: "Status changes seen by both images and handed to every subscriber",
+        what: "Status changes detected from the old and new image, and sent to every subscriber",
         entities: &["Order"],
         patterns: &["marks.known", "marks.keep"],
         tests: &[
@@ -25,14 +25,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S3",
-        what: "A new order is confirmed once",
+        what: "One confirmation for each new order",
         entities: &["Order", "Mail"],
         patterns: &["mail.claim", "mail.settle"],
         tests: &["an_order_is_confirmed_once_and_its_steps_are_told_once"],
     },
     Technique {
         id: "S4",
-        what: "An audit of what expired, once each",
+        what: "An audit with one entry for each expired item",
         entities: &["Expiration"],
         patterns: &["audit.record"],
         tests: &["what_expires_is_archived_and_audited_once_and_what_its_owner_ends_is_not"],
@@ -56,7 +56,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S7",
-        what: "At-least-once delivery: partial answers, poison records set aside and replayed",
+        what: "At-least-once delivery: partial batch responses, poison records in quarantine, replay",
         entities: &[],
         patterns: &[],
         tests: &[
@@ -76,7 +76,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S9",
-        what: "Caches that see a change in a stated time: settings",
+        what: "A cache that sees a change within a stated time: settings",
         entities: &["Settings"],
         patterns: &["settings.read"],
         tests: &["a_change_is_seen_elsewhere_within_the_stated_time_and_at_once_where_it_was_made"],

@@ -5,7 +5,7 @@ use super::Technique;
 pub(super) const TECHNIQUES: &[Technique] = &[
     Technique {
         id: "F1",
-        what: "Access patterns first, written down: one registry, the only way to make a request",
+        what: "Access patterns first, in one registry that is the only way to make a request",
         entities: &[],
         patterns: &[],
         tests: &[
@@ -16,14 +16,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F2",
-        what: "One table, generic key names, keys with a prefix for their type, an attribute for the type",
+        what: "One table with generic key names, type-prefixed keys and a type attribute",
         entities: &[],
         patterns: &[],
         tests: &["each_entity_is_stored_as_its_golden_item", "no_two_entities_share_a_key"],
     },
     Technique {
         id: "F3",
-        what: "Keys apart from attributes: no value is read by cutting a key apart",
+        what: "Keys separate from attributes: no handler reads a business value from a key",
         entities: &[],
         patterns: &[],
         tests: &[
@@ -33,28 +33,28 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F4",
-        what: "No Scan for a question of the application",
+        what: "No Scan for an application query",
         entities: &[],
         patterns: &[],
         tests: &["nobody_is_granted_a_scan_or_every_action"],
     },
     Technique {
         id: "F5",
-        what: "Few overloaded indexes that project only what is read",
+        what: "Few overloaded indexes that project only attributes that readers need",
         entities: &[],
         patterns: &[],
         tests: &["an_index_carries_only_what_some_list_shows", "projections_are_within_the_limits_of_dynamodb"],
     },
     Technique {
         id: "F6",
-        what: "Eventually consistent reads unless a reason is given",
+        what: "Eventually consistent reads by default; each strong read gives its reason",
         entities: &[],
         patterns: &[],
         tests: &["reads_say_how_fresh_they_are_and_strong_ones_why"],
     },
     Technique {
         id: "F7",
-        what: "Small items: pictures, and texts over 100 KB, in a bucket by presigned URL; the table says what of it is in use",
+        what: "Small items: a bucket stores pictures and texts over 100 KB, by presigned URL; the table records the objects in use",
         entities: &["ProductContent", "ProductPictures", "UnsettledObject"],
         patterns: &[
             "pictures.list",
@@ -78,7 +78,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F8",
-        what: "Sortable unique ids: a range of time is a range of keys",
+        what: "Sortable unique ids: a time range is a key range",
         entities: &["CustomerOrder"],
         patterns: &["orders.of-customer"],
         tests: &[
@@ -88,7 +88,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F9",
-        what: "Numbers, instants and names that sort right as text",
+        what: "Numbers, instants and names that sort correctly as text",
         entities: &[],
         patterns: &[],
         tests: &[
@@ -100,7 +100,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F10",
-        what: "No hot partition: lists over everything are sharded",
+        what: "No hot partition: lists over all items of a kind are sharded",
         entities: &["Customer", "Order", "Product", "Follow", "MetricPoint", "CounterShard"],
         patterns: &[
             "customers.by-tier",

@@ -53,14 +53,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R7",
-        what: "Look-up by email, in any spelling",
+        what: "Lookup by email, in any spelling",
         entities: &["EmailClaim"],
         patterns: &["customers.by-email"],
         tests: &["an_email_address_is_found_in_any_spelling_and_whole", "spellings_of_one_name_meet"],
     },
     Technique {
         id: "R8",
-        what: "Orders by status and date: a sharded list, which a status change moves an order through in one write",
+        what: "Orders by status and date: a sharded list, in which a status change moves the order in one write",
         entities: &["Order"],
         patterns: &["orders.by-status"],
         tests: &[
@@ -70,7 +70,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R9",
-        what: "A product's sales by date, in buckets of time",
+        what: "A product's sales by date, in time buckets",
         entities: &["Sale"],
         patterns: &["sales.of-product"],
         tests: &["the_sales_of_several_years_are_one_list", "sales_between_two_instants_include_both"],
@@ -84,7 +84,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R11",
-        what: "An adjacency list: who follows whom, from both ends, and does A follow B",
+        what: "An adjacency list: followers, followed customers, and whether A follows B",
         entities: &["Follow"],
         patterns: &["follows.get", "follows.following", "follows.followers", "follows.put"],
         tests: &[
@@ -130,7 +130,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R15",
-        what: "A hierarchy by path: children and ancestors of a category; a subtree that moves, in steps that can be taken up again",
+        what: "A hierarchy by path: children and ancestors of a category; a subtree moves in resumable steps",
         entities: &["CategoryNode", "CategoryMove"],
         patterns: &["categories.children", "categories.ancestors", "category-moves.copy", "category-moves.place"],
         tests: &[
@@ -153,7 +153,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R17",
-        what: "Posts of everybody: reviews by product, by customer, by id, and the newest of all in buckets of months and shards",
+        what: "Posts: reviews by product, by customer, by id, and the newest of all products in month buckets with shards",
         entities: &["Review", "RecentReview", "ReviewMonth"],
         patterns: &["reviews.newest", "reviews.by-customer", "reviews.get", "reviews.recent", "reviews.months"],
         tests: &[
@@ -180,7 +180,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R20",
-        what: "Duplication of two kinds: order lines stay as sold, category lists follow the product",
+        what: "Two kinds of duplication: order lines stay as sold, category lists follow the product",
         entities: &["OrderLine", "Membership"],
         patterns: &["memberships.of-product", "memberships.refresh"],
         tests: &[
@@ -190,14 +190,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R21",
-        what: "Vertical partitioning: a product's page does not read its content",
+        what: "Vertical partitioning: a product page does not read the product's content",
         entities: &["Product", "ProductContent"],
         patterns: &["products.page", "content.get"],
         tests: &["a_product_page_reads_neither_content_nor_reviews"],
     },
     Technique {
         id: "R22",
-        what: "A replica through an index: browsing reads no product",
+        what: "A replica through an index: browsing reads no product item",
         entities: &["Product"],
         patterns: &["categories.products"],
         tests: &[
@@ -207,7 +207,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R23",
-        what: "One item many times, changed at once and read at random: settings",
+        what: "A singleton with many copies, changed in one transaction and read at random: settings",
         entities: &["Settings"],
         patterns: &["settings.read", "settings.create", "settings.change"],
         tests: &["of_fifty_who_set_them_at_once_one_wins_in_every_copy", "readers_spread_over_the_copies"],

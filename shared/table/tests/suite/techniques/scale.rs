@@ -5,7 +5,7 @@ use super::Technique;
 pub(super) const TECHNIQUES: &[Technique] = &[
     Technique {
         id: "T1",
-        what: "Time to live; what has expired is hidden before it is removed",
+        what: "Time to live; expired items are hidden before DynamoDB removes them",
         entities: &["Session", "Cart"],
         patterns: &["sessions.active", "carts.get"],
         tests: &[
@@ -15,7 +15,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T2",
-        what: "A time series, sharded, read back in order, gone after 30 days",
+        what: "A sharded time series, read in order and kept for 30 days",
         entities: &["MetricPoint"],
         patterns: &["metrics.store", "metrics.of-name"],
         tests: &[
@@ -35,7 +35,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T4",
-        what: "A hot key is split, by who is in others' way and by CloudWatch's most throttled keys; gathered when it is read",
+        what: "A hot key is split when writers conflict or CloudWatch lists it as throttled; a read gathers the shards",
         entities: &["Counter", "CounterShard"],
         patterns: &["counters.head", "counters.split", "counters.read"],
         tests: &[
@@ -47,7 +47,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T7",
-        what: "Archive before expiry, and back",
+        what: "Archive of expiring items, and restore",
         entities: &["Order", "OrderLine"],
         patterns: &["orders.retire", "archive.restore"],
         tests: &[
@@ -57,7 +57,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T8",
-        what: "Removals by time to live told from those by a caller",
+        what: "Removals by time to live distinguished from a caller's deletions",
         entities: &["Expiration"],
         patterns: &["audit.record", "audit.of-day"],
         tests: &[

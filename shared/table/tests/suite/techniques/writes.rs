@@ -15,7 +15,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W2",
-        what: "A transfer with its record",
+        what: "A transfer with its record in one transaction",
         entities: &["Wallet", "WalletEntry"],
         patterns: &["wallet.transfer"],
         tests: &[
@@ -25,7 +25,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W3",
-        what: "At most 100 actions a transaction, counted before the call; beyond, several under an invisible head",
+        what: "At most 100 actions in a transaction, checked before the call; larger orders take several, under an invisible head",
         entities: &["Order"],
         patterns: &["orders.begin", "orders.reserve", "orders.commit"],
         tests: &[
@@ -36,21 +36,21 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W4",
-        what: "Unique values through items that claim them",
+        what: "Unique values through claim items",
         entities: &["EmailClaim", "UsernameClaim", "ReferenceClaim"],
         patterns: &["customers.create", "customers.rename", "customers.delete"],
         tests: &["of_two_who_want_a_name_at_once_one_gets_it", "a_new_name_is_claimed_and_the_old_one_free"],
     },
     Technique {
         id: "W5",
-        what: "Numbers without a gap",
+        what: "Consecutive numbers without gaps",
         entities: &["Invoice", "InvoiceCounter"],
         patterns: &["invoices.counter", "invoices.issue"],
         tests: &["invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once"],
     },
     Technique {
         id: "W6",
-        what: "Counting in the transaction of what is counted",
+        what: "Counters that change in the transaction of the counted item",
         entities: &["Review", "ReviewStats", "Like", "LikeCount"],
         patterns: &["reviews.create", "reviews.change", "reviews.delete", "likes.put", "likes.remove"],
         tests: &[
@@ -67,7 +67,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W8",
-        what: "Adding to and removing from a set is idempotent",
+        what: "Idempotent additions to a set and removals from it",
         entities: &["PickingStations", "Document"],
         patterns: &["picking.admit", "picking.leave", "documents.add-editor", "documents.remove-editor"],
         tests: &[
@@ -78,7 +78,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W9",
-        what: "Insert is not update",
+        what: "Insert differs from update",
         entities: &["Review", "Store", "Document"],
         patterns: &["reviews.create", "reviews.change", "stores.create", "stores.change", "documents.create"],
         tests: &[
@@ -99,21 +99,21 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W11",
-        what: "Condition on the same item: a document's editors",
+        what: "A condition on the same item: a document's editors",
         entities: &["Document"],
         patterns: &["documents.put-section", "documents.add-editor"],
         tests: &["the_condition_on_the_document_itself_refuses_who_is_no_editor"],
     },
     Technique {
         id: "W12",
-        what: "Condition on another item: the admins of an organization edit its documents",
+        what: "A condition on another item: the admins of an organization edit its documents",
         entities: &["Document", "Member"],
         patterns: &["documents.put-section", "documents.publish"],
         tests: &["members_read_the_documents_of_their_organization_and_admins_write_them"],
     },
     Technique {
         id: "W13",
-        what: "Versions with a pointer to the current one; drafts that are published by moving it",
+        what: "A version history with a pointer to the current version; moving the pointer publishes a draft",
         entities: &["Document", "DocumentVersion"],
         patterns: &[
             "documents.begin-draft",
@@ -130,14 +130,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W14",
-        what: "Sections versioned apart",
+        what: "Sections with separate versions",
         entities: &["DocumentSection"],
         patterns: &["documents.put-section", "documents.texts"],
         tests: &["one_section_is_changed_by_writing_it_alone_as_a_version_of_its_own"],
     },
     Technique {
         id: "W15",
-        what: "Batch writes with what was left unprocessed tried again",
+        what: "Batch writes that retry unprocessed items",
         entities: &["Product"],
         patterns: &["categories.add", "products.create-many"],
         tests: &[
@@ -147,7 +147,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W16",
-        what: "Batch reads, over 100 keys, in order",
+        what: "Batch reads of more than 100 keys, in order",
         entities: &["Customer"],
         patterns: &["customers.hydrate", "products.many"],
         tests: &[
@@ -156,7 +156,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W17",
-        what: "A state machine that moves order, copy, lists and history at once",
+        what: "A state machine that moves order, copy, lists and history in one transaction",
         entities: &["Order", "CustomerOrder", "OrderStatusEvent"],
         patterns: &["orders.move"],
         tests: &[
@@ -166,7 +166,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W18",
-        what: "Idempotent requests: the key's record is part of the effect's transaction",
+        what: "Idempotent requests: the transaction of the effect also writes the key's record",
         entities: &["IdempotencyRecord"],
         patterns: &["idempotency.get", "orders.place", "wallet.transfer", "wallet.deposit", "stock.adjust"],
         tests: &[
