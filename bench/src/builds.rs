@@ -1,5 +1,5 @@
-//! Measures how long newcomers and contributors wait for a build. It measures a running system from
-//! an empty build folder, the same after a change, and the tests.
+//! Measures how long newcomers and contributors wait for a build. The steps start the local system
+//! from an empty build folder and after a change, and then build and run the tests.
 //!
 //! Each step uses Cargo's own settings for this workspace. CPU time covers all processes of a step
 //! and is the figure to compare. The wait depends on the number of cores and on other work on the
@@ -36,18 +36,18 @@ pub(crate) struct BuildsArgs {
 /// The unit of times under /proc, on every architecture.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// The end of a step.
+/// The command of a step, and the event that ends the step.
 #[derive(Clone, Copy)]
 enum Until {
-    /// Cargo exits with these arguments.
+    /// Cargo with these arguments. The step ends when Cargo exits.
     Exit(&'static [&'static str]),
-    /// `cargo run` prints `ready:`.
+    /// `cargo run`. The step ends when it prints `ready:`.
     Ready,
-    /// `sam build` exits, with these variables in its environment.
+    /// `sam build` with these environment variables. The step ends when it exits.
     Sam(&'static [(&'static str, &'static str)]),
 }
 
-/// Each step's name, the file that changes before it, and its end.
+/// Each step's name, the file that changes before it, and its command.
 const STEPS: [(&str, &str, Until); 7] = [
     ("clean folder → `ready:` of `cargo run`", "", Until::Ready),
     ("one line of `orders` changed → `ready:`", "functions/orders/src/lib.rs", Until::Ready),
@@ -122,10 +122,10 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Changes a file and runs a step.
+/// Touches a file, if `changed` names one, and runs a step.
 fn take(root: &Path, target: &Path, changed: &str, until: Until) -> Result<Taken, BenchError> {
     if !changed.is_empty() {
-        // Like an editor that saves the file unchanged.
+        // A new modification time makes Cargo rebuild, and the content stays unchanged.
         std::fs::File::options().append(true).open(root.join(changed))?.set_modified(SystemTime::now())?;
     }
     let (cpu, began) = (children_cpu()?, Instant::now());
@@ -167,14 +167,14 @@ fn cargo(root: &Path, target: &Path, arguments: &[&str]) -> Command {
     cargo
 }
 
-/// Returns Cargo's messages once it has succeeded.
+/// Runs Cargo or SAM to its end and returns its messages. If it fails, the error has them.
 fn finished(mut cargo: Command) -> Result<String, BenchError> {
     let output = cargo.stdout(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() { Ok(said) } else { Err(BenchError::Wrong(format!("{cargo:?}: {said}"))) }
 }
 
-/// Returns Cargo's messages and the wait until the local system is ready, and stops the system.
+/// Starts the local system and stops it when it is ready. Returns Cargo's messages and the wait.
 fn ready(mut cargo: Command, began: Instant) -> Result<(String, Duration), BenchError> {
     // The port is free now and most likely still free in a few minutes.
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
@@ -205,7 +205,8 @@ fn size(folder: &Path) -> Result<u64, BenchError> {
     kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| BenchError::Wrong(format!("du: {text}")))
 }
 
-/// Counts the packages in a build of the workspace with a source that contains this text.
+/// Counts the workspace's packages and their dependencies whose source contains this text. Every
+/// source contains the empty text.
 fn crates(root: &Path, source: &str) -> Result<usize, BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["metadata", "--locked", "--format-version", "1"];

@@ -62,7 +62,7 @@ struct Expected {
     /// A part of the error message of a function that fails. The error type belongs to the runtime,
     /// so the samples do not name it.
     error: Option<String>,
-    /// The mail that the function sent. Its result is null.
+    /// The mail that the function sent. Such a function returns null.
     mail: Option<Mail>,
     #[serde(default)]
     then: Vec<Check>,
@@ -139,8 +139,8 @@ async fn run(system: &System, emulators: Option<&Emulators>, case: &Case) -> Vec
             Seed::Item(item) => put_item(system, item).await,
         }
     }
-    // Search results need indexed seeds. Stream records must also be newer than the seeds' own
-    // records.
+    // A search finds only indexed seeds. The sample's stream records must also come after the
+    // seeds' own records.
     let reads_derived = !["Customers", "Catalog", "Orders"].contains(&expected.function.as_str());
     if reads_derived && !expected.seed.is_empty() {
         drain(system).await;
@@ -239,7 +239,7 @@ fn undocumented(case: &Case, answer: &Json, body: &Json) -> Vec<String> {
         return Vec::new();
     };
     let status = u16::try_from(answer["statusCode"].as_u64().unwrap()).unwrap();
-    // The gateway itself refuses a request without a token. Only a sample event passes it.
+    // A server error needs no entry in `openapi.yaml`.
     let documented = operation.responses().any(|(known, _)| known == status.to_string()) || status >= 500;
     if !documented {
         return vec![format!("{status} is not documented")];
@@ -433,7 +433,7 @@ fn family(key: &str) -> &'static str {
     all.max_by_key(|family| family.len()).unwrap_or_else(|| panic!("{key} is in no family"))
 }
 
-/// The samples therefore show every attribute of the table and its stream correctly.
+/// Ensures that the samples show each attribute as the table and its stream contain it.
 #[test]
 fn every_item_in_a_sample_is_what_the_schema_stores() {
     for case in cases() {

@@ -32,7 +32,7 @@ pub(super) struct Peer {
     pub is_native: bool,
 }
 
-/// Builds the peers. If Node.js fails, prints a message and continues.
+/// Builds the peers. If npm fails, prints a message and continues.
 pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
     for package in ["empty", "empty-http", "lean", "usual"] {
         build_package(folder, package)?;

@@ -1,11 +1,11 @@
 //! `bench latency`: the wait for a response through the local gateway, and the function's CPU time.
 //!
-//! It starts a local system with a small shop, and clients in a closed loop: each sends its next
-//! request after the last response.
+//! It starts a local system with a small shop, and clients in a closed loop: each client sends its
+//! next request after the previous response.
 //!
 //! Some routes also exist in Node.js and Python, written in the usual way ([`peers`]). Their
 //! measurements alternate with Bodega's in the same system, with the same gateway, table and items.
-//! Before that, [`check`] shows that the peers do the same.
+//! First, [`check`] compares each peer's responses with Bodega's.
 //!
 //! In the end stock, index and quarantine must show that every order was taken once and completely.
 //! A run fails on the first unexpected response.
@@ -38,7 +38,7 @@ use shop::Shop;
 const TURNS: u32 = 4;
 /// The longest warm-up of a function.
 const WARMING: Duration = Duration::from_secs(2);
-/// Steps in which the number of processes grows to its maximum.
+/// The maximum number of steps in which the number of processes grows.
 const GROWING: usize = 16;
 
 /// The duration, the numbers of clients, and the peers.
@@ -212,8 +212,8 @@ async fn warm_up(shop: &Arc<Shop>, plan: &Plan, route: Route, server: Server, cl
     let function = route.function(server);
     let wanted = clients.min(plan.environments);
     let turn = |clients, requests| Turn { route, server, clients, requests, longest: WARMING, seed: u64::from(TURNS) };
-    // Start at most as many at once as there are already. Interpreters that start together slow
-    // each other down.
+    // Each step starts at most as many processes as already run. Interpreters that start together
+    // slow each other down.
     for _ in 0..GROWING {
         let there = u16::try_from(cpu::of(function)?.processes).unwrap_or(u16::MAX);
         if there >= wanted {

@@ -81,7 +81,7 @@ impl Measured {
     }
 }
 
-/// Returns the shortest duration that this many thousandths of the sorted durations do not exceed.
+/// Returns the shortest of the sorted durations that this many thousandths of them do not exceed.
 fn quantile(sorted: &[Duration], thousandths: usize) -> Duration {
     let rank = (sorted.len() * thousandths).div_ceil(1_000);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The measured shop. It is filled through its API, and in the end compared with the requests.
+//! The measured shop. Requests to its API fill it, and at the end it is compared with the requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,15 +32,16 @@ pub(crate) struct Shop {
     staff: String,
     customers: Vec<Customer>,
     products: usize,
-    /// The counts of the index and the quarantine before.
+    /// The counts of the index and the quarantine before the shop was filled.
     before: Drained,
     number: AtomicU64,
-    /// The number of orders and of their pieces.
+    /// The number of placed orders. `pieces` counts their pieces, without those of cancelled
+    /// orders.
     placed: AtomicU64,
     pieces: AtomicU64,
 }
 
-/// The counts after the consumer's work.
+/// The counts of the index and the quarantine after the consumer has processed every write.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Drained {
     orders: u64,
@@ -48,8 +49,8 @@ pub(crate) struct Drained {
 }
 
 impl Shop {
-    /// Creates products, customers and their orders one after the other. No function needs a second
-    /// process for that.
+    /// Creates products, customers and their orders, one request after the other. So each function
+    /// needs only one process.
     pub async fn fill(system: &System, plan: &Plan) -> Result<Self, BenchError> {
         let customer = |n| {
             let id = format!("latency-{n:03}");
@@ -129,7 +130,7 @@ impl Shop {
         self.products
     }
 
-    /// Returns the id of the n-th product. It starts again after the last one.
+    /// Returns the id of the n-th product. After the last product it starts again at the first.
     pub fn product(&self, n: usize) -> String {
         format!("product-{:04}", n % self.products)
     }
@@ -183,8 +184,8 @@ impl Shop {
         Ok(Drained { orders: number("/index/orders"), quarantined: number("/quarantined") })
     }
 
-    /// Checks that every order took its pieces once and is in the index, and that no record is in
-    /// quarantine. The orders of peers count too.
+    /// Checks that every order took its pieces once and is in the index, and that the quarantine
+    /// has no new record. The orders of peers count too.
     pub async fn settled(&self) -> Result<(), BenchError> {
         let after = self.drain().await?;
         let mut taken = 0;

@@ -1,5 +1,5 @@
-//! Imports a history of 1,000 baskets. The consumer then takes it twice more, with its batches in
-//! random order.
+//! Imports a history of 1,000 baskets. The consumer then processes the recorded stream twice more,
+//! with the batches in random order.
 //!
 //! To replay the real two weeks: `cargo run --release -p bench -- replay --products … --households
 //! … --baskets …`.

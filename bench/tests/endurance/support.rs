@@ -172,7 +172,7 @@ impl Clients {
     }
 }
 
-/// Puts a session into the table that expired a minute ago.
+/// Puts a session that expired a minute ago into the table.
 pub async fn ended_session(system: &System, id: &str) {
     let now = Instant::now();
     let session = Session {

@@ -1,9 +1,9 @@
 //! Uploads: a client sends large data to the bucket by a URL that is valid for that one object. A
 //! second request then puts the upload into use.
 //!
-//! Permitting an upload writes nothing. The URL contains the agreed terms, and the uploaded object
-//! shows the rest. [`key_schema::media`] explains why the janitor never deletes an object in use
-//! and deletes every other one.
+//! Permitting an upload writes nothing: the URL contains the agreed terms, and the bucket knows the
+//! uploaded object's type and size. [`key_schema::media`] explains why the janitor never deletes an
+//! object in use and deletes every other one.
 
 use std::time::{Duration, SystemTime};
 

@@ -62,7 +62,7 @@ impl<'a> ProductView<'a> {
     }
 }
 
-/// The data that a product's page shows and other items store.
+/// The data on a product's page that comes from items other than the product itself.
 #[derive(Debug, Default)]
 pub struct Beside {
     /// Pieces in stock.
@@ -76,7 +76,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Returns the data beside a new product.
+    /// Returns the data of a new product with this stock.
     pub fn new(stock: u64) -> Self {
         Self { stock, ..Self::default() }
     }
@@ -118,8 +118,8 @@ pub struct Statistics {
 impl Statistics {
     /// Returns the average rating with two decimals, halves rounded up, or `None` without reviews.
     ///
-    /// The calculation uses whole hundredths. Only the result becomes a float: the one nearest to
-    /// its two decimals, which JSON then shows.
+    /// The calculation uses integers of hundredths, and returns `None` if they overflow. Only the
+    /// result becomes a float. JSON shows it with at most two decimals.
     pub fn average(self) -> Option<f64> {
         let hundredths = self.sum.checked_mul(200)?.checked_add(self.count)?.checked_div(self.count.checked_mul(2)?)?;
         Some(f64::from(u32::try_from(hundredths).ok()?) / 100.0)
@@ -408,12 +408,12 @@ pub fn content_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str(), "content"])
 }
 
-/// Returns the URL path of a picture, which exists once the picture was uploaded and added.
+/// Returns the URL path of a picture. The picture is there once it was uploaded and added.
 pub fn picture_location(product: &ProductId, picture: &MediaId) -> String {
     url::location(&["products", product.as_str(), "pictures", picture.as_str()])
 }
 
-/// Returns the URL path that makes an uploaded text the content of a product.
+/// Returns the URL path of an upload. A PUT to it makes the uploaded text the product's content.
 pub fn upload_location(product: &ProductId, upload: &MediaId) -> String {
     url::location(&["products", product.as_str(), "content", "uploads", upload.as_str()])
 }

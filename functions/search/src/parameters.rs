@@ -24,14 +24,14 @@ pub fn text(request: &Request<'_>) -> Result<SearchText, Problem> {
     Ok(read(request, "q", SearchText::parse)?.unwrap_or_default())
 }
 
-/// Reads `category` in the form of the index: a category URL's segment.
+/// Reads `category`, and returns it as the index stores it: as one segment of a URL.
 pub fn category(request: &Request<'_>) -> Result<Option<String>, Problem> {
     read(request, "category", |text| path(text).map(|path| path.to_segment()))
 }
 
-/// Returns a category of the index for a facet: its names joined by ` / `, for people. If a request
-/// with that text would mean another category (a name has ` / ` or looks like a URL), it returns
-/// the segment.
+/// Returns a category of the index as a facet shows it: its names joined by ` / `. If the
+/// `category` parameter would read that text as another category, returns the segment instead. This
+/// happens when a name contains ` / ` or looks like a segment.
 pub fn shown_category(segment: &str) -> String {
     CategoryPath::from_segment(segment)
         .ok()
@@ -41,7 +41,7 @@ pub fn shown_category(segment: &str) -> String {
 }
 
 /// Parses a category in the form of URLs, `GROCERY~FRZN_20ICE`, or of facets, `GROCERY / FRZN ICE`.
-/// So a client can follow either. A text in both forms is read as a URL's.
+/// A client may therefore send either. A text that fits both forms is read as a URL's.
 fn path(text: &str) -> Result<CategoryPath, CategoryError> {
     match CategoryPath::from_segment(text) {
         Err(CategoryError::Segment) => CategoryPath::new(text.split(" / ").map(str::to_owned).collect()),

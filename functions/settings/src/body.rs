@@ -1,7 +1,8 @@
 //! The request body that sets the settings.
 //!
-//! The body is read twice. First the strict reader of all bodies refuses ambiguous input. Then the
-//! texts of the values are read, which are stored exactly as written, to the last digit.
+//! The body is read twice. First the strict reader of all bodies refuses ambiguous input. Then a
+//! second reader takes the raw text of each value, because values are stored as written, to the
+//! last digit.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -66,7 +67,8 @@ fn checked(value: Value<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Returns the depth of nested objects and arrays. The reader has bounded it, and so the recursion.
+/// Returns the depth of nested objects and arrays. The JSON reader bounds the depth, and so the
+/// recursion.
 fn depth(value: &Value<'_>) -> usize {
     let deepest = match value {
         Value::Array(elements) => elements.iter().map(depth).max(),

@@ -3,17 +3,17 @@
 //! A counter's shard takes 1,000 write units a second. DynamoDB refuses the writes beyond that and
 //! counts them: Contributor Insights keeps the most throttled partition keys in CloudWatch. This
 //! function reads that report once a minute and doubles the shards of every counter in it
-//! ([`key_schema::counter`] explains why the sum remains correct meanwhile). Additions that
-//! conflict in transactions split a counter by themselves within seconds. Additions that the table
-//! refuses earlier are visible only here.
+//! ([`key_schema::counter`] explains why the sum remains correct meanwhile). Additions whose
+//! transactions conflict split their counter themselves, within seconds. Throttled additions are
+//! visible only in the report.
 //!
 //! # Why a schedule
 //!
 //! An alarm on throttles sends an event only when its state changes. A counter that is still too
 //! hot after its split leaves the alarm in the same state, so there is no second event. CloudWatch
-//! counts in periods of a minute, so more frequent requests learn nothing. A month of requests
-//! costs about half a dollar, less than one of the rules that count. The next invocation also
-//! compensates for an event that is lost, repeated or failed.
+//! counts in periods of a minute, so more frequent requests return nothing new. A month of requests
+//! costs about half a dollar, less than one of the Contributor Insights rules. A failed or lost
+//! invocation has no lasting effect, because the next one does its work.
 //!
 //! # Why each minute of heat splits once
 //!
@@ -56,8 +56,8 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     lambda_runtime::run(service_fn(move |event: LambdaEvent<IgnoredAny>| async move {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
         let stop = started + left.saturating_sub(MARGIN);
-        // Boxed: the SDK's futures inside the runtime's future are too deep for the compiler's
-        // layout.
+        // Boxed, because the SDK's futures inside the runtime's future are nested too deeply for
+        // the compiler to compute their layout.
         let round = Box::pin(splitter.come_by(instant::Instant::now(), stop));
         let round = correlation::caused_by(Some(&event.context.request_id), round).await;
         report(&event.context, round.as_ref().ok(), started, &splitter.costs());

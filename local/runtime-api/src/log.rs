@@ -13,7 +13,7 @@ const LONGEST_LINE: usize = 16 * 1024;
 const KEPT_LINES: usize = 20_000;
 const KEPT_BYTES: usize = 8 << 20;
 
-/// Selects the lines of the functions that are shown on standard error.
+/// Selects the lines of functions to show on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Log {
     /// Shows no lines.

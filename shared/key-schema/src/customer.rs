@@ -141,7 +141,7 @@ entity! {
 pub struct TierPlace<'a> {
     /// The tier.
     pub tier: Tier,
-    /// When the customer was created.
+    /// The instant at which the customer was created.
     pub created_at: Instant,
     /// The customer's id.
     pub id: &'a CustomerId,
@@ -199,7 +199,7 @@ pub(crate) fn key(id: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new(PROFILE)? })
 }
 
-/// Checks that a customer exists. The check is an action of a transaction that needs the customer.
+/// Returns a check that a customer exists, as an action for a transaction that needs the customer.
 pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(key(id)?, Condition::Exists))
 }
@@ -256,7 +256,7 @@ pub struct Listed {
 
 crate::item::view!(Listed of Customer);
 
-/// The refused part of a customer transaction.
+/// An action of a customer transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The profile already exists, or is not at the version that the caller saw.
@@ -321,7 +321,7 @@ pub fn get(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
-/// Reads a customer strongly, before a change of the profile or an erasure.
+/// Reads a customer with strong consistency, before a change of unique names or an erasure.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -389,8 +389,8 @@ pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Pa
         .action(Part::Erasure, erasure::note(&erasure)?))
 }
 
-/// Sets one address, and returns the customer. Refused when the customer does not exist or has no
-/// room.
+/// Sets one address, and returns the customer. DynamoDB refuses the write if the customer does not
+/// exist or has no room.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -406,8 +406,8 @@ pub fn put_address(
     Ok(Single::new(&PUT_ADDRESS, Guarded::update(key(id)?, change, Condition::Exists.and(room))))
 }
 
-/// Removes one address, and returns the customer. Refused when the customer or the address does not
-/// exist.
+/// Removes one address, and returns the customer. DynamoDB refuses the write if the customer or the
+/// address does not exist.
 ///
 /// # Errors
 /// [`KeyError`].

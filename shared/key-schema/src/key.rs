@@ -114,13 +114,13 @@ pub fn hash(partition: &str, sort: &str) -> String {
     context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A secondary index. Several entities share each index, and the prefix of the key distinguishes
-/// them.
+/// A secondary index. Several entities share each index, and the prefix of the partition key
+/// distinguishes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Index {
     /// Reverse lookups, such as a customer's sessions and reviews, or an order's log.
     Gsi1,
-    /// Sharded lists over all customers, such as orders by status, customers by tier, products by
+    /// Sharded lists over the whole shop, such as orders by status, customers by tier, products by
     /// category.
     Gsi2,
     /// Sparse and time-ranged lists, such as shipments, sales, reviews of a product by time.

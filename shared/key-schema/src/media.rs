@@ -6,7 +6,7 @@
 //! object: the list of a product's pictures ([`crate::picture`]) or the product's content
 //! ([`crate::product::ProductContent`]).
 //!
-//! # Why no referenced object is deleted, and every other object is
+//! # How the janitor deletes every unreferenced object and no referenced one
 //!
 //! Bucket and table share no transaction. Therefore the table records every possible change of the
 //! bucket in advance: **an object under `kept/` is referenced, or it has an [`UnsettledObject`], or
@@ -23,9 +23,10 @@
 //!    and the object may be copied again.
 //!
 //! So every referenced object was copied after a note that was never doomed, and no deletion
-//! happened in between, however slow the copy was. Deletion needs time as well: a copy that starts
-//! before the deletion and ends after it would stay for ever. Therefore the janitor selects only
-//! notes that are older than any copy can last. It leaves the same time to another janitor.
+//! happened in between, however slow the copy was. A copy that starts before a deletion and ends
+//! after it would stay for ever. Therefore the janitor selects only notes that are older than any
+//! copy can last. It also waits that long before it takes over a note that another janitor has
+//! doomed.
 //!
 //! A function that fails between two of these steps leaves a note. The janitor finds the note
 //! through a sparse index. A referenced object may still have a note, for example when two requests
@@ -68,14 +69,14 @@ impl MediaKind {
         }
     }
 
-    /// Returns the object's name under `pending/`, until the bucket deletes it.
+    /// Returns the object's name under `pending/`. The bucket deletes the object after a day.
     #[must_use]
     pub fn pending(self, product: &ProductId, id: &MediaId) -> String {
         self.object("pending", product, id)
     }
 
-    /// Returns the name of an object in use. The name has only letters, digits and `-_~/`, whatever
-    /// the ids contain. So two objects never share a name, and a URL needs no escaping of it.
+    /// Returns the object's name under `kept/`. The name has only letters, digits and `-_~/`, for
+    /// all ids. So two objects never share a name, and a URL can contain it without escaping.
     #[must_use]
     pub fn kept(self, product: &ProductId, id: &MediaId) -> String {
         self.object("kept", product, id)

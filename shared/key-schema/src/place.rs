@@ -18,10 +18,10 @@
 //! # Why the sum is exact
 //!
 //! The proof of an order ([`SalePlace`]) keeps the shard that counted the order. A cancellation
-//! takes the amount from that shard. Only an earlier release takes it from shard 0 instead, so only
-//! shard 0 may fall below zero. A reader reads every shard and adds the parts of one total
-//! ([`PlaceSales::add`]). Shard 0 is the partition of earlier releases, and proofs without a shard
-//! were counted there.
+//! takes the amount from that shard. Only a function of an earlier release takes it from shard 0
+//! instead, so only shard 0 may fall below zero. A reader reads every shard that may have a part
+//! of the total, and adds the parts ([`PlaceSales::add`]). Shard 0 is the partition of earlier
+//! releases, and proofs without a shard were counted there.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -48,9 +48,9 @@ use crate::shard::Shards;
 /// migration of the totals, because the total of a shop is read from that shop's shard.
 pub const SHARDS: Shards = Shards(16);
 
-/// The country of a shop that staff have not entered.
+/// The country of a shop without a [`Store`] item.
 pub const UNKNOWN_COUNTRY: &str = "US";
-/// The city of a shop that staff have not entered.
+/// The city of a shop without a [`Store`] item.
 pub const UNKNOWN_CITY: &str = "unknown";
 
 entity! {
@@ -365,8 +365,8 @@ pub fn change(store: &Store, version: u64, at: Instant) -> Result<Single<Stored<
 }
 
 /// Lists the sales of a month in a country, or in a part of it, by city, shop, day and currency.
-/// The items of one total share a sort key, and [`PlaceSales::add`] adds them. Every total of a
-/// shop other than the online one is in one of two partitions.
+/// The items of one total share a sort key, and [`PlaceSales::add`] adds them. For a shop other
+/// than the online one, the query reads only shard 0 and the shop's shard.
 ///
 /// # Errors
 /// [`KeyError`].

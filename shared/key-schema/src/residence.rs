@@ -2,7 +2,7 @@
 //!
 //! The list is a sparse index over the profiles themselves. Its key is the hierarchy of country and
 //! city. The country is in the partition key, sharded by customer, because a shop has customers in
-//! few countries. The city starts the sort key. So each country and each city is one list. The
+//! few countries. The city starts the sort key. So each country and each city has one list. The
 //! write that changes the profile also moves it between the lists.
 
 use std::str::FromStr;

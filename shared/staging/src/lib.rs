@@ -4,8 +4,8 @@
 //! [`key_schema::order::staged`] contains the transactions, and each is valid on its own. An
 //! interruption at any point leaves an order that is either invisible or already in its new status,
 //! and the janitor finds it. Two concurrent workers on one order, such as a slow function and the
-//! janitor, cannot both take a step. The second one finds that the head has changed, and reads it
-//! again.
+//! janitor, cannot both take the same step. The second one finds that the head has changed, and
+//! reads it again.
 
 mod place;
 mod rest;
@@ -20,7 +20,7 @@ pub use place::{Placing, place};
 pub use rest::give_back;
 pub use undo::{Undone, undo};
 
-/// How often work is resumed after another worker has changed the same order.
+/// How often work is attempted while other workers change the same order.
 const ATTEMPTS: usize = 8;
 
 /// An error that stopped the work. Completed steps remain, and the janitor finds them.

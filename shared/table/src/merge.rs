@@ -2,22 +2,23 @@
 //!
 //! # Two rounds
 //!
-//! A shard is a hash of the member's id. With N shards, the number of the next `wanted` items in
-//! one shard is binomial: mean wanted / N, variance wanted · (N − 1) / N². The first round reads
-//! the mean plus three standard deviations from each shard. That is enough for 99 of 100 pages. A
-//! page of 100 from four shards then reads 156 items, instead of 404 with a full page from each.
+//! The hash of a member's id selects the member's shard. With N shards, the number of items that
+//! one shard has among the next `wanted` items is binomial: mean wanted / N, variance
+//! wanted · (N − 1) / N². The first round reads the mean plus three standard deviations from each
+//! shard. That is enough for 99 of 100 pages. A page of 100 from four shards then reads 156 items,
+//! instead of 404 with a full page from each.
 //!
-//! Otherwise a second round reads the shards that ended too early, as far as the page can reach
-//! into them. With that, the page is complete. Every page therefore takes at most two rounds, for
-//! any distribution of the items. No shard gets more than two requests, unless DynamoDB stops at 1
-//! MB.
+//! For the other pages, a second round reads on in the shards that may have further items of the
+//! page, as many as the page can need. Then the page is complete. Every page therefore takes at
+//! most two rounds, for any distribution of the items. No shard gets more than two requests, unless
+//! DynamoDB ends a response early at 1 MB.
 //!
 //! # Sort keys
 //!
-//! In most lists the sort key ends in an id, so one item has each key. The shards of a total each
-//! have an item under the same sort key. An index may have several items under one sort key in the
-//! same shard. A page therefore counts sort keys and has all items of each key. The end of a page
-//! never splits a total.
+//! In most lists the sort key ends in an id, so each sort key belongs to one item. A total has an
+//! item in each shard, all with the same sort key. An index may have several items with one sort
+//! key in the same shard. A page therefore counts sort keys and has all items of each key. The end
+//! of a page never splits a total.
 
 use std::cmp::Ordering;
 
@@ -45,8 +46,8 @@ pub const fn share(wanted: usize, shards: usize) -> usize {
 /// Returns how many more sort keys of each part must be read until the items of the first `wanted`
 /// sort keys are known.
 ///
-/// The unread items of a shard follow its last item, or share its sort key. All known sort keys up
-/// to that one come first, regardless of the other shards' unread items.
+/// A shard's unread items follow its last read item, or share its sort key. So all known sort keys
+/// up to that key precede them, and the shard can add only the rest of the page.
 pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<usize> {
     let mut known: Vec<&str> = parts.iter().flat_map(|part| &part.found).map(|(sort, _)| sort.as_str()).collect();
     known.sort_unstable_by(|a, b| order(a, b, descending));
@@ -60,8 +61,8 @@ pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<us
     parts.iter().map(missing).collect()
 }
 
-/// Returns the items of the first `wanted` sort keys of the list, if nothing is [`missing`]. Items
-/// beyond these were not read from every shard.
+/// Returns the items of the first `wanted` sort keys of the list, if nothing is [`missing`]. It
+/// drops all later items, because not every shard was read that far.
 pub fn first<T>(parts: impl IntoIterator<Item = Part<T>>, wanted: usize, descending: bool) -> Vec<(String, T)> {
     let mut found: Vec<(String, T)> = parts.into_iter().flat_map(|part| part.found).collect();
     found.sort_by(|(a, _), (b, _)| order(a, b, descending));

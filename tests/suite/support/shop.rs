@@ -13,7 +13,7 @@ const CONCURRENCY: usize = 16;
 const IMPORT_LINES: usize = 1000;
 /// Maximum number of pages of any list in the tests.
 const MAX_PAGES: usize = 10_000;
-/// The unreserved characters of RFC 3986.
+/// The characters to escape: all except the unreserved ones of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Encodes a text as one path segment or one query value.
@@ -26,7 +26,7 @@ pub fn path(segments: &[&str]) -> String {
     segments.iter().fold("/v1".to_owned(), |path, part| path + "/" + &segment(part))
 }
 
-/// Sends many calls, some of them concurrently, and returns the responses in the calls' order.
+/// Sends calls, at most `CONCURRENCY` at once, and returns the responses in the calls' order.
 pub async fn all(system: &System, calls: impl IntoIterator<Item = Call>) -> Vec<Answer> {
     futures::stream::iter(calls.into_iter().map(|call| call.send(system))).buffered(CONCURRENCY).collect().await
 }
@@ -127,7 +127,7 @@ pub async fn listed(system: &System, path: &str, limit: usize, call: impl Fn(&st
     all
 }
 
-/// A list that is read page by page, by the Link header of the page before.
+/// A list that is read page by page. The Link header of each page leads to the next one.
 pub struct Pages {
     next: Option<String>,
     limit: usize,

@@ -1,8 +1,8 @@
-//! Handles the same request with only the foundation of Bodega's functions.
+//! Handles the same request as the other peers, with only the foundation of Bodega's functions.
 //!
 //! The foundation is `lambda_runtime`, the SDK without its default features, one thread, and a
-//! table connection before the first event. There are no checks, logs or metrics. A function's
-//! additional cost is the cost of its code.
+//! table connection before the first event. There are no checks, logs or metrics. The difference
+//! from a Bodega function is the cost of that function's code.
 //!
 //! With the argument `bare`, retries and timeouts are off.
 

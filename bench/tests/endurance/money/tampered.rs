@@ -1,5 +1,5 @@
-//! Tests the comparison itself. Each change leaves the table of a run as a defect would have left
-//! it, and the comparison must detect the change.
+//! Tests the comparison itself. Each case changes the data that was read after a run, as a defect
+//! would have changed it. The comparison must detect the change.
 
 use key_schema::item::Stored;
 use key_schema::order::{Order, OrderStatus};
@@ -8,7 +8,7 @@ use key_schema::wallet::{EntryKind, WalletEntry};
 use super::books::Books;
 use super::world::World;
 
-/// A change of the table. Returns `None` if the run has nothing to change.
+/// A change of the data that was read. Returns `None` if the run has nothing to change.
 type Tampering = fn(&mut Books, &World) -> Option<()>;
 
 const TAMPERINGS: &[(&str, Tampering)] = &[
@@ -126,8 +126,8 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
 ];
 
 impl Books {
-    /// Makes every possible change and returns their number. The comparison must detect each of
-    /// them.
+    /// Makes each change that the run permits, in a separate copy, and returns their number. Panics
+    /// if the comparison does not detect one of them.
     pub fn tampered(&self, world: &World) -> usize {
         let found = |(what, tampering): &&(&str, Tampering)| {
             let mut books = self.clone();

@@ -25,8 +25,8 @@ const PRODUCTS_A_TRANSACTION: usize = 50;
 const CONCURRENCY: usize = 4;
 /// The maximum number of rounds of writes.
 const ROUNDS: usize = 4;
-/// No write begins later than this. A write to a throttled table may take 14 seconds (retries of
-/// conflicts, then one last call), and the function's limit is 29.
+/// The time after the start in which a write of a product may begin. A write to a throttled table
+/// may take 14 seconds (retries of conflicts, then one last call). The function's limit is 29.
 const BEGIN_WITHIN: Duration = Duration::from_secs(12);
 
 /// Writes the wanted products and reports on each line.
@@ -81,7 +81,8 @@ type Settled = (Wanted, Verdict);
 enum Verdict {
     /// The line is finished.
     Done(Outcome),
-    /// The line needs another round: another request was faster, or the response was lost.
+    /// The line needs another round: another request was faster, the response was lost, or the
+    /// deadline passed before a retry.
     Again,
 }
 
@@ -212,7 +213,7 @@ async fn update(store: &Store, wanted: Wanted, version: u64, at: Instant) -> Set
 }
 
 /// Judges a failed write. A write without a response may have happened, and the next round's read
-/// shows it. Any other failure wrote nothing.
+/// shows it. A throttled or contended write changed nothing. All other errors are defects.
 fn failed(wanted: Wanted, error: &TableError) -> Settled {
     match error {
         TableError::Unavailable(_) => (wanted, Verdict::Again),

@@ -138,7 +138,7 @@ impl Town {
         self.app.store.table.transact(&retire).await.unwrap();
     }
 
-    /// Deletes only the profile of a customer.
+    /// Deletes the profile of a customer and its claims, but no other item of the customer.
     pub async fn leave(&self, id: &str) {
         let id = CustomerId::new(id).unwrap();
         let profile = self.app.store.table.get(&customer::edit(&id).unwrap()).await.unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! Tests of the searches through their routes, like calls of API Gateway, on a real index: the
-//! embedded one, or the OpenSearch in `SEARCH_ENDPOINT`.
+//! Tests of the searches through their routes, called with the events that API Gateway sends. The
+//! index is the embedded one, or the OpenSearch that `SEARCH_ENDPOINT` names.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod orders;

@@ -1,4 +1,4 @@
-//! Tests of the ten copies.
+//! Tests of the ten copies of the settings.
 
 use std::collections::BTreeSet;
 

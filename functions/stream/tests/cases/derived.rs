@@ -74,7 +74,7 @@ impl Shop {
             .collect()
     }
 
-    /// Returns the list of a product's sales.
+    /// Returns the list of a product's sales in 2017.
     pub async fn listed(&self, product: &str) -> Vec<Listed> {
         let (from, to) = ("2017-01-01T00:00:00.000Z".parse().unwrap(), "2017-12-31T00:00:00.000Z".parse().unwrap());
         self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items

@@ -28,7 +28,7 @@ use crate::cut::cut;
 /// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(300);
 
-/// Time after which a connection without a response is closed.
+/// Time after which the `timeout` fault closes a connection without a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pause after a failed accept.
@@ -42,8 +42,8 @@ pub struct SearchServer {
 }
 
 impl SearchServer {
-    /// Opens a loopback port and serves there. Documents are kept in the folder. Without one they
-    /// are kept in memory until the end.
+    /// Opens a loopback port and serves there. Documents are kept in the folder. Without a folder
+    /// they are kept in memory until the server ends.
     ///
     /// Needs a Tokio runtime. Reading the folder blocks: 100,000 documents take some seconds.
     ///
@@ -65,7 +65,7 @@ impl SearchServer {
         &self.url
     }
 
-    /// Returns the fault rules, to add to and to clear.
+    /// Returns the fault rules. The caller may add rules and clear them.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults

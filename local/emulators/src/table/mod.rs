@@ -7,8 +7,8 @@
 //!
 //! # Faults
 //!
-//! Only operations on items fail, never those on tables or streams. With these faults nothing is
-//! done:
+//! Only operations on items fail, never those on tables or streams. With these faults the request
+//! is not processed:
 //! - `throttle` returns 400 `ProvisionedThroughputExceededException`.
 //! - `error` returns 500 `InternalServerError`.
 //! - `reset` closes the connection.

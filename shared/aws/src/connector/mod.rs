@@ -58,8 +58,7 @@ impl Connector {
         Self { tls, pool: Arc::default(), connect_timeout }
     }
 
-    /// Sends one request. Returns when the response's head has arrived. Its body is still to be
-    /// read.
+    /// Sends one request. Returns when the response's head has arrived. The caller reads the body.
     pub(crate) async fn send(&self, mut request: Request<SdkBody>) -> Result<Response<Answer>, SendError> {
         let origin = Origin::of(&mut request).map_err(SendError::Invalid)?;
         while let Some(mut sender) = self.pool.take(&origin).await {

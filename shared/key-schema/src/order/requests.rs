@@ -55,7 +55,7 @@ pub fn prepare<'a>(
     Ok(BatchGet::new(&PREPARE, keys))
 }
 
-/// An action of an order transaction, which labels its refusal.
+/// An action of an order transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The head already exists, or it is not at the version that the caller saw.
@@ -74,7 +74,7 @@ pub enum Part {
     Cart,
     /// The item of a line.
     Line(u64),
-    /// The stock of a line's product is too small.
+    /// The stock of a line's product is too small or not for sale.
     Stock(u64),
     /// The wallet has too little money, has no room, or has another currency.
     Wallet,
@@ -234,11 +234,12 @@ pub enum Movement<'a> {
 }
 
 /// The maximum number of lines whose stock returns in the transaction that cancels or returns an
-/// order. Later transactions return the rest ([`staged::give_back`]). The other actions are head,
-/// copy and history, and those of payment and refund.
+/// order. Later transactions return the rest ([`staged::give_back`]). The 8 actions in reserve
+/// cover head, copy, history, and the wallet actions of a payment or refund.
 pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
 
-/// Changes the status of the order that was read, with its status list, history, copy and stock.
+/// Changes the status of the order that was read. The transaction also writes the status list,
+/// history, copy and stock, and moves the money.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -263,7 +264,7 @@ pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
         head = marked(order, head, movement)?;
         money_moved = moved(order, movement, at)?;
     }
-    // The version implies the status, and the condition checks both. The client saw the version.
+    // The client saw the version, and the version implies the status. The condition checks both.
     let unchanged = Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?));
     let event = Stored::new(history(order, to, at, by, note), order.meta.born.clone(), at);
     let mut transaction = Transaction::new(&MOVE)

@@ -9,8 +9,9 @@
 //! # Guarantees of the conditions
 //!
 //! - The caller of a change is staff, or is an admin at the moment of the change. Each change's
-//!   transaction checks the caller's own membership. DynamoDB takes only one action per item. So if
-//!   the caller's own membership changes, the check is part of that change's condition.
+//!   transaction checks the caller's own membership. DynamoDB accepts only one action per item in
+//!   a transaction. So if the caller's own membership changes, the check is part of that change's
+//!   condition.
 //! - The head counts teams and admins in the transactions that create and delete them. There are
 //!   never more than [`MAX_TEAMS`] teams. No request by a member or by staff removes the last
 //!   admin, as long as that admin has a profile.
@@ -60,9 +61,9 @@ pub const MAX_TEAMS: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Changes the organization, its teams and its members.
+    /// May read and change the organization, its teams and its members.
     Admin,
-    /// Reads the organization, its teams and its members.
+    /// May read the organization, its teams and its members.
     Member,
 }
 
@@ -227,7 +228,7 @@ pub struct Listed {
 
 crate::item::view!(Listed of Member);
 
-/// An action of an organization transaction, which labels its refusal.
+/// An action of an organization transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The caller is not an admin, or not a member at all.

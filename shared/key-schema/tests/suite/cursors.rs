@@ -129,7 +129,7 @@ fn two_cursors_of_one_place_differ() {
     assert_ne!(cursors.seal(&SCOPE, SORT_KEY, now()), cursors.seal(&SCOPE, SORT_KEY, now()), "a nonce was used twice");
 }
 
-/// The key's name and all sort keys have the greatest length that their rules allow.
+/// The name of the cursor key and all sort keys have the greatest length that their rules allow.
 #[test]
 fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
     let (cursors, world) = (cursors(&[key("sixteen-bytes-id", 1)]), World::longest());
@@ -141,8 +141,8 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
         };
         sort_keys.extend(Index::ALL.iter().filter_map(|index| text(index.sort_attribute())));
     }
-    // A cursor stores names without escaping, so a path of unescaped names is the longest in a
-    // cursor. In a key, an id of `#` is the longest.
+    // A cursor contains unescaped names, so it is longest when no character of the path needs
+    // escaping. A sort key is longest when every character does, as `#`.
     for category in [&world.category, &world.unescaped_category] {
         sort_keys.push(
             CategoryPlace { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),

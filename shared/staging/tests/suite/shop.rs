@@ -161,7 +161,8 @@ impl Shop {
             .collect()
     }
 
-    /// Checks that the order has left no item, and that all stock is back.
+    /// Checks that the order has left no item and no idempotency record, and that all stock is
+    /// back.
     pub async fn assert_untouched(&self, basket: &Basket, when: &str) {
         let left = self.table.query(&order::edit(&basket.order.id).unwrap()).await.unwrap().items;
         assert!(left.is_empty(), "{when}: {} items are left", left.len());
@@ -215,7 +216,7 @@ impl Basket {
     }
 }
 
-/// Polls the future until it has waited `waits` times and then drops it, like a crash. Returns its
+/// Polls the future and drops it, like a crash, at the first wait after `waits` waits. Returns its
 /// result if it completes before.
 pub async fn broken_off_after<T>(waits: usize, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut waited) = (pin!(future), 0);
