@@ -47,8 +47,11 @@ enum Until {
     Sam(&'static [(&'static str, &'static str)]),
 }
 
-/// Each step's name, the file that changes before it, and its command.
-const STEPS: [(&str, &str, Until); 7] = [
+/// A step's name, the file that changes before it, and its command.
+type Step = (&'static str, &'static str, Until);
+
+/// The steps of every run.
+const STEPS: [Step; 7] = [
     ("clean folder → `ready:` of `cargo run`", "", Until::Ready),
     ("one line of `orders` changed → `ready:`", "functions/orders/src/lib.rs", Until::Ready),
     ("one line of `key-schema` changed → `ready:`", "shared/key-schema/src/lib.rs", Until::Ready),
@@ -67,7 +70,7 @@ const STEPS: [(&str, &str, Until); 7] = [
 ];
 
 /// The steps of a deployment. The second is the quick way that docs/operations.md offers.
-const SAM_STEPS: [(&str, &str, Until); 2] = [
+const SAM_STEPS: [Step; 2] = [
     ("`sam build`, clean", "", Until::Sam(&[])),
     (
         "`sam build` for development, clean",
@@ -93,7 +96,7 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
     let mut steps: Vec<_> = STEPS.into_iter().take(args.steps).collect();
     steps.extend(SAM_STEPS.into_iter().filter(|_| args.sam));
     let mut taken: Vec<Vec<Taken>> = steps.iter().map(|_| Vec::new()).collect();
-    for _ in 0..args.runs {
+    for number in 1..=args.runs {
         let folder = tempfile::tempdir()?;
         let target = args.target.as_deref().unwrap_or_else(|| folder.path());
         for ((name, changed, until), runs) in steps.iter().zip(&mut taken) {
@@ -101,25 +104,31 @@ pub(crate) fn run(args: &BuildsArgs) -> Result<(), BenchError> {
             eprintln!("{name}: {} s, {} s of CPU", one.waited, one.cpu);
             runs.push(one);
         }
+        // An interrupted measurement keeps the runs that have ended.
+        let table = table(&root, &steps, &taken, number)?;
+        print!("{table}");
+        if args.write {
+            performance::write("builds", &table)?;
+        }
     }
+    Ok(())
+}
+
+/// Returns the table of the runs so far.
+fn table(root: &Path, steps: &[Step], taken: &[Vec<Taken>], number: usize) -> Result<String, BenchError> {
     let mut table = format!(
-        "{} crates, {} of them from a registry. Runs of each step: {}.\n\n\
+        "{} crates, {} of them from a registry. Runs of each step: {number}.\n\n\
          | step | waited s | CPU s | crates compiled | target folder, MB |\n|---|---|---|---|---|\n",
-        crates(&root, "")?,
-        crates(&root, "registry")?,
-        args.runs
+        crates(root, "")?,
+        crates(root, "registry")?,
     );
-    for ((name, ..), runs) in steps.iter().zip(&taken) {
+    for ((name, ..), runs) in steps.iter().zip(taken) {
         let waited = listed(runs, |one| one.waited);
         let cpu = listed(runs, |one| one.cpu);
         let Some(Taken { compiled, megabytes, .. }) = runs.last() else { continue };
         table += &format!("| {name} | {waited} | {cpu} | {compiled} | {megabytes} |\n");
     }
-    print!("{table}");
-    if args.write {
-        performance::write("builds", &table)?;
-    }
-    Ok(())
+    Ok(table)
 }
 
 /// Touches a file, if `changed` names one, and runs a step.
