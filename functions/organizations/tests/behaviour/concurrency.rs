@@ -1,6 +1,11 @@
 //! Tests of many concurrent changes.
 
 use futures::future::join_all;
+use key_schema::id::{Born, CustomerId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::organization::{self, Authority, Member, Role};
+use table::TransactError;
 
 use crate::club::{CLUB, Club, add_team, delete_team, put_member, read, remove_member, rename, rename_team};
 
@@ -40,6 +45,22 @@ async fn of_many_who_add_the_same_team_one_does_and_it_is_counted_once() {
     assert_eq!(added.iter().filter(|answer| answer.status == 201).count(), 99);
     assert_eq!(added.iter().filter(|answer| answer.status == 422).count(), more.len() - 99);
     assert_eq!(club.expect(200, read(CLUB).staff("s1")).await["teams"].as_array().unwrap().len(), 100);
+}
+
+/// A caller reads no membership, becomes an admin, and then writes what follows from the read.
+#[tokio::test]
+async fn a_membership_that_began_after_the_read_is_not_overwritten() {
+    let club = Club::open().await;
+    club.expect(201, add_team(CLUB, "t").customer("ann")).await;
+    club.expect(200, put_member(CLUB, "ann", "admin", Some("t")).customer("ann")).await;
+    let ann = CustomerId::new("ann").unwrap();
+    let member = Member { id: CLUB.parse().unwrap(), customer_id: ann.clone(), role: Role::Admin, team: None };
+    let member = Stored::new(member, Born::new("late").unwrap(), Instant::now());
+    let late = organization::put_member(None, &member, Authority::Customer(&ann)).unwrap();
+    assert!(matches!(club.store.table.transact(&late).await, Err(TransactError::Refused(_))));
+    assert_eq!(club.roles().await["ann"], ("admin".to_owned(), Some("t".to_owned())));
+    // The organization still counts one admin, so ann cannot leave.
+    assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await, (409, "last_admin".to_owned()));
 }
 
 #[tokio::test]

@@ -127,9 +127,9 @@ pub fn put_member(
             }
             Guarded::update(member_key(id, customer_id)?, change, unchanged)
         }
-        // A customer cannot create their own membership: only admins may, and every admin is a
-        // member already. The condition fails for a caller who is not an admin.
-        None if authority.is(customer_id) => Guarded::put(new, is_admin()?)?,
+        // Callers cannot make themselves members. A caller who has become an admin since the read is
+        // refused too, and tries again with the membership that is there now.
+        None if authority.is(customer_id) => Guarded::put(new, Condition::NotExists.and(is_admin()?))?,
         None => Guarded::put(new, Condition::NotExists)?,
     };
     let mut transaction = authority.checked(
