@@ -91,7 +91,7 @@ fn a_token_whose_subject_is_no_id_is_told_so() {
             let answer = Call::new("GET", "/v1/customers/ann").customer(subject).send(system).await.expect(403);
             assert_eq!(answer.code(), "forbidden", "{subject}");
             let detail = answer.body["detail"].as_str().unwrap();
-            assert!(detail.starts_with("The token's `sub` cannot be a customer's id here"), "{detail}");
+            assert!(detail.starts_with("The token's `sub` is not a valid customer id"), "{detail}");
         }
     });
 }

@@ -110,7 +110,7 @@ async fn create(store: &Store, about: CategoryAbout, at: Instant) -> Result<Resp
             Ok(Response::created(category_location(&path), &view).etag(category_version(about.as_ref())))
         }
         Err(TransactError::Refused(_)) => {
-            Err(Problem::new(Code::AlreadyExists, "This category exists.").location(category_location(&path)))
+            Err(Problem::new(Code::AlreadyExists, "The category already exists.").location(category_location(&path)))
         }
         Err(TransactError::Table(error)) => Err(error.into()),
     }
@@ -186,7 +186,7 @@ fn path(request: &Request<'_>) -> Result<CategoryPath, Problem> {
 
 /// Returns 409 for a category whose copy at the new path exists already.
 fn moving() -> Problem {
-    Problem::new(Code::CategoryMoving, "This category is being moved: describe it at its new place.")
+    Problem::new(Code::CategoryMoving, "The category is being moved. Describe it at its new place.")
 }
 
 /// Returns 404 for a category that does not exist.

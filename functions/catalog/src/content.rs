@@ -167,6 +167,6 @@ fn no_content() -> Problem {
 }
 
 fn already_exists(id: &ProductId) -> Problem {
-    Problem::new(Code::AlreadyExists, "This product has content; replace it with If-Match.")
+    Problem::new(Code::AlreadyExists, "This product already has content. Replace it with If-Match.")
         .location(content_location(id))
 }

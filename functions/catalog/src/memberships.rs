@@ -35,7 +35,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
             return Ok(Response::ok(&view));
         }
         if further.as_ref().is_some_and(|further| further.paths.len() >= MAX_MEMBERSHIPS) {
-            let most = format!("A product is in at most {MAX_MEMBERSHIPS} further categories.");
+            let most = format!("A product can be in at most {MAX_MEMBERSHIPS} further categories.");
             return Err(Problem::new(Code::TooManyCategories, most));
         }
         // The categories are created only after the checks, so that a refused request creates none.

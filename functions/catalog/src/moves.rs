@@ -140,15 +140,15 @@ fn told(moving: &Stored<CategoryMove>) -> Response {
 }
 
 fn misplaced(detail: &'static str) -> Problem {
-    Problem::new(Code::InvalidBody, "The category cannot be moved there.").error("/to", detail)
+    Problem::new(Code::InvalidBody, "The category cannot move to this place.").error("/to", detail)
 }
 
 fn taken(to: &CategoryPath) -> Problem {
-    Problem::new(Code::AlreadyExists, "There is a category at the new place.").location(category_location(to))
+    Problem::new(Code::AlreadyExists, "A category exists at the new place.").location(category_location(to))
 }
 
 fn another() -> Problem {
-    Problem::new(Code::CategoryMoving, "Another category is being moved; one is at a time.")
+    Problem::new(Code::CategoryMoving, "Another category is being moved. Try again when that move has ended.")
 }
 
 fn failed(error: RelocationError) -> Problem {

@@ -143,7 +143,7 @@ impl Read {
         if self.pictures().len() < MAX_PICTURES {
             return Ok(());
         }
-        Err(Problem::new(Code::TooManyPictures, format!("A product has at most {MAX_PICTURES} pictures.")))
+        Err(Problem::new(Code::TooManyPictures, format!("A product can have at most {MAX_PICTURES} pictures.")))
     }
 
     fn pictures(&self) -> &[Picture] {

@@ -144,5 +144,5 @@ fn created(product: &Stored<Product>, beside: &Beside) -> Response {
 }
 
 fn already_exists(id: &ProductId) -> Problem {
-    Problem::new(Code::AlreadyExists, "A product with this id exists.").location(product_location(id))
+    Problem::new(Code::AlreadyExists, "A product with this id already exists.").location(product_location(id))
 }

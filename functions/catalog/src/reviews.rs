@@ -117,7 +117,7 @@ async fn create(store: &Store, review: Review) -> Result<Response, Problem> {
             Err(no_such_product())
         }
         Err(TransactError::Refused(_)) => {
-            let exists = "This customer has reviewed this product; change the review with If-Match.";
+            let exists = "This customer has already reviewed this product. Change the review with If-Match.";
             Err(Problem::new(Code::AlreadyExists, exists).location(location))
         }
         Err(TransactError::Table(error)) => Err(error.into()),

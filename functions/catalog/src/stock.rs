@@ -95,7 +95,7 @@ fn impossible(error: StockError, stock: &Stock) -> Problem {
         StockError::Insufficient => Problem::new(Code::InsufficientStock, "There are fewer pieces in stock.")
             .error("/adjust", format!("only {} in stock", stock.available)),
         StockError::TooLarge => {
-            Problem::new(Code::InvalidBody, "The stock cannot grow so much.").error("/adjust", error.to_string())
+            Problem::new(Code::InvalidBody, "The stock cannot become so large.").error("/adjust", error.to_string())
         }
     }
 }

@@ -130,7 +130,7 @@ fn sha256(value: Value<'_>) -> Result<String, Invalid> {
 }
 
 fn not_uploaded() -> Problem {
-    Problem::new(Code::NotUploaded, "There is no such upload: not yet, not for this, or not any more.")
+    Problem::new(Code::NotUploaded, "There is no such upload for this product, or it has expired.")
 }
 
 fn failed(error: MediaError) -> Problem {

@@ -16,7 +16,7 @@ use crate::view::FollowView;
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     if customer == other {
-        return Err(Problem::new(Code::FollowsSelf, "Nobody follows themselves."));
+        return Err(Problem::new(Code::FollowsSelf, "Customers cannot follow themselves."));
     }
     store.table.get(&follow::prepare(&other)?).await?.ok_or_else(no_customer)?;
     let at = Instant::now();

@@ -11,6 +11,7 @@ use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, FromItem as _, Stored};
 use key_schema::order::MAX_QUANTITY;
+use key_schema::product::Product;
 use table::{TableError, WriteError};
 
 use crate::owner;
@@ -26,7 +27,8 @@ const ATTEMPTS: usize = 3;
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let cart = current(store, owner.customer()).await?;
-    Ok(Response::ok(&CartView::from(cart.as_ref())))
+    let products = products(store, cart.iter().flat_map(|cart| cart.lines.keys())).await?;
+    Ok(Response::ok(&CartView::new(cart.as_ref(), &products)))
 }
 
 /// GET /v1/customers/{id}/cart/items/{product}: returns a line of the cart.
@@ -36,7 +38,8 @@ pub async fn read_line(store: &Store, request: &Request<'_>) -> Result<Response,
     let cart = current(store, owner.customer()).await?;
     let line = cart.as_ref().and_then(|cart| cart.lines.get_key_value(&product));
     let line = line.ok_or_else(|| Problem::not_found("line in the cart"))?;
-    Ok(Response::ok(&CartLineView::from(line)))
+    let product = products(store, [&product]).await?.pop().flatten();
+    Ok(Response::ok(&CartLineView::new(line, product.as_ref())))
 }
 
 /// PUT /v1/customers/{id}/cart/items/{product}: sets a line and returns it.
@@ -46,11 +49,11 @@ pub async fn put_line(store: &Store, request: &Request<'_>) -> Result<Response, 
     let mut body = request.object()?;
     let quantity = body.required("quantity", integer(1..=MAX_QUANTITY));
     let quantity = body.finish(quantity)?;
-    check(store, owner.customer(), &product).await?;
+    let stored = check(store, owner.customer(), &product).await?;
     let now = Instant::now();
     let line = CartLine { quantity, added_at: now };
     set_line(store, owner.customer(), &product, &line, now).await?;
-    Ok(Response::ok(&CartLineView::from((&product, &line))))
+    Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
 
 /// DELETE /v1/customers/{id}/cart/items/{product}: removes a line. A line that does not exist
@@ -71,17 +74,25 @@ async fn current(store: &Store, customer: &CustomerId) -> Result<Option<Cart>, P
     Ok(cart.map(|cart| cart.data).filter(|cart| !cart.is_expired(now)))
 }
 
-/// Checks that the customer exists and that the catalogue has the product.
-async fn check(store: &Store, customer: &CustomerId, product: &ProductId) -> Result<(), Problem> {
+/// Returns the products with these ids, in the same order, and [`None`] for each product that is not
+/// in the catalogue.
+async fn products<'a>(
+    store: &Store,
+    ids: impl IntoIterator<Item = &'a ProductId>,
+) -> Result<Vec<Option<Stored<Product>>>, Problem> {
+    let found = store.table.batch_get(&cart::products(ids)?).await?;
+    Ok(found.into_iter().map(|product| product.filter(|product| !product.retired)).collect())
+}
+
+/// Returns the product of a line, if the customer exists and the catalogue has the product.
+async fn check(store: &Store, customer: &CustomerId, product: &ProductId) -> Result<Stored<Product>, Problem> {
     let found = store.table.batch_get(&cart::prepare(customer, product)?).await?;
-    let has = |wanted: fn(&AnyEntity) -> bool| found.iter().flatten().any(wanted);
-    if !has(|item| matches!(item, AnyEntity::Customer(_))) {
-        return Err(no_customer());
+    let mut found = found.into_iter().flatten();
+    let Some(AnyEntity::Customer(_)) = found.next() else { return Err(no_customer()) };
+    match found.next() {
+        Some(AnyEntity::Product(product)) if !product.retired => Ok(product),
+        _ => Err(Problem::new(Code::UnknownProduct, "The catalogue has no product with this id.")),
     }
-    if !has(|item| matches!(item, AnyEntity::Product(product) if !product.retired)) {
-        return Err(Problem::new(Code::UnknownProduct, "The catalogue has no such product."));
-    }
-    Ok(())
 }
 
 async fn set_line(
@@ -98,7 +109,10 @@ async fn set_line(
                 let stored =
                     stored.map(|item| Stored::<Cart>::from_item(*item)).transpose().map_err(TableError::from)?;
                 if stored.is_some_and(|cart| !cart.is_expired(now)) {
-                    return Err(Problem::new(Code::TooManyLines, format!("A cart has at most {MAX_LINES} lines.")));
+                    return Err(Problem::new(
+                        Code::TooManyLines,
+                        format!("A cart can have at most {MAX_LINES} lines."),
+                    ));
                 }
             }
             Err(WriteError::Table(error)) => return Err(error.into()),

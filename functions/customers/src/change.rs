@@ -139,7 +139,7 @@ impl PlacePatch {
             return Ok(Place { country: country.clone(), city: city.clone() });
         }
         let missing = [("/place/country", country.is_none()), ("/place/city", city.is_none())];
-        let problem = Problem::new(Code::InvalidBody, "A place has a country and a city.");
+        let problem = Problem::new(Code::InvalidBody, "Give a country and a city.");
         Err(missing
             .into_iter()
             .filter(|(_, missing)| *missing)

@@ -31,7 +31,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let (id, email, username, name, place) = body.finish((id, email, username, name, place))?;
     let id = id.unwrap_or_else(|| caller.id().clone());
     if id != *caller.id() && !caller.is_staff() {
-        return Err(Problem::new(Code::Forbidden, "Only staff may create a customer under another id than their own."));
+        return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with an id other than their own."));
     }
     let now = Instant::now();
     let customer = Customer { id, email, username, tier: Tier::default(), name, place, addresses: BTreeMap::new() };
@@ -40,7 +40,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     match store.table.transact(&customer::create(&customer)?).await {
         Ok(()) => Ok(Response::created(location, &CustomerView::from(&customer)).etag(customer.meta.version)),
         Err(TransactError::Refused(refusals)) if is_refused(&refusals, Part::Profile) => {
-            Err(Problem::new(Code::AlreadyExists, "There is a customer with this id.").location(location))
+            Err(Problem::new(Code::AlreadyExists, "A customer with this id already exists.").location(location))
         }
         Err(TransactError::Refused(refusals)) => Err(name_taken(&refusals)),
         Err(TransactError::Table(error)) => Err(error.into()),

@@ -5,7 +5,9 @@ use key_schema::cart::{Cart, CartLine};
 use key_schema::id::{CustomerId, ProductId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::order::Summary;
+use key_schema::money::Money;
+use key_schema::order::{self, Summary};
+use key_schema::product::Product;
 use key_schema::session::{Listed, Session};
 use serde::Serialize;
 
@@ -51,14 +53,19 @@ impl<'a> From<&'a Listed> for SessionView<'a> {
 #[derive(Debug, Serialize)]
 pub struct CartView<'a> {
     items: Vec<CartLineView<'a>>,
+    subtotal: Option<Money>,
     expires_at: Option<Instant>,
 }
 
-impl<'a> From<Option<&'a Cart>> for CartView<'a> {
-    fn from(cart: Option<&'a Cart>) -> Self {
+impl<'a> CartView<'a> {
+    /// The view of a cart, with the product of each line. A product that nobody can order is [`None`].
+    pub fn new(cart: Option<&'a Cart>, products: &'a [Option<Stored<Product>>]) -> Self {
         let filled = cart.filter(|cart| !cart.lines.is_empty());
-        let lines = filled.into_iter().flat_map(|cart| &cart.lines);
-        Self { items: lines.map(CartLineView::from).collect(), expires_at: filled.map(|cart| cart.expires_at) }
+        let lines = filled.into_iter().flat_map(|cart| &cart.lines).zip(products);
+        let items: Vec<_> = lines.map(|(line, product)| CartLineView::new(line, product.as_ref())).collect();
+        let totals: Option<Vec<Money>> = items.iter().map(|line| line.total).collect();
+        let subtotal = totals.and_then(|totals| order::total(&totals).ok()).flatten();
+        Self { items, subtotal, expires_at: filled.map(|cart| cart.expires_at) }
     }
 }
 
@@ -67,11 +74,25 @@ impl<'a> From<Option<&'a Cart>> for CartView<'a> {
 pub struct CartLineView<'a> {
     product_id: &'a ProductId,
     quantity: u64,
+    name: Option<&'a str>,
+    unit_price: Option<Money>,
+    total: Option<Money>,
+    in_stock: bool,
     added_at: Instant,
 }
 
-impl<'a> From<(&'a ProductId, &'a CartLine)> for CartLineView<'a> {
-    fn from((product_id, line): (&'a ProductId, &'a CartLine)) -> Self {
-        Self { product_id, quantity: line.quantity, added_at: line.added_at }
+impl<'a> CartLineView<'a> {
+    /// The view of a line. Without a product, nobody can order the line: it has no name and no price.
+    pub fn new((product_id, line): (&'a ProductId, &'a CartLine), product: Option<&'a Stored<Product>>) -> Self {
+        let unit_price = product.map(|product| product.price);
+        Self {
+            product_id,
+            quantity: line.quantity,
+            name: product.map(|product| product.name.as_str()),
+            unit_price,
+            total: unit_price.and_then(|price| price.times(line.quantity).ok()),
+            in_stock: product.is_some_and(|product| product.copied.in_stock),
+            added_at: line.added_at,
+        }
     }
 }

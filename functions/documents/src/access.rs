@@ -84,7 +84,7 @@ pub fn no_such_document() -> Problem {
 }
 
 fn not_an_editor() -> Problem {
-    Problem::new(Code::Forbidden, "You may read this document, but not do this with it.")
+    Problem::new(Code::Forbidden, "You can read this document, but you cannot change it in this way.")
 }
 
 /// Returns 403 for callers who may read the document, 404 for others.

@@ -58,11 +58,11 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
             Err(Problem::not_found("customer"))
         }
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Document) => {
-            Err(Problem::new(Code::AlreadyExists, "There is a document with this id.").location(location))
+            Err(Problem::new(Code::AlreadyExists, "A document with this id already exists.").location(location))
         }
         Err(TransactError::Refused(_)) => {
-            let problem = Problem::new(Code::InvalidBody, "The document cannot be of this organization.");
-            Err(problem.error("/organization_id", "is no organization that you are a member of"))
+            let problem = Problem::new(Code::InvalidBody, "The document cannot belong to this organization.");
+            Err(problem.error("/organization_id", "is not an organization that you belong to"))
         }
         Err(TransactError::Table(error)) => Err(error.into()),
     }

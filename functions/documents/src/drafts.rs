@@ -13,7 +13,7 @@ pub async fn begin(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     let asked = asked(request)?;
     let open = asked.open(store).await?;
     if open.document.draft.is_some() {
-        let problem = Problem::new(Code::DraftOpen, "There is a draft already; publish it or give it up.");
+        let problem = Problem::new(Code::DraftOpen, "The document already has a draft. Publish or delete it first.");
         return Err(open.refuse(problem).await);
     }
     let (transaction, document) = document::begin_draft(open.edit())?;
@@ -47,6 +47,8 @@ pub async fn publish(store: &Store, request: &Request<'_>) -> Result<Response, P
 async fn draft_of(open: &Open<'_>) -> Result<Draft, Problem> {
     match &open.document.draft {
         Some(draft) => Ok(draft.clone()),
-        None => Err(open.refuse(Problem::new(Code::DraftMissing, "There is no draft; begin one first.")).await),
+        None => {
+            Err(open.refuse(Problem::new(Code::DraftMissing, "The document has no draft. Create one first.")).await)
+        }
     }
 }

@@ -27,7 +27,7 @@ pub async fn add(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     };
     let document = document_in(refusal.item.as_deref())?;
     if caller.is_staff() || document.is_owner(caller.id()) {
-        let full = format!("A document has at most {MAX_EDITORS} editors beside its owner.");
+        let full = format!("A document can have at most {MAX_EDITORS} editors besides its owner.");
         return Err(Problem::new(Code::InvalidBody, full));
     }
     Err(only_its_owner(store, &caller, &document).await)

@@ -43,7 +43,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     let open = asked.open(store).await?;
     let sections = open.document.draft.as_ref().map_or(&open.document.sections, |draft| &draft.sections);
     if sections.len() >= MAX_SECTIONS && !sections.contains_key(&name) {
-        let full = Problem::new(Code::InvalidBody, format!("A document has at most {MAX_SECTIONS} sections."));
+        let full = Problem::new(Code::InvalidBody, format!("A document can have at most {MAX_SECTIONS} sections."));
         return Err(open.refuse(full).await);
     }
     let (transaction, document) = document::put_section(open.edit(), &name, text)?;

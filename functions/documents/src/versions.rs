@@ -93,12 +93,13 @@ pub async fn restore(store: &Store, request: &Request<'_>) -> Result<Response, P
     let (head, version) = read_version(store, &asked.id, number).await?;
     let open = asked.over(store, head).await?;
     if open.document.draft.is_some() {
-        let problem = Problem::new(Code::DraftOpen, "There is a draft, which would be lost; publish it or give it up.");
+        let problem =
+            Problem::new(Code::DraftOpen, "The document has a draft that would be lost. Publish or delete it first.");
         return Err(open.refuse(problem).await);
     }
     let Some(version) = version else {
-        let problem = Problem::new(Code::InvalidBody, "There is no such version.");
-        return Err(open.refuse(problem.error("/version", "is no version of this document")).await);
+        let problem = Problem::new(Code::InvalidBody, "The version does not exist.");
+        return Err(open.refuse(problem.error("/version", "is not a version of this document")).await);
     };
     let (transaction, document) = document::restore(open.edit(), &version, note)?;
     open.commit(Ok(transaction)).await?;

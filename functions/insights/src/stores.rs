@@ -50,7 +50,7 @@ async fn create(shared: &Shared, store: Store, at: Instant) -> Result<Response, 
     match shared.table.write(&place::create(&store)?).await {
         Ok(()) => Ok(Response::created(location, &StoreView::from(&store)).etag(store.meta.version)),
         Err(WriteError::Refused(_)) => {
-            Err(Problem::new(Code::AlreadyExists, "There is a shop with this id.").location(location))
+            Err(Problem::new(Code::AlreadyExists, "A store with this id already exists.").location(location))
         }
         Err(WriteError::Table(error)) => Err(error.into()),
     }

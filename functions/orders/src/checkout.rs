@@ -1,10 +1,12 @@
 //! Checkout: one transaction turns the cart into an order and removes the cart.
 
+use http_api::read::money;
 use http_api::{Code, Once, Problem, Request, Response, Store};
-use key_schema::cart;
-use key_schema::id::CustomerId;
+use key_schema::cart::{self, CartLine};
+use key_schema::id::{CustomerId, ProductId};
 use key_schema::idempotency;
 use key_schema::instant::Instant;
+use key_schema::order::MAX_TOTAL;
 
 use crate::place::{Wanted, WantedLine, place, replay};
 
@@ -14,7 +16,9 @@ use crate::place::{Wanted, WantedLine, place, replay};
 pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
-    request.object()?.finish(())?;
+    let mut body = request.object()?;
+    let expected_total = body.optional("expected_total", money(0..=MAX_TOTAL));
+    let expected_total = body.finish(expected_total)?;
     let caller = owner.caller();
     let once = Once::optional(request)?;
     let now = Instant::now();
@@ -28,15 +32,18 @@ pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, 
         return Ok(first);
     }
     let Some(cart) = cart.filter(|cart| !cart.lines.is_empty()) else {
-        return Err(Problem::new(Code::CartEmpty, "There is nothing in the cart."));
+        return Err(Problem::new(Code::CartEmpty, "The cart is empty."));
     };
-    let mut lines: Vec<_> = cart.lines.iter().collect();
-    // The order of the lines is the order in which the customer added them.
-    lines.sort_by_key(|(_, line)| line.added_at);
-    let lines = lines
-        .into_iter()
-        .map(|(product, line)| WantedLine { product_id: product.clone(), quantity: line.quantity, total: None })
-        .collect();
-    let wanted = Wanted { customer_id, lines, reference: None, placed_at: None, store_id: None };
+    let mut lines: Vec<_> = cart.lines.iter().enumerate().collect();
+    // The order keeps the sequence in which the customer filled the cart.
+    lines.sort_by_key(|(_, (_, line))| line.added_at);
+    let wanted_line = |(at, (product, line)): (usize, (&ProductId, &CartLine))| WantedLine {
+        pointer: format!("/items/{at}"),
+        product_id: product.clone(),
+        quantity: line.quantity,
+        total: None,
+    };
+    let lines = lines.into_iter().map(wanted_line).collect();
+    let wanted = Wanted { customer_id, lines, reference: None, placed_at: None, store_id: None, expected_total };
     place(store, caller, wanted, once.as_ref(), None, Some(cart::check_out(&cart)?)).await
 }

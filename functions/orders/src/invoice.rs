@@ -43,7 +43,7 @@ pub async fn issue(store: &Store, request: &Request<'_>) -> Result<Response, Pro
             return Ok(shown(&read(store, number).await?));
         }
         if order.status == OrderStatus::Cancelled {
-            return Err(Problem::new(Code::IllegalTransition, "A cancelled order gets no invoice."));
+            return Err(Problem::new(Code::IllegalTransition, "A cancelled order has no invoice."));
         }
         let seen = store.table.get(&invoice::counter()?).await?;
         let invoice = Invoice {

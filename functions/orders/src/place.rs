@@ -13,6 +13,8 @@
 //! stays valid even if data has changed since. Two concurrent attempts race for the record in their
 //! transactions, and the loser reads the winner's record.
 
+use std::borrow::Cow;
+
 use http_api::read::{array, instant, integer, money, parsed};
 use http_api::{Code, Once, Problem, Request, Response, SignedIn, Store};
 use key_schema::entity::AnyEntity;
@@ -56,17 +58,28 @@ pub struct Wanted {
     pub placed_at: Option<Instant>,
     /// Staff only: the shop where it was placed.
     pub store_id: Option<StoreId>,
+    /// The total that the client has shown to the customer. An order with another total is refused.
+    pub expected_total: Option<Money>,
 }
 
 /// A line of the wanted order.
 #[derive(Debug)]
 pub struct WantedLine {
+    /// The JSON Pointer to the line: into the request's body, or into the cart.
+    pub pointer: String,
     /// The product.
     pub product_id: ProductId,
     /// The number of pieces.
     pub quantity: u64,
     /// Staff only: the amount paid for the line.
     pub total: Option<Money>,
+}
+
+impl WantedLine {
+    /// Adds what is wrong with one field of this line.
+    fn error(&self, problem: Problem, field: &str, detail: impl Into<Cow<'static, str>>) -> Problem {
+        problem.line_error(format!("{}/{field}", self.pointer), &self.product_id, detail)
+    }
 }
 
 /// Returns the first response again, if the record belongs to this request and has not expired. The
@@ -108,7 +121,7 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
             // A field for staff only is an unknown field for any other caller.
             let total = if caller.is_staff() { line.optional("total", money(0..=MAX_LINE_AMOUNT)) } else { Some(None) };
             let (product_id, quantity, total) = line.finish((product_id, quantity, total))?;
-            Ok(WantedLine { product_id, quantity, total })
+            Ok(WantedLine { pointer: String::new(), product_id, quantity, total })
         }),
     );
     let reference = body.optional("reference", parsed::<OrderReference>);
@@ -121,21 +134,23 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     if let Some(Some(at)) = placed_at
         && !(Instant::EPOCH..=Instant::now().plus_seconds(CLOCK_SKEW_SECONDS)).contains(&at)
     {
-        placed_at = body.refuse("placed_at", "must lie between 1970 and now");
+        placed_at = body.refuse("placed_at", "must be between 1970 and now");
     }
-    let (customer_id, lines, reference, placed_at, store_id) =
+    let (customer_id, mut lines, reference, placed_at, store_id) =
         body.finish((customer_id, lines, reference, placed_at, store_id))?;
-    let mut seen = std::collections::BTreeSet::new();
-    let doubled: Vec<usize> =
-        (0..).zip(&lines).filter(|(_, line)| !seen.insert(&line.product_id)).map(|(at, _)| at).collect();
-    if !doubled.is_empty() {
-        let problem = Problem::new(Code::InvalidBody, "A product stands in more than one line.");
-        let at_line = |problem: Problem, at| {
-            problem.error(format!("/lines/{at}/product_id"), "stands in an earlier line already")
-        };
-        return Err(doubled.into_iter().take(MAX_LINES).fold(problem, at_line));
+    for (at, line) in lines.iter_mut().enumerate() {
+        line.pointer = format!("/lines/{at}");
     }
-    Ok(Wanted { customer_id, lines, reference, placed_at, store_id })
+    let mut seen = std::collections::BTreeSet::new();
+    let doubled: Vec<&WantedLine> = lines.iter().filter(|line| !seen.insert(&line.product_id)).collect();
+    if !doubled.is_empty() {
+        let problem = Problem::new(Code::InvalidBody, "A product is in more than one line.");
+        return Err(doubled
+            .into_iter()
+            .take(MAX_LINES)
+            .fold(problem, |problem, line| line.error(problem, "product_id", "is in an earlier line already")));
+    }
+    Ok(Wanted { customer_id, lines, reference, placed_at, store_id, expected_total: None })
 }
 
 /// Places an order. `lookup` is the scope of an idempotency record that no read has looked up yet.
@@ -150,7 +165,7 @@ pub async fn place(
 ) -> Result<Response, Problem> {
     let now = Instant::now();
     if wanted.lines.len() > MAX_LINES {
-        return Err(Problem::new(Code::TooManyLines, format!("An order has at most {MAX_LINES} lines.")));
+        return Err(Problem::new(Code::TooManyLines, format!("An order can have at most {MAX_LINES} lines.")));
     }
     let known = order::prepare(&wanted.customer_id, lookup, wanted.lines.iter().map(|line| &line.product_id))?;
     let mut known = store.table.batch_get(&known).await?.into_iter();
@@ -197,7 +212,7 @@ pub async fn place(
             Err(error) => return Err(staging_failed(error)),
         }
     };
-    match refused(store, once, &refusals, now).await {
+    match refused(store, once, &wanted.lines, &refusals, now).await {
         Err(problem) => first_or(store, once, now, problem).await,
         answer => answer,
     }
@@ -233,23 +248,26 @@ fn assemble(
     now: Instant,
 ) -> Result<Whole, Problem> {
     let (mut lines, mut unknown) = (Vec::with_capacity(wanted.lines.len()), Vec::new());
-    for (at, (line, product)) in (0_u64..).zip(wanted.lines.iter().zip(products)) {
+    for (number, (line, product)) in (1_u64..).zip(wanted.lines.iter().zip(products)) {
         match product {
             Some(AnyEntity::Product(product)) if !product.retired => {
-                lines.push(order_line(&id, at + 1, line, &product).map_err(|error| amount_refused(at, error))?);
+                lines.push(order_line(&id, number, line, &product).map_err(|error| amount_refused(line, error))?);
             }
-            _ => unknown.push(at),
+            _ => unknown.push(line),
         }
     }
     if !unknown.is_empty() {
         return Err(unknown_products(unknown));
     }
     let refused =
-        |detail: String| Problem::new(Code::InvalidBody, "The order's total is refused.").error("/lines", detail);
+        |detail: String| Problem::new(Code::InvalidBody, "The order's total is invalid.").error("/lines", detail);
     let total = order::total(lines.iter().map(|line| &line.total)).map_err(|error| refused(error.to_string()))?;
-    let total = total.ok_or_else(|| Problem::new(Code::InvalidBody, "An order has at least one line."))?;
+    let total = total.ok_or_else(|| Problem::new(Code::InvalidBody, "An order must have at least one line."))?;
     if total.amount > MAX_TOTAL {
-        return Err(refused(format!("come to more than {MAX_TOTAL} minor units")));
+        return Err(refused(format!("add up to more than {MAX_TOTAL} minor units")));
+    }
+    if let Some(expected) = wanted.expected_total.filter(|expected| *expected != total) {
+        return Err(price_changed(expected, total));
     }
     let order = Order {
         id,
@@ -289,15 +307,24 @@ fn order_line(order_id: &OrderId, number: u64, line: &WantedLine, product: &Prod
     })
 }
 
-fn amount_refused(at: u64, error: MoneyError) -> Problem {
-    let field = if error == MoneyError::Mixed { "total/currency" } else { "quantity" };
-    Problem::new(Code::InvalidBody, "A line's total cannot be calculated.")
-        .error(format!("/lines/{at}/{field}"), error.to_string())
+fn price_changed(expected: Money, total: Money) -> Problem {
+    let detail = format!(
+        "is {} {}, but the order's total is now {} {} (minor units)",
+        expected.amount, expected.currency, total.amount, total.currency
+    );
+    Problem::new(Code::PriceChanged, "A price has changed. Read the cart again and show the customer the new total.")
+        .error("/expected_total", detail)
 }
 
-fn unknown_products(lines: impl IntoIterator<Item = u64>) -> Problem {
-    let problem = Problem::new(Code::UnknownProduct, "The order names products that are not in the catalogue.");
-    let at_line = |problem: Problem, at| problem.error(format!("/lines/{at}/product_id"), "is not in the catalogue");
+fn amount_refused(line: &WantedLine, error: MoneyError) -> Problem {
+    let field = if error == MoneyError::Mixed { "total/currency" } else { "quantity" };
+    let problem = Problem::new(Code::InvalidBody, "The total of a line is too large.");
+    line.error(problem, field, error.to_string())
+}
+
+fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
+    let problem = Problem::new(Code::UnknownProduct, "The order has products that are not in the catalogue.");
+    let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "is not in the catalogue");
     lines.into_iter().fold(problem, at_line)
 }
 
@@ -305,6 +332,7 @@ fn unknown_products(lines: impl IntoIterator<Item = u64>) -> Problem {
 async fn refused(
     store: &Store,
     once: Option<&Once>,
+    lines: &[WantedLine],
     refusals: &[Refusal<Part>],
     now: Instant,
 ) -> Result<Response, Problem> {
@@ -315,7 +343,7 @@ async fn refused(
         return replay(store, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
     if let Some(refusal) = of(Part::Reference) {
-        let problem = Problem::new(Code::AlreadyExists, "There is an order with this reference.");
+        let problem = Problem::new(Code::AlreadyExists, "An order with this reference already exists.");
         let Some(claim) = decoded::<ReferenceClaim>(refusal.item.as_deref()) else { return Err(problem) };
         // An order in status `placing` may still be undone, which frees the reference. An expired
         // order keeps its reference, even without a head.
@@ -325,19 +353,25 @@ async fn refused(
         return Err(if placed {
             problem.location(location(&claim.order_id))
         } else {
-            Problem::new(Code::IdempotencyInProgress, "An order with this reference is being placed at the moment.")
+            Problem::new(
+                Code::IdempotencyInProgress,
+                "An order with this reference is being placed now. Try again shortly.",
+            )
         });
     }
     if of(Part::Customer).is_some() {
         return Err(Problem::not_found("customer"));
     }
     if of(Part::Cart).is_some() {
-        return Err(Problem::new(Code::Conflict, "The cart changed while it was checked out; look at it again."));
+        return Err(Problem::new(Code::Conflict, "The cart changed during the checkout. Read it again."));
     }
-    let short: Vec<(u64, Option<Stored<Stock>>)> = refusals
+    let short: Vec<(&WantedLine, Option<Stored<Stock>>)> = refusals
         .iter()
         .filter_map(|refusal| match refusal.label {
-            Part::Stock(line) => Some((line.saturating_sub(1), decoded(refusal.item.as_deref()))),
+            Part::Stock(number) => {
+                let at = usize::try_from(number).ok()?.checked_sub(1)?;
+                Some((lines.get(at)?, decoded(refusal.item.as_deref())))
+            }
             _ => None,
         })
         .collect();
@@ -352,19 +386,19 @@ async fn refused(
             refusals.first().map(|refusal| refusal.label)
         )));
     }
-    let gone: Vec<u64> = short
+    let gone: Vec<&WantedLine> = short
         .iter()
         .filter(|(_, stock)| !stock.as_ref().is_some_and(|stock| stock.sellable))
-        .map(|(at, _)| *at)
+        .map(|(line, _)| *line)
         .collect();
     if !gone.is_empty() {
         // The products were retired between the read and the transaction.
         return Err(unknown_products(gone));
     }
-    let problem = Problem::new(Code::InsufficientStock, "There are not enough pieces in stock; nothing was ordered.");
-    Err(short.into_iter().fold(problem, |problem, (at, stock)| {
+    let problem = Problem::new(Code::InsufficientStock, "There are not enough pieces in stock. No order was placed.");
+    Err(short.into_iter().fold(problem, |problem, (line, stock)| {
         let available = stock.map_or(0, |stock| stock.available);
-        problem.error(format!("/lines/{at}/quantity"), format!("only {available} in stock"))
+        line.error(problem, "quantity", format!("only {available} in stock"))
     }))
 }
 

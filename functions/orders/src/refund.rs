@@ -80,13 +80,13 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 pub fn refundable(whole: &Whole, amount: Money, pointer: &str) -> Result<(), Problem> {
     let order = &whole.order;
     if order.expires_at.is_some() {
-        return Err(Problem::new(Code::IllegalTransition, "The order is retired and stays as it is."));
+        return Err(Problem::new(Code::IllegalTransition, "The order is archived and cannot change."));
     }
     if !whole.history.iter().any(|step| step.status == OrderStatus::Paid) {
         return Err(Problem::new(Code::IllegalTransition, "The order was never paid."));
     }
     let refuse = |field: &str, detail: String| {
-        Err(Problem::new(Code::InvalidBody, "So much cannot be given back.")
+        Err(Problem::new(Code::InvalidBody, "The amount is more than can be refunded.")
             .error(format!("{pointer}/{field}"), detail))
     };
     if amount.currency != order.total.currency {
@@ -118,8 +118,8 @@ pub fn wallet_refused(refusals: &[Refusal<Part>], movement: Movement<'_>, order:
         // The wallet shows enough now, so another request changed it. A retry would succeed.
         None => TableError::Contended.into(),
         Some(WalletError::Insufficient) => {
-            Problem::new(Code::InsufficientFunds, "There is too little money in the wallet; nothing was paid.")
+            Problem::new(Code::InsufficientFunds, "The wallet's balance is too low. Nothing was paid.")
         }
-        Some(error) => Problem::new(Code::Conflict, format!("The wallet cannot move this money: it {error}.")),
+        Some(error) => Problem::new(Code::Conflict, format!("The wallet cannot move this amount: it {error}.")),
     }
 }

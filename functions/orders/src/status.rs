@@ -46,7 +46,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         body.finish((to, note, carrier, tracking, pay_from_wallet, refund))?;
     let pay_from_wallet = pay_from_wallet == Some(true);
     let misplaced = |field: &str, detail: &'static str| {
-        Err(Problem::new(Code::InvalidBody, "A field does not belong to this step.").error(field, detail))
+        Err(Problem::new(Code::InvalidBody, "A field does not belong to this transition.").error(field, detail))
     };
     if pay_from_wallet && to != OrderStatus::Paid {
         return misplaced("/pay_from_wallet", "belongs to a paid order");
@@ -65,16 +65,16 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let from = whole.order.status;
     let owners = to == OrderStatus::Cancelled || pay_from_wallet;
     if !caller.is_staff() && !owners {
-        return Err(Problem::new(Code::Forbidden, "This step is for staff only."));
+        return Err(Problem::new(Code::Forbidden, "Only staff can make this change."));
     }
     if whole.order.expires_at.is_some() {
-        return Err(Problem::new(Code::IllegalTransition, "The order is retired and stays as it is."));
+        return Err(Problem::new(Code::IllegalTransition, "The order is archived and cannot change."));
     }
     if !from.may_become(to) {
-        return Err(Problem::new(Code::IllegalTransition, format!("A {from} order cannot become {to}.")));
+        return Err(Problem::new(Code::IllegalTransition, format!("The status cannot change from {from} to {to}.")));
     }
     if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
-        return Err(Problem::new(Code::Forbidden, format!("A {from} order can be {to} by staff only.")));
+        return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
     // Clocks may differ. The history is ordered by its instants and never runs backward.
     let last = whole.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);

@@ -61,5 +61,5 @@ pub fn no_customer() -> Problem {
 }
 
 fn not_an_admin() -> Problem {
-    Problem::new(Code::Forbidden, "This is for admins of the organization.")
+    Problem::new(Code::Forbidden, "Only admins of the organization can do this.")
 }

@@ -101,7 +101,7 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
             }
             if of(Part::Team).is_some() {
                 let problem = Problem::new(Code::InvalidBody, "The organization has no such team.");
-                return Err(problem.error("/team", "is no team of this organization"));
+                return Err(problem.error("/team", "is not a team of this organization"));
             }
         }
         // Another request changed the membership after this one read it.
@@ -162,10 +162,7 @@ fn head_refused(refusal: &Refusal<Part>) -> Problem {
     if refusal.item.is_none() {
         return no_such_organization();
     }
-    Problem::new(
-        Code::LastAdmin,
-        "The last admin can neither leave nor be a mere member; make somebody else admin first.",
-    )
+    Problem::new(Code::LastAdmin, "An organization needs an admin. Make another member admin first.")
 }
 
 /// Explains a refusal when the caller changes their own membership.

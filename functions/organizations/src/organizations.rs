@@ -24,7 +24,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let name = body.required("name", text(1..=MAX_NAME));
     let (id, name) = body.finish((id, name))?;
     if id.is_some() && !caller.is_staff() {
-        return Err(Problem::new(Code::Forbidden, "Only staff may say under which id an organization is founded."));
+        return Err(Problem::new(Code::Forbidden, "Only staff can choose the id of an organization."));
     }
     let at = Instant::now();
     let id = match id {
@@ -42,7 +42,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
             Err(no_customer())
         }
         Err(TransactError::Refused(_)) => {
-            Err(Problem::new(Code::AlreadyExists, "There is an organization with this id.").location(location))
+            Err(Problem::new(Code::AlreadyExists, "An organization with this id already exists.").location(location))
         }
         Err(TransactError::Table(error)) => Err(error.into()),
     }

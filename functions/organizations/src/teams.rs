@@ -67,11 +67,12 @@ fn not_added(refusals: &[Refusal<Part>], location: String) -> Problem {
         return denied;
     }
     if of(Part::Team).is_some() {
-        return Problem::new(Code::AlreadyExists, "There is such a team; rename it with If-Match.").location(location);
+        return Problem::new(Code::AlreadyExists, "The team exists already. Rename it with If-Match.")
+            .location(location);
     }
     match of(Part::Organization) {
         Some(Refusal { item: Some(_), .. }) => {
-            Problem::new(Code::InvalidBody, format!("An organization has at most {MAX_TEAMS} teams."))
+            Problem::new(Code::InvalidBody, format!("An organization can have at most {MAX_TEAMS} teams."))
         }
         _ => no_such_organization(),
     }
@@ -83,7 +84,7 @@ fn not_changed(refusals: &[Refusal<Part>], version: u64) -> Problem {
     denied(refusals).unwrap_or_else(|| match team().map(|item| item.get("version")) {
         None => Problem::not_found("team"),
         Some(Some(found)) if *found == key_schema::expression::number(version) => {
-            Problem::new(Code::TeamInUse, "Somebody is in the team; take them out first.")
+            Problem::new(Code::TeamInUse, "The team has members. Remove them first.")
         }
         Some(_) => Problem::version_mismatch(),
     })

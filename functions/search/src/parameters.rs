@@ -15,7 +15,7 @@ pub fn read<T, E: Display>(
     read: impl FnOnce(&str) -> Result<T, E>,
 ) -> Result<Option<T>, Problem> {
     let refuse =
-        |error| Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is refused: {error}."));
+        |error| Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is invalid: {error}."));
     request.query(name)?.map(|text| read(text).map_err(refuse)).transpose()
 }
 

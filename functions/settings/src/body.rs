@@ -58,7 +58,7 @@ fn checked(value: Value<'_>) -> Result<(), Invalid> {
     };
     for (name, value) in &members {
         if let Err(error) = id::check(name) {
-            return Err(Invalid::new(format!("has a name that is refused: it {error}")));
+            return Err(Invalid::new(format!("has an invalid name: it {error}")));
         }
         if depth(value) > MAX_DEPTH {
             return Err(Invalid::new(format!("has a value of more than {MAX_DEPTH} levels")));

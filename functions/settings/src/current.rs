@@ -50,7 +50,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
             return Err(match error {
                 TransactError::Table(error) => error.into(),
                 TransactError::Refused(_) if precondition == Precondition::Absent => {
-                    Problem::new(Code::AlreadyExists, "There are settings; change them with If-Match.").location(here())
+                    Problem::new(Code::AlreadyExists, "The settings exist already. Change them with If-Match.")
+                        .location(here())
                 }
                 TransactError::Refused(_) => Problem::version_mismatch(),
             });

@@ -43,10 +43,7 @@ fn refused(refusals: &[Refusal<Part>]) -> Problem {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     match of(Part::Question).or_else(|| of(Part::Copy)) {
         Some(refusal) if refusal.item.is_none() => no_question(),
-        Some(_) => Problem::new(
-            Code::TooManyAnswers,
-            format!("The question has {MAX_ANSWERS} answers, the most there can be."),
-        ),
+        Some(_) => Problem::new(Code::TooManyAnswers, format!("A question can have at most {MAX_ANSWERS} answers.")),
         None => otherwise(refusals),
     }
 }

@@ -75,10 +75,10 @@ fn entry(store: &Store, customer: &CustomerId, money: Money, note: Option<String
 }
 
 fn no_such_account() -> Problem {
-    Problem::new(Code::AccountNotFound, "There is no such customer.")
+    Problem::new(Code::AccountNotFound, "The customer does not exist.")
 }
 
 fn impossible(error: WalletError) -> Problem {
     let field = if error == WalletError::OtherCurrency { "/amount/currency" } else { "/amount/amount" };
-    Problem::new(Code::InvalidBody, "The wallet cannot take this money.").error(field, error.to_string())
+    Problem::new(Code::InvalidBody, "The wallet cannot accept this amount.").error(field, error.to_string())
 }

@@ -31,7 +31,7 @@ fn read(store: &Store, request: &Request<'_>) -> Result<Transfer, Problem> {
     let from = body.required("from", parsed::<CustomerId>);
     let mut to = body.required("to", parsed::<CustomerId>);
     if from.is_some() && from == to {
-        to = body.refuse("to", "must not be the one who pays");
+        to = body.refuse("to", "must not be the payer");
     }
     let (money, note) = movement(&mut body);
     let (from, to, money, note) = body.finish((from, to, money, note))?;
@@ -49,14 +49,14 @@ fn refused(transfer: &Transfer, refusals: &[Refusal<Part>]) -> Problem {
         .map(|(_, pointer)| pointer)
         .collect();
     if !missing.is_empty() {
-        let problem = Problem::new(Code::AccountNotFound, "There is no such account; nothing was moved.");
-        return missing.into_iter().fold(problem, |problem, pointer| problem.error(pointer, "is no customer"));
+        let problem = Problem::new(Code::AccountNotFound, "The account does not exist. No money was moved.");
+        return missing.into_iter().fold(problem, |problem, pointer| problem.error(pointer, "is not a customer"));
     }
     let taking =
         of(Part::Wallet(Side::From)).map(|refusal| wallet::minus(wallet_in(refusal).as_deref(), transfer.money));
     let giving = of(Part::Wallet(Side::To)).map(|refusal| wallet::plus(wallet_in(refusal).as_deref(), transfer.money));
     let impossible = |detail: String, pointer: &'static str| {
-        Problem::new(Code::InvalidBody, "The wallets cannot have this money between them.").error(pointer, detail)
+        Problem::new(Code::InvalidBody, "The money cannot move between these wallets.").error(pointer, detail)
     };
     match (taking, giving) {
         (Some(Err(WalletError::OtherCurrency)), _) => {
@@ -66,8 +66,10 @@ fn refused(transfer: &Transfer, refusals: &[Refusal<Part>]) -> Problem {
             impossible("is not the currency of the wallet that gets it".to_owned(), "/amount/currency")
         }
         (_, Some(Err(error @ WalletError::TooMuch))) => impossible(error.to_string(), "/amount/amount"),
-        (Some(Err(_)), _) => Problem::new(Code::InsufficientFunds, "There is less in the wallet; nothing was moved.")
-            .error("/amount/amount", WalletError::Insufficient.to_string()),
+        (Some(Err(_)), _) => {
+            Problem::new(Code::InsufficientFunds, "The wallet's balance is too low. No money was moved.")
+                .error("/amount/amount", WalletError::Insufficient.to_string())
+        }
         // Only the key was refused. If `replay_or` finds no valid record, the first request is in
         // progress.
         _ if of(Part::Idempotency).is_some() => Once::in_progress(),

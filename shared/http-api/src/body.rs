@@ -143,7 +143,7 @@ impl Invalid {
     /// Creates one error, at the value that is being read.
     #[must_use]
     pub fn new(detail: impl Into<Cow<'static, str>>) -> Self {
-        Self(vec![FieldError { pointer: String::new(), detail: detail.into() }])
+        Self(vec![FieldError { pointer: String::new(), detail: detail.into(), product_id: None }])
     }
 
     pub(crate) const fn none() -> Self {
@@ -187,7 +187,7 @@ impl Invalid {
 
 impl From<Invalid> for Problem {
     fn from(invalid: Invalid) -> Self {
-        Self::new(Code::InvalidBody, "The body breaks the rules of this request; see `errors`.").errors(invalid.0)
+        Self::new(Code::InvalidBody, "The body is invalid. `errors` lists each problem.").errors(invalid.0)
     }
 }
 

@@ -73,6 +73,8 @@ codes! {
     InsufficientStock = "insufficient_stock", CONFLICT, "Too little in stock";
     /// Not enough money is in the account.
     InsufficientFunds = "insufficient_funds", CONFLICT, "Too little money";
+    /// The order's total differs from the total that the client expects.
+    PriceChanged = "price_changed", CONFLICT, "Price changed";
     /// The order cannot change from its status to the requested one.
     IllegalTransition = "illegal_transition", CONFLICT, "Illegal status change";
     /// The first request with this Idempotency-Key is still running.

@@ -32,15 +32,24 @@ impl Request<'_> {
     ///   valid HTTP. But a change must name the one version that it is based on.
     pub fn if_match(&self) -> Result<u64, Problem> {
         match self.header("if-match") {
-            None => {
-                Err(Problem::new(Code::IfMatchMissing, "This change needs If-Match with the ETag of the last answer."))
-            }
+            None => Err(Problem::new(
+                Code::IfMatchMissing,
+                "This change needs If-Match with the ETag of the last response.",
+            )),
             Some(tag) if is_entity_tag(tag) => Ok(version(tag).unwrap_or(0)),
             Some(_) => Err(Problem::new(
                 Code::InvalidHeader,
                 "If-Match must be one strong ETag as given in an answer, such as \"3\".",
             )),
         }
+    }
+
+    /// Returns the version in If-Match, where the header is optional.
+    ///
+    /// # Errors
+    /// 400 `invalid_header` for anything but one entity tag.
+    pub fn if_match_optional(&self) -> Result<Option<u64>, Problem> {
+        self.header("if-match").map(|_| self.if_match()).transpose()
     }
 
     /// Returns whether the request may only create: `If-None-Match: *`.
@@ -63,7 +72,9 @@ impl Request<'_> {
     pub fn precondition(&self) -> Result<Precondition, Problem> {
         match (self.if_none_match_any()?, self.header("if-match")) {
             (true, None) => Ok(Precondition::Absent),
-            (true, Some(_)) => Err(Problem::new(Code::InvalidHeader, "If-Match and If-None-Match exclude each other.")),
+            (true, Some(_)) => {
+                Err(Problem::new(Code::InvalidHeader, "Send either If-Match or If-None-Match, not both."))
+            }
             (false, _) => self.if_match().map(Precondition::Version),
         }
     }
@@ -75,7 +86,7 @@ impl Request<'_> {
     /// ASCII characters.
     pub fn idempotency_key(&self) -> Result<&str, Problem> {
         self.idempotency_key_optional()?
-            .ok_or_else(|| Problem::new(Code::IdempotencyKeyMissing, "This needs an Idempotency-Key."))
+            .ok_or_else(|| Problem::new(Code::IdempotencyKeyMissing, "This request needs an Idempotency-Key."))
     }
 
     /// Returns the Idempotency-Key of a request that may have one.

@@ -57,7 +57,7 @@ impl Request<'_> {
         match &self.body {
             Body::Text(text) if text.len() <= limit => Ok(text),
             Body::Text(_) | Body::TooLarge => {
-                Err(Problem::new(Code::BodyTooLarge, format!("The body has more than {limit} bytes.")))
+                Err(Problem::new(Code::BodyTooLarge, format!("The body must have at most {limit} bytes.")))
             }
             Body::Unreadable => Err(Problem::new(Code::MalformedJson, "The body is not UTF-8.")),
         }

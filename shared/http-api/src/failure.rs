@@ -10,7 +10,7 @@ impl From<KeyError> for Problem {
     /// Each id was checked when the request was read. Escaped and joined, they may still exceed
     /// DynamoDB's limit for a key.
     fn from(error: KeyError) -> Self {
-        Self::new(Code::InvalidId, "The ids are too long together.").because(error)
+        Self::new(Code::InvalidId, "The ids are too long in total.").because(error)
     }
 }
 
@@ -18,9 +18,7 @@ impl From<EncodeError> for Problem {
     fn from(error: EncodeError) -> Self {
         match error {
             EncodeError::Key(error) => error.into(),
-            EncodeError::TooLarge(_) => {
-                Self::new(Code::BodyTooLarge, "What is to be stored is too large.").because(error)
-            }
+            EncodeError::TooLarge(_) => Self::new(Code::BodyTooLarge, "The data is too large to store.").because(error),
             EncodeError::Value(_) => Self::internal(error),
         }
     }

@@ -163,7 +163,7 @@ fn a_failing_answer_is_a_500_that_says_nothing() {
         let event = Call::new(route).event().to_string();
         let reply = runtime.block_on(routes.serve(&(), Some(&event), "r1", Duration::from_secs(1))).reply;
         assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR, "{route}");
-        assert!(reply.body.unwrap().contains("\"detail\":\"Something went wrong on our side.\""));
+        assert!(reply.body.unwrap().contains("\"detail\":\"An internal error occurred.\""));
     }
 }
 

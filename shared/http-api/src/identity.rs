@@ -101,7 +101,7 @@ impl Caller {
             Self::Anonymous => Err(Problem::unauthenticated()),
             Self::SignedIn(caller) => Ok(caller.clone()),
             Self::Unnamed(error) => {
-                let detail = format!("The token's `sub` cannot be a customer's id here: it {error}.");
+                let detail = format!("The token's `sub` is not a valid customer id: it {error}.");
                 Err(Problem::new(Code::Forbidden, detail))
             }
         }
@@ -127,7 +127,7 @@ impl Caller {
         if caller.staff || caller.id == *customer {
             Ok(Owner { customer: customer.clone(), caller })
         } else {
-            Err(Problem::new(Code::NotFound, "There is no such thing, or it is not yours."))
+            Err(Problem::new(Code::NotFound, "The resource does not exist, or it belongs to another customer."))
         }
     }
 }
@@ -309,7 +309,7 @@ mod tests {
             {
                 let problem = answer.unwrap_err();
                 assert_eq!(problem.code(), Code::Forbidden, "{subject}");
-                let expected = format!("The token's `sub` cannot be a customer's id here: it {why}.");
+                let expected = format!("The token's `sub` is not a valid customer id: it {why}.");
                 assert!(format!("{problem:?}").contains(&format!("{expected:?}")), "{problem:?}");
             }
         }

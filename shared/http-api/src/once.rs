@@ -94,7 +94,7 @@ impl Once {
             Some(record) if record.request_hash == self.hash => Ok(Some(&record.answer)),
             Some(_) => Err(Problem::new(
                 Code::IdempotencyKeyReused,
-                "This Idempotency-Key was used for another request; take a new one.",
+                "This Idempotency-Key was used for another request. Send a new one.",
             )),
             None => Ok(None),
         }
@@ -149,7 +149,7 @@ impl Once {
     pub fn in_progress() -> Problem {
         Problem::new(
             Code::IdempotencyInProgress,
-            "The first request with this Idempotency-Key is still running, or broke off and will be undone within two minutes.",
+            "The first request with this Idempotency-Key is still running, or it failed and is undone within two minutes.",
         )
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
+use key_schema::id::ProductId;
 use lambda_http::http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
@@ -40,6 +41,9 @@ pub struct FieldError {
     pub pointer: String,
     /// What is wrong with the field.
     pub detail: Cow<'static, str>,
+    /// The product of the order line or cart line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub product_id: Option<String>,
 }
 
 impl Problem {
@@ -58,37 +62,37 @@ impl Problem {
     /// Creates a 401 `unauthenticated`.
     #[must_use]
     pub fn unauthenticated() -> Self {
-        Self::new(Code::Unauthenticated, "This needs a token.")
+        Self::new(Code::Unauthenticated, "This request needs a token.")
     }
 
     /// Creates a 403 `forbidden`.
     #[must_use]
     pub fn forbidden() -> Self {
-        Self::new(Code::Forbidden, "This is for staff only.")
+        Self::new(Code::Forbidden, "Only staff can do this.")
     }
 
     /// Creates a 412 `version_mismatch`: the version in If-Match is not the current one.
     #[must_use]
     pub fn version_mismatch() -> Self {
-        Self::new(Code::VersionMismatch, "It was changed in the meantime: read it again and repeat the change.")
+        Self::new(Code::VersionMismatch, "It has changed since you read it. Read it again and repeat the change.")
     }
 
     /// Creates a 503 `throttled` with Retry-After: the table is at its capacity limit.
     #[must_use]
     pub fn throttled(cause: impl Into<Cause>) -> Self {
-        Self::new(Code::Throttled, "Too much is going on; try again shortly.").because(cause)
+        Self::new(Code::Throttled, "There are too many requests at the moment. Try again shortly.").because(cause)
     }
 
     /// Creates a 503 `unavailable` with Retry-After: a part that the response needs is unavailable.
     #[must_use]
     pub fn unavailable(cause: impl Into<Cause>) -> Self {
-        Self::new(Code::Unavailable, "A part of the service is away; try again shortly.").because(cause)
+        Self::new(Code::Unavailable, "A part of the service is unavailable. Try again shortly.").because(cause)
     }
 
     /// Creates a 500 `internal`: the client sees only the request id.
     #[must_use]
     pub fn internal(cause: impl Into<Cause>) -> Self {
-        Self::new(Code::Internal, "Something went wrong on our side.").because(cause)
+        Self::new(Code::Internal, "An internal error occurred.").because(cause)
     }
 
     /// Adds the cause for the log. The client never sees it.
@@ -101,7 +105,20 @@ impl Problem {
     /// Adds an error of one field. `pointer` is a JSON Pointer into the body.
     #[must_use]
     pub fn error(mut self, pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
-        self.0.errors.push(FieldError { pointer: pointer.into(), detail: detail.into() });
+        self.0.errors.push(FieldError { pointer: pointer.into(), detail: detail.into(), product_id: None });
+        self
+    }
+
+    /// Adds what is wrong with one field of a line, and names the line's product.
+    #[must_use]
+    pub fn line_error(
+        mut self,
+        pointer: impl Into<String>,
+        product: &ProductId,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let product_id = Some(product.to_string());
+        self.0.errors.push(FieldError { pointer: pointer.into(), detail: detail.into(), product_id });
         self
     }
 

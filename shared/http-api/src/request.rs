@@ -113,13 +113,13 @@ impl<'a> Request<'a> {
         let Some(text) = find(&self.path, name) else {
             let declared = self.route.split('/').any(|segment| url::parameter(segment) == Some(name));
             return Err(if declared {
-                Problem::new(Code::MalformedRequest, format!("The event gives no `{name}` of its route."))
+                Problem::new(Code::MalformedRequest, format!("The event has no path parameter `{name}`."))
             } else {
                 Problem::internal(format!("route {} has no parameter {name}", self.route))
             });
         };
         read(text)
-            .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is refused: {error}.")))
+            .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is invalid: {error}.")))
     }
 
     /// Reads a number in the path that identifies a record. Only its canonical spelling is
@@ -151,7 +151,7 @@ impl<'a> Request<'a> {
         });
         match (values.next(), values.next()) {
             (value, None) => Ok(value),
-            _ => Err(Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is given twice."))),
+            _ => Err(Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` must be given once."))),
         }
     }
 
@@ -169,7 +169,7 @@ impl<'a> Request<'a> {
             None => Ok(()),
             Some(((name, _), _)) => {
                 let name: String = name.chars().take(MAX_SHOWN).collect();
-                Err(Problem::new(Code::InvalidParameter, format!("There is no query parameter `{name}` here.")))
+                Err(Problem::new(Code::InvalidParameter, format!("This route has no query parameter `{name}`.")))
             }
         }
     }
@@ -181,7 +181,7 @@ impl<'a> Request<'a> {
     pub fn query_as<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, Problem> {
         let parse = |text: &str| {
             text.parse().map_err(|error| {
-                Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is refused: {error}."))
+                Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is invalid: {error}."))
             })
         };
         self.query(name)?.map(parse).transpose()

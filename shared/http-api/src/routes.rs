@@ -93,8 +93,10 @@ impl<S> Routes<S> {
     /// response.
     pub(crate) async fn serve(&self, app: &S, event: Option<&str>, runtime_id: &str, time: Duration) -> Served {
         let Some(mut event) = event.and_then(Event::parse) else {
-            let problem =
-                Problem::new(Code::MalformedRequest, "This is not a request of an HTTP API, payload format 2.0.");
+            let problem = Problem::new(
+                Code::MalformedRequest,
+                "The event is not a request of an HTTP API with payload format 2.0.",
+            );
             return Served::problem(&problem, "unknown", request_id("", runtime_id));
         };
         let id = request_id(&event.request_id, runtime_id);

@@ -20,7 +20,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
-use crate::product;
+use crate::product::{self, Product};
 use crate::request::{BatchGet, Get, Guarded, Single};
 
 /// The maximum number of lines in a cart.
@@ -73,6 +73,7 @@ pub(crate) fn key(customer: &CustomerId) -> Result<Key, KeyError> {
 patterns! {
     GET = "carts.get": GetItem, "PK = CART#<customer>, SK = CART" => "the cart with its lines", Consistency::Strong("a customer who changes the cart reads it next"), "owner", "Read a cart", ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}", "POST /v1/customers/{id}/cart/checkout"];
     PREPARE = "carts.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT" => "customer, product", Consistency::Strong("a customer may fill the cart right after signing up"), "owner", "Read the customer and the product of a cart line", ["PUT /v1/customers/{id}/cart/items/{product}"];
+    PRODUCTS = "carts.products": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "the products, with their prices", Consistency::Eventual, "owner", "Read the prices of the lines of a cart", ["GET /v1/customers/{id}/cart", "GET /v1/customers/{id}/cart/items/{product}"];
     CREATE = "carts.create": PutItem, "PK = CART#<customer>, SK = CART" => "the cart does not exist, or it has expired", Consistency::Write, "owner", "Create a cart with its first line", ["PUT /v1/customers/{id}/cart/items/{product}"];
     PUT_LINE = "carts.put-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "the cart has not expired and has this line or room for one more; SET lines.<product>", Consistency::Write, "owner", "Set one line of a cart", ["PUT /v1/customers/{id}/cart/items/{product}"];
     REMOVE_LINE = "carts.remove-line": UpdateItem, "PK = CART#<customer>, SK = CART" => "the cart has not expired and has this line; REMOVE lines.<product>", Consistency::Write, "owner", "Remove one line of a cart", ["DELETE /v1/customers/{id}/cart/items/{product}"];
@@ -93,6 +94,14 @@ pub fn get(customer: &CustomerId) -> Result<Get<Stored<Cart>>, KeyError> {
 /// [`KeyError`].
 pub fn prepare(customer: &CustomerId, product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, product::key(product)?]))
+}
+
+/// Reads the products of a cart's lines, in the given order.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn products<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
+    Ok(BatchGet::new(&PRODUCTS, ids.into_iter().map(product::key).collect::<Result<_, _>>()?))
 }
 
 fn alive(now: Instant) -> Condition {

@@ -390,7 +390,7 @@ pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Pa
 }
 
 /// Sets one address, and returns the customer. DynamoDB refuses the write if the customer does not
-/// exist or has no room.
+/// exist, is not at `version`, or has no room.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -398,25 +398,38 @@ pub fn put_address(
     id: &CustomerId,
     name: &AddressName,
     address: &Address,
+    version: Option<u64>,
     at: Instant,
 ) -> Result<Single<Stored<Customer>>, EncodeError> {
     let change = Change::<Customer>::visible(at).set_entry("addresses", name.as_str(), address)?;
     let room =
         Condition::HasEntry("addresses", name.to_string()).or(Condition::FewerEntries("addresses", MAX_ADDRESSES));
-    Ok(Single::new(&PUT_ADDRESS, Guarded::update(key(id)?, change, Condition::Exists.and(room))))
+    let condition = at_version(Condition::Exists.and(room), version);
+    Ok(Single::new(&PUT_ADDRESS, Guarded::update(key(id)?, change, condition)))
 }
 
 /// Removes one address, and returns the customer. DynamoDB refuses the write if the customer or the
-/// address does not exist.
+/// address does not exist, or if the customer is not at `version`.
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn remove_address(id: &CustomerId, name: &AddressName, at: Instant) -> Result<Single<Stored<Customer>>, KeyError> {
+pub fn remove_address(
+    id: &CustomerId,
+    name: &AddressName,
+    version: Option<u64>,
+    at: Instant,
+) -> Result<Single<Stored<Customer>>, KeyError> {
     let change = Change::<Customer>::visible(at).remove_entry("addresses", name.as_str());
-    Ok(Single::new(
-        &REMOVE_ADDRESS,
-        Guarded::update(key(id)?, change, Condition::HasEntry("addresses", name.to_string())),
-    ))
+    let condition = at_version(Condition::HasEntry("addresses", name.to_string()), version);
+    Ok(Single::new(&REMOVE_ADDRESS, Guarded::update(key(id)?, change, condition)))
+}
+
+/// Adds the version to a condition, if the client has named one.
+fn at_version(condition: Condition, version: Option<u64>) -> Condition {
+    match version {
+        Some(version) => condition.and(Condition::version(version)),
+        None => condition,
+    }
 }
 
 /// Reads the claim of an email address, in any spelling.

@@ -175,7 +175,7 @@ pub enum Untimely {
     #[error("must not be older than 30 days")]
     TooOld,
     /// The sender's clock is wrong.
-    #[error("must not lie more than 5 minutes in the future")]
+    #[error("must not be more than 5 minutes in the future")]
     InFuture,
 }
 

@@ -189,7 +189,7 @@ pub enum WalletError {
     #[error("is not the currency of the wallet")]
     OtherCurrency,
     /// The wallet would hold more than [`MAX_BALANCE`].
-    #[error("is more than the wallet has room for: it holds at most {MAX_BALANCE}")]
+    #[error("is too much: a wallet holds at most {MAX_BALANCE}")]
     TooMuch,
 }
 

@@ -175,8 +175,10 @@ fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         spoilt.headers.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         spoilt.call()
     };
-    if takes("If-Match").is_some() {
-        trials.push(Trial::new(with(&[]), "no If-Match", 428, "if_match_missing"));
+    if let Some(parameter) = takes("If-Match") {
+        if parameter["required"] != false {
+            trials.push(Trial::new(with(&[]), "no If-Match", 428, "if_match_missing"));
+        }
         trials.push(Trial::new(with(&[("if-match", "\"99\"")]), "a stale If-Match", 412, "version_mismatch"));
         for tag in ["*", "1", "\"1\", \"2\"", "\"", "W/1"] {
             trials.push(Trial::new(with(&[("if-match", tag)]), format!("If-Match is {tag}"), 400, "invalid_header"));

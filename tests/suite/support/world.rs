@@ -262,6 +262,7 @@ impl World {
         };
         for parameter in operation.parameters().filter(|parameter| parameter["in"] == "header") {
             match parameter["name"].as_str().unwrap() {
+                "If-Match" if parameter["required"] == false => {}
                 "If-Match" => {
                     let thing = match owner {
                         "documents" => path(&["documents", &good.parameters[0].1]),
@@ -342,7 +343,7 @@ fn body(operation: &str) -> Json {
         "adjustStock" => json!({ "adjust": -3, "reason": "broken" }),
         "putReview" => json!({ "rating": 5, "title": "Cold", "text": "As ice should be." }),
         "putCategory" => json!({ "title": "Ice", "description": "All that is cold." }),
-        "checkoutCart" => json!({}),
+        "checkoutCart" => json!({ "expected_total": { "amount": 129, "currency": "USD" } }),
         "placeOrder" => json!({
             "customer_id": "bad-ann", "reference": "bad-reference", "placed_at": "2017-01-01T00:00:00Z", "store_id": "330",
             "lines": [{ "product_id": "bad-1", "quantity": 1, "total": { "amount": 100, "currency": "USD" } }],

@@ -47,7 +47,7 @@ struct Repeat {
 pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem> {
     let texts: Vec<(usize, &str)> = request.lines(MAX_BODY_BYTES)?.take(MAX_LINES + 1).collect();
     if texts.len() > MAX_LINES {
-        return Err(Problem::new(Code::TooManyLines, format!("An import has at most {MAX_LINES} lines.")));
+        return Err(Problem::new(Code::TooManyLines, format!("An import can have at most {MAX_LINES} lines.")));
     }
     let mut lines = Lines::default();
     let mut seen: HashMap<ProductId, usize> = HashMap::new();

@@ -31,7 +31,8 @@ fn valid(route: &'static str, customer: &str) -> Call {
     if route == "GET /v1/customers" {
         call = call.query("tier", "bronze");
     }
-    if_match(call, 1)
+    // Addresses honour an If-Match, and each of them makes a new version.
+    if route.contains("addresses") { call } else { if_match(call, 1) }
 }
 
 async fn shop_with_ann() -> Shop {

@@ -4,7 +4,7 @@ use http_api::sample::{Answered, Call};
 use key_schema::customer::MAX_ADDRESSES;
 use serde_json::{Value, json};
 
-use crate::shop::Shop;
+use crate::shop::{Shop, if_match};
 
 async fn put(shop: &Shop, name: &str, body: &Value) -> Answered {
     let call =
@@ -43,6 +43,33 @@ async fn an_address_is_set_replaced_and_removed_without_touching_the_others() {
     let again = remove(&shop, "home").await;
     assert_eq!(again.status, 204, "can be repeated");
     assert_eq!(shop.read("ann").await.version(), Some(5));
+}
+
+#[tokio::test]
+async fn if_match_is_optional_and_honoured() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let route = |method| match method {
+        "PUT" => Call::new("PUT /v1/customers/{id}/addresses/{name}").json(&address("1 Road")),
+        _ => Call::new("DELETE /v1/customers/{id}/addresses/{name}"),
+    };
+    let send = async |method, name: &str, version| {
+        let call = if_match(route(method).path("id", "ann").path("name", name).customer("ann"), version);
+        let answer = shop.send(call).await;
+        (answer.status, answer.code().map(str::to_owned))
+    };
+    let stale = (412, Some("version_mismatch".to_owned()));
+    assert_eq!(send("PUT", "home", 1).await, (200, None));
+    assert_eq!(send("PUT", "home", 1).await, stale);
+    assert_eq!(send("PUT", "work", 3).await, stale);
+    assert_eq!(send("DELETE", "home", 1).await, stale);
+    assert_eq!(shop.read("ann").await.version(), Some(2));
+    assert_eq!(send("DELETE", "home", 2).await, (204, None));
+    // The address is gone. The version says whether the client knows.
+    assert_eq!(send("DELETE", "home", 2).await, stale);
+    assert_eq!(send("DELETE", "home", 3).await, (204, None));
+    let odd = route("PUT").path("id", "ann").path("name", "home").customer("ann").header("if-match", "3");
+    assert_eq!(shop.send(odd).await.code(), Some("invalid_header"));
 }
 
 #[tokio::test]

@@ -3,9 +3,10 @@
 use http_api::sample::{Answered, Call};
 use key_schema::cart::{LIFETIME_SECONDS, MAX_LINES};
 use key_schema::instant::Instant;
+use key_schema::money::Money;
 use serde_json::{Value, json};
 
-use crate::shop::Shop;
+use crate::shop::{Shop, money};
 
 async fn read(shop: &Shop) -> Answered {
     shop.send(Call::new("GET /v1/customers/{id}/cart").path("id", "ann").customer("ann")).await
@@ -30,7 +31,7 @@ fn quantities(cart: &Value) -> Vec<(&str, u64)> {
 }
 
 fn empty() -> Value {
-    json!({ "items": [], "expires_at": null })
+    json!({ "items": [], "subtotal": null, "expires_at": null })
 }
 
 async fn shop_with_ann() -> Shop {
@@ -88,6 +89,54 @@ async fn only_products_of_the_catalogue_and_customers_who_exist_make_a_line() {
     let nobody = shop.send(nobody.customer("bob").json(&json!({ "quantity": 1 }))).await;
     assert_eq!((nobody.status, nobody.code()), (404, Some("not_found")));
     assert_eq!(read(&shop).await.body, empty());
+}
+
+#[tokio::test]
+async fn a_cart_shows_present_prices_and_their_sum() {
+    let shop = shop_with_ann().await;
+    put(&shop, "p0", 3).await;
+    let line = put(&shop, "p.1#ä", 2).await.body;
+    let shown = |line: &Value| ["name", "unit_price", "total", "in_stock"].map(|field| line[field].clone());
+    assert_eq!(shown(&line), [json!("p.1#ä"), json!(money(100)), json!(money(200)), json!(true)]);
+    assert_eq!(read(&shop).await.body["subtotal"], json!(money(500)));
+
+    shop.reprice("p0", money(110)).await;
+    let cart = read(&shop).await.body;
+    assert_eq!(cart["subtotal"], json!(money(530)));
+    assert_eq!(shown(&cart["items"][1]), [json!("p0"), json!(money(110)), json!(money(330)), json!(true)]);
+
+    // Without one sum, the client cannot agree to one.
+    shop.reprice("p0", Money::new(110, "EUR".parse().unwrap())).await;
+    assert_eq!(read(&shop).await.body["subtotal"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_line_whose_product_has_left_the_catalogue_has_no_price() {
+    let shop = shop_with_ann().await;
+    put(&shop, "p0", 3).await;
+    put(&shop, "p.1#ä", 2).await;
+    shop.retire("p0").await;
+    let cart = read(&shop).await.body;
+    let gone = &cart["items"][1];
+    assert_eq!([&gone["name"], &gone["unit_price"], &gone["total"]], [&Value::Null; 3]);
+    assert_eq!((&gone["in_stock"], &cart["subtotal"]), (&json!(false), &Value::Null));
+    assert_eq!(shop.send(line("GET", "p0")).await.body, *gone);
+    assert_eq!(cart["items"][0]["total"], json!(money(200)));
+}
+
+#[tokio::test]
+async fn a_cart_is_read_in_two_requests_and_an_empty_one_in_one() {
+    let shop = shop_with_ann().await;
+    let measured = async || {
+        let _ = shop.store.table.meter().take();
+        read(&shop).await;
+        let taken = shop.store.table.meter().take();
+        taken.iter().map(|measured| (measured.pattern.id, measured.requests)).collect::<Vec<_>>()
+    };
+    assert_eq!(measured().await, [("carts.get", 1)]);
+    put(&shop, "p0", 3).await;
+    put(&shop, "p.1#ä", 2).await;
+    assert_eq!(measured().await, [("carts.get", 1), ("carts.products", 1)]);
 }
 
 #[tokio::test]

@@ -84,19 +84,13 @@ impl Shop {
     }
 
     pub async fn product(&self, id: &str) {
-        let product = Product {
-            id: ProductId::new(id).unwrap(),
-            category_path: CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
-            retired: false,
-            copied: Copied::of_new(1_000_000),
-            name: id.to_owned(),
-            brand: "Brand".to_owned(),
-            package_size: None,
-            price: money(100),
-            summary: None,
-        };
-        let product = Stored::new(product, born(), Instant::now());
+        let product = product_at(id, money(100));
         self.store.table.transact(&product::create(&product, 1_000_000, &[]).unwrap()).await.unwrap();
+    }
+
+    /// Changes the price of a product.
+    pub async fn reprice(&self, id: &str, price: Money) {
+        self.seed(&product_at(id, price)).await;
     }
 
     /// Makes a customer like a product.
@@ -191,7 +185,22 @@ pub fn ids(items: &Value) -> Vec<&str> {
     items.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect()
 }
 
-fn money(amount: i64) -> Money {
+fn product_at(id: &str, price: Money) -> Stored<Product> {
+    let product = Product {
+        id: ProductId::new(id).unwrap(),
+        category_path: CategoryPath::new(vec!["GROCERY".to_owned()]).unwrap(),
+        retired: false,
+        copied: Copied::of_new(1_000_000),
+        name: id.to_owned(),
+        brand: "Brand".to_owned(),
+        package_size: None,
+        price,
+        summary: None,
+    };
+    Stored::new(product, born(), Instant::now())
+}
+
+pub fn money(amount: i64) -> Money {
     Money::new(amount, Currency::USD)
 }
 

@@ -74,6 +74,13 @@ fn customers(world: &World) -> Vec<Shown> {
     let (email, username) = ("zoe@example.org".parse().unwrap(), "zoe".parse().unwrap());
     let (other_spelling, same_name) = ("ZOË@example.com".parse().unwrap(), "Zoë STRASSE".parse().unwrap());
     let change = || Change::<Customer>::visible(now);
+    let put_address = |version| {
+        let put = customer::put_address(id, &world.address, &world.postal_address(), version, now);
+        put.unwrap().show("customer::put_address")
+    };
+    let other = AddressName::new("#1: a.b[0]").unwrap();
+    let remove_address =
+        |version| customer::remove_address(id, &other, version, now).unwrap().show("customer::remove_address");
     vec![
         customer::create(&stored).unwrap().show("customer::create"),
         customer::get(id).unwrap().show("customer::get"),
@@ -84,10 +91,10 @@ fn customers(world: &World) -> Vec<Shown> {
         customer::rename(&stored, &email, &username, change(), now).unwrap().show("customer::rename"),
         customer::rename(&stored, &other_spelling, &same_name, change(), now).unwrap().show("customer::rename"),
         customer::delete(&stored, now).unwrap().show("customer::delete"),
-        customer::put_address(id, &world.address, &world.postal_address(), now).unwrap().show("customer::put_address"),
-        customer::remove_address(id, &AddressName::new("#1: a.b[0]").unwrap(), now)
-            .unwrap()
-            .show("customer::remove_address"),
+        put_address(None),
+        put_address(Some(7)),
+        remove_address(None),
+        remove_address(Some(7)),
         customer::by_email("ZOË@EXAMPLE.COM").unwrap().show("customer::by_email"),
         customer::by_tier(Tier::Gold).unwrap().show("customer::by_tier"),
         customer::hydrate([id]).unwrap().show("customer::hydrate"),
@@ -116,6 +123,7 @@ fn carts(world: &World) -> Vec<Shown> {
     vec![
         cart::get(id).unwrap().show("cart::get"),
         cart::prepare(id, &world.product).unwrap().show("cart::prepare"),
+        cart::products([&world.product]).unwrap().show("cart::products"),
         cart::create(&world.cart(), now).unwrap().show("cart::create"),
         cart::put_line(id, &world.product, &world.cart_line(), now).unwrap().show("cart::put_line"),
         cart::remove_line(id, &world.product, now).unwrap().show("cart::remove_line"),

@@ -340,8 +340,8 @@ async fn customers(bench: &mut Bench) {
     let rename = customer::rename(&one, &email, &one.username, Change::visible(at(3)), at(3)).unwrap();
     bench.transact("another email address", rename).await;
     let work = AddressName::new("work").unwrap();
-    bench.update("a second address", customer::put_address(&id, &work, &data::address(), at(4)).unwrap()).await;
-    bench.update("the second address", customer::remove_address(&id, &work, at(5)).unwrap()).await;
+    bench.update("a second address", customer::put_address(&id, &work, &data::address(), None, at(4)).unwrap()).await;
+    bench.update("the second address", customer::remove_address(&id, &work, None, at(5)).unwrap()).await;
     bench.get("one claim", customer::by_email("ADA@example.com").unwrap()).await;
     bench.query("a page of 20", 20, customer::by_tier(Tier::Bronze).unwrap().limit(20)).await;
     let ids: Vec<_> = (1..=20).map(customer_id).collect();
@@ -523,6 +523,7 @@ async fn orders(bench: &mut Bench) {
     let id = customer_id(1);
     bench.batch_get("customer and product", cart::prepare(&id, &product_id(1)).unwrap()).await;
     let ids: Vec<_> = (1..=5).map(product_id).collect();
+    bench.batch_get("5 lines", cart::products(&ids).unwrap()).await;
     bench.batch_get("customer and 5 products", order::prepare(&id, Some(&data::scope(1)), &ids).unwrap()).await;
     for number in 1..=25 {
         let (head, lines) = data::order(number, 5);

@@ -1,6 +1,4 @@
-//! Tests of the deployed program's start. The tests under `tests` and `bench` cover its behaviour
-//! in the whole system.
-#![allow(clippy::unwrap_used, missing_docs)]
+//! Tests of the deployed program's start.
 
 use std::process::Command;
 

@@ -1,0 +1,92 @@
+//! The checkout of a cart.
+
+use serde_json::json;
+
+use crate::shop::{Shop, checkout, errors, money};
+
+#[tokio::test]
+async fn a_checkout_takes_the_prices_that_the_customer_has_seen_or_is_refused() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    shop.product("rice", 10).await;
+    shop.fill_cart(&[("tea", 2), ("rice", 1)]).await;
+    shop.reprice("tea", money(125)).await;
+
+    let refused = shop.check_out(&json!({ "expected_total": money(300) })).await;
+    assert_eq!((refused.status, refused.code()), (409, Some("price_changed")), "{}", refused.body);
+    let detail = "is 300 USD, but the order's total is now 350 USD (minor units)";
+    assert_eq!(errors(&refused), [("/expected_total", "", detail)]);
+    assert_eq!((shop.has_cart().await, shop.stock("tea").await), (true, 10));
+
+    let placed = shop.check_out(&json!({ "expected_total": money(350) })).await;
+    assert_eq!((placed.status, &placed.body["total"]), (201, &json!(money(350))), "{}", placed.body);
+    assert_eq!((shop.has_cart().await, shop.stock("tea").await), (false, 8));
+}
+
+#[tokio::test]
+async fn the_same_amount_in_another_currency_is_another_total() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    shop.fill_cart(&[("tea", 1)]).await;
+    let euros = json!({ "expected_total": { "amount": 100, "currency": "EUR" } });
+    assert_eq!(shop.check_out(&euros).await.code(), Some("price_changed"));
+}
+
+#[tokio::test]
+async fn without_an_expected_total_the_present_prices_count() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    shop.fill_cart(&[("tea", 1)]).await;
+    shop.reprice("tea", money(125)).await;
+    assert_eq!(shop.check_out(&json!({})).await.body["total"], json!(money(125)));
+}
+
+#[tokio::test]
+async fn a_repeated_checkout_returns_the_first_order_though_the_price_has_changed_since() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    shop.fill_cart(&[("tea", 1)]).await;
+    let attempt = || checkout().header("idempotency-key", "k").json(&json!({ "expected_total": money(100) }));
+    let first = shop.send(attempt()).await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    shop.reprice("tea", money(125)).await;
+    let again = shop.send(attempt()).await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+}
+
+#[tokio::test]
+async fn an_expected_total_is_an_amount_of_money() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    shop.fill_cart(&[("tea", 1)]).await;
+    for (wrong, pointer) in [
+        (json!(100), "/expected_total"),
+        (json!({ "amount": -1, "currency": "USD" }), "/expected_total/amount"),
+        (json!({ "amount": 100 }), "/expected_total/currency"),
+        (json!({ "amount": 10_000_000_000_001_i64, "currency": "USD" }), "/expected_total/amount"),
+    ] {
+        let refused = shop.check_out(&json!({ "expected_total": wrong })).await;
+        assert_eq!((refused.status, refused.pointers()), (422, vec![pointer]), "{}", refused.body);
+    }
+    assert!(shop.has_cart().await);
+}
+
+/// The order has its lines as the customer filled the cart. The pointers follow the cart that
+/// `GET customers/{id}/cart` returns, which is sorted by product.
+#[tokio::test]
+async fn a_refused_checkout_names_the_product_and_the_line_of_the_cart() {
+    let shop = Shop::open().await;
+    for (product, stock) in [("tea", 1), ("rice", 10), ("salt", 0)] {
+        shop.product(product, stock).await;
+    }
+    shop.fill_cart(&[("tea", 2), ("salt", 3), ("rice", 1)]).await;
+    let short = shop.check_out(&json!({})).await;
+    assert_eq!((short.status, short.code()), (409, Some("insufficient_stock")));
+    let lines = [("/items/2/quantity", "tea", "only 1 in stock"), ("/items/1/quantity", "salt", "only 0 in stock")];
+    assert_eq!(errors(&short), lines);
+
+    shop.retire("salt").await;
+    let gone = shop.check_out(&json!({})).await;
+    assert_eq!((gone.status, gone.code()), (422, Some("unknown_product")));
+    assert_eq!(errors(&gone), [("/items/1/product_id", "salt", "is not in the catalogue")]);
+}

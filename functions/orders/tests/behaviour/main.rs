@@ -1,0 +1,9 @@
+//! The function's behaviour, through its routes, over a table that is created as the template says.
+//! Tests of the whole system are in `tests` and `bench`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod checkout;
+mod place;
+mod program;
+mod shop;
