@@ -165,9 +165,9 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
     // small and many, and that class charges each object as at least 128 KB for at least 90 days.
     let (owner, began_at, expires_at, class, is_recorded) = match item {
         AnyEntity::Session(session) => {
-            // Every attribute of a session is named here, so a new one does not compile until it is
-            // judged. None of these is a secret. The id names the session in URLs and opens
-            // nothing.
+            // The pattern names every attribute of a session, so a new attribute needs a decision
+            // here before it compiles. These attributes are not secret. The id names the session
+            // in URLs and grants no access.
             let Session { id: _, customer_id, expires_at, device: _ } = &session.data;
             (Some(customer_id), session.meta.created_at, *expires_at, Class::Standard, true)
         }
