@@ -35,11 +35,14 @@ const GLANCE: Duration = Duration::from_secs(2);
 const PROBE: Duration = Duration::from_secs(5);
 /// The maximum time until the search finds the product.
 const FOUND_WITHIN: Duration = Duration::from_secs(60);
-/// The maximum ratio of the processes' average memory in the last third to that in the second. A
-/// leak of a few kilobytes per request exceeds it in two minutes.
+/// The maximum ratio of a function's average memory in the last third to that in the second. A leak
+/// of a few kilobytes per request exceeds it in two minutes.
 const GROWTH: f64 = 1.25;
 /// The functions that handle the load.
 const FUNCTIONS: [&str; 6] = ["Catalog", "Customers", "Orders", "Search", "StreamSearch", "StreamEvents"];
+
+/// The average memory of each function's processes in MB, in the order of [`FUNCTIONS`].
+type Glance = [f64; FUNCTIONS.len()];
 
 /// The number of clients and the duration.
 #[derive(Debug, clap::Args)]
@@ -231,20 +234,28 @@ fn cancellation(shop: &Shop, client: usize, order: &Value) -> RequestBuilder {
     request.bearer_auth(&shop.customer(client).token).header("if-match", "\"1\"")
 }
 
-/// Returns the average memory of all functions' processes in MB, at each reading.
-async fn memory(until: Instant) -> Result<Vec<f64>, BenchError> {
+/// Returns the average memory of each function's processes in MB, at each reading.
+async fn memory(until: Instant) -> Result<Vec<Glance>, BenchError> {
     let mut glances = Vec::new();
     while Instant::now() < until {
         tokio::time::sleep(GLANCE).await;
-        let (mut bytes, mut processes) = (0, 0);
-        for function in FUNCTIONS {
+        let mut glance = Glance::default();
+        for (megabytes, function) in glance.iter_mut().zip(FUNCTIONS) {
             let spent = cpu::of(function)?;
-            bytes += spent.memory;
-            processes += spent.processes;
+            *megabytes = spent.memory as f64 / spent.processes.max(1) as f64 / 1e6;
         }
-        glances.push(bytes as f64 / processes.max(1) as f64 / 1e6);
+        glances.push(glance);
     }
     Ok(glances)
+}
+
+/// Returns the averages of the first, second and last third.
+fn thirds(values: &[f64]) -> [f64; 3] {
+    let third = values.len() / 3;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let (first, rest) = values.split_at(third);
+    let (second, last) = rest.split_at(third.min(rest.len()));
+    [first, second, last].map(mean)
 }
 
 /// Returns the time until each product that was created during the run was found.
@@ -269,20 +280,17 @@ async fn probe(shop: &Shop, until: Instant) -> Result<Vec<Duration>, BenchError>
 struct Report<'r> {
     args: &'r LoadArgs,
     run: &'r Run,
-    memory: &'r [f64],
+    memory: &'r [Glance],
     probes: &'r [Duration],
     /// The time from the last response until the consumer had processed everything.
     drained: Duration,
 }
 
 impl Report<'_> {
-    /// Returns the average memory in the three thirds of the run.
-    fn thirds(&self) -> [f64; 3] {
-        let third = self.memory.len() / 3;
-        let mean = |glances: &[f64]| glances.iter().sum::<f64>() / glances.len().max(1) as f64;
-        let (first, rest) = self.memory.split_at(third);
-        let (second, last) = rest.split_at(third.min(rest.len()));
-        [first, second, last].map(mean)
+    /// Returns the average memory of all functions in the three thirds of the run.
+    fn average(&self) -> [f64; 3] {
+        let mean = |glance: &Glance| glance.iter().sum::<f64>() / glance.len() as f64;
+        thirds(&self.memory.iter().map(mean).collect::<Vec<_>>())
     }
 
     fn verdict(&self) -> Result<(), BenchError> {
@@ -293,9 +301,14 @@ impl Report<'_> {
                 wrong.iter().take(10).map(|(what, count)| format!("{count} times {what}")).collect();
             return Err(BenchError::Wrong(format!("{count} answers are wrong:\n{}", shown.join("\n"))));
         }
-        let [_, second, last] = self.thirds();
-        if last > second * GROWTH {
-            return Err(BenchError::Wrong(format!("a process grew from {second:.1} MB to {last:.1} MB")));
+        for (at, function) in FUNCTIONS.iter().enumerate() {
+            let readings: Vec<f64> = self.memory.iter().filter_map(|glance| glance.get(at).copied()).collect();
+            let [_, second, last] = thirds(&readings);
+            if last > second * GROWTH {
+                return Err(BenchError::Wrong(format!(
+                    "a process of {function} grew from {second:.1} MB to {last:.1} MB"
+                )));
+            }
         }
         Ok(())
     }
@@ -312,7 +325,7 @@ impl Report<'_> {
             let _ = writeln!(text, "| `{name}` | {} | {p50:.1} | {p99:.1} |", latencies.len());
             total += latencies.len();
         }
-        let [first, second, last] = self.thirds();
+        let [first, second, last] = self.average();
         let slowest = self.probes.iter().max().copied().unwrap_or_default();
         let _ = writeln!(
             text,

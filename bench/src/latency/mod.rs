@@ -219,7 +219,7 @@ async fn warm_up(shop: &Arc<Shop>, plan: &Plan, route: Route, server: Server, cl
         if there >= wanted {
             break;
         }
-        let some = there.saturating_mul(2).min(wanted);
+        let some = there.saturating_mul(2).clamp(1, wanted);
         turn(some, 2 * u64::from(some)).run(shop).await?;
         cpu::at_rest(function).await?;
     }

@@ -75,15 +75,18 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
 
 /// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
 ///
-/// The route needs no token, so the gateway does not verify one. The function does. One Query reads
-/// the counters together with the product. For a signed-in caller a second request runs
-/// concurrently, because the caller's like is in another partition. One batch of the like and all
-/// counters would cost more than both requests.
+/// The route needs no token, so the gateway does not verify one. The function does. It reads the
+/// counters, the product and a signed-in caller's like concurrently. One batch of the like and all
+/// counters would cost more than the separate requests.
 pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let caller = issuer.caller(request).await?;
-    let query = like::of_product(&product)?;
-    let counted = async { Ok::<_, Problem>(store.table.query(&query).await?.items) };
+    let (query, get) = (like::of_product(&product)?, like::liked(&product)?);
+    let counted = async {
+        let (parts, product) = try_join(store.table.query(&query), store.table.get(&get)).await?;
+        product.filter(|product| !product.retired).ok_or_else(no_product)?;
+        Ok(like::total(&parts.items))
+    };
     let liked = async {
         match &caller {
             Caller::SignedIn(caller) => {
@@ -92,8 +95,7 @@ pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> R
             Caller::Anonymous | Caller::Unnamed(_) => Ok(false),
         }
     };
-    let (found, liked_by_me) = try_join(counted, liked).await?;
-    let count = like::total(&found).ok_or_else(no_product)?;
+    let (count, liked_by_me) = try_join(counted, liked).await?;
     Ok(Response::ok(&LikesView { count, liked_by_me }))
 }
 

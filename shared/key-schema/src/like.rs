@@ -26,16 +26,15 @@
 //!
 //! # Where the counters are
 //!
-//! In the product's partition the counters (`LIKES#<shard>`) sort before the product. One Query
-//! reads them together with the product. A product page does not show them, and its range begins
-//! after them.
+//! The counters (`LIKES#<shard>`) are in the product's partition. A Query reads them, and beside it
+//! a GetItem reads the product. One range over both would also read the notes of the product's
+//! uploads, whose number has no bound. The range of a product page begins after the counters.
 
 use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, entity};
 use crate::customer;
 use crate::encoding::join;
-use crate::entity::AnyEntity;
 use crate::expression::Condition;
 use crate::id::{Born, CustomerId, ProductId};
 use crate::instant::Instant;
@@ -56,6 +55,8 @@ pub const ERASED_AT_ONCE: usize = 10;
 
 /// The prefix of the sort keys of a customer's likes.
 const LIKE: &str = "LIKE";
+/// The prefix of the sort keys of a product's counters.
+const LIKES: &str = "LIKES";
 
 entity! {
     /// A like: a customer likes a product since the item was created.
@@ -129,7 +130,7 @@ impl Entity for LikeCount {
 }
 
 fn counter_key(product: &ProductId, shard: u32) -> Result<Key, KeyError> {
-    Ok(Key { pk: product::partition(product)?, sk: SortKey::of("LIKES", &[&shard])? })
+    Ok(Key { pk: product::partition(product)?, sk: SortKey::of(LIKES, &[&shard])? })
 }
 
 /// The refused part of a like's transaction.
@@ -149,7 +150,8 @@ patterns! {
     REMOVE = "likes.remove": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>" => "exists; ADD -1 to the count", Consistency::Write, "owner", "Remove a like and its count", ["DELETE /v1/customers/{id}/likes/{product}"];
     GET = "likes.get": GetItem, "PK = CUSTOMER#<id>, SK = LIKE#<product>" => "the like, if it exists", Consistency::Eventual, "owner", "Check whether a customer likes a product", ["GET /v1/customers/{id}/likes/{product}", "GET /v1/products/{id}/likes"];
     OF_CUSTOMER = "likes.of-customer": Query, "PK = CUSTOMER#<id>, SK under LIKE#" => "likes by id of the product", Consistency::Eventual, "owner", "List a customer's likes", ["GET /v1/customers/{id}/likes", "GET /v1/graph/{node}/edges"];
-    COUNT = "likes.count": Query, "PK = PRODUCT#<product>, SK between LIKES# and PRODUCT" => "the parts of the count, then the product", Consistency::Eventual, "any", "Count a product's likes", ["GET /v1/products/{id}/likes"];
+    LIKED = "likes.product": GetItem, "PK = PRODUCT#<product>, SK = PRODUCT" => "the product, which may be retired", Consistency::Eventual, "any", "Check that the catalogue has the product whose likes are counted", ["GET /v1/products/{id}/likes"];
+    COUNT = "likes.count": Query, "PK = PRODUCT#<product>, SK under LIKES#" => "the parts of the count", Consistency::Eventual, "any", "Count a product's likes", ["GET /v1/products/{id}/likes"];
     LIKERS = "likes.likers": ShardedQuery on Gsi1, "GSI1PK = LIKERS#<product>#<shard>, GSI1SK = <created_at>#<customer>, backward" => "customers, newest like first", Consistency::Eventual, "staff", "List the customers who like a product", ["GET /v1/products/{id}/likers"];
     ERASE = "likes.erase": TransactWriteItems, "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>, for each like" => "each exists; ADD -1 to each count", Consistency::Write, "owner", "Remove an erased customer's likes and their counts", ["DELETE /v1/customers/{id}"];
 }
@@ -238,22 +240,26 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<Like>>, KeyErro
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under(LIKE)))
 }
 
-/// Reads the parts of a product's count, and then the product, retired or not ([`total`]). The
-/// range also includes the product's `MEDIA` and `OBJECT#<id>` items, which [`total`] ignores.
+/// Reads the product whose likes are counted.
 ///
 /// # Errors
 /// [`KeyError`].
-pub fn of_product(product: &ProductId) -> Result<Query<AnyEntity>, KeyError> {
-    Ok(Query::new(&COUNT, product::partition(product)?, Range::Between("LIKES#".into(), "PRODUCT".into())))
+pub fn liked(product: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
+    Ok(Get::new(&LIKED, product::key(product)?))
 }
 
-/// Returns the number of likes of a product, from the items of [`of_product`]. Returns `None` when
-/// the product is not in the catalogue.
+/// Reads the parts of a product's count. [`total`] adds them up.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn of_product(product: &ProductId) -> Result<Query<Stored<LikeCount>>, KeyError> {
+    Ok(Query::new(&COUNT, product::partition(product)?, Range::under(LIKES)))
+}
+
+/// Returns the number of likes of a product, from the items of [`of_product`].
 #[must_use]
-pub fn total(found: &[AnyEntity]) -> Option<u64> {
-    let in_catalogue = |item: &AnyEntity| matches!(item, AnyEntity::Product(product) if !product.retired);
-    let part = |item: &AnyEntity| if let AnyEntity::LikeCount(part) = item { part.likes } else { 0 };
-    found.iter().any(in_catalogue).then(|| found.iter().map(part).fold(0, u64::saturating_add))
+pub fn total(parts: &[Stored<LikeCount>]) -> u64 {
+    parts.iter().fold(0, |sum, part| sum.saturating_add(part.likes))
 }
 
 /// Lists the customers who like a product, newest first.

@@ -8,7 +8,7 @@ use serde_dynamo::AttributeValue;
 use crate::change::Change;
 use crate::expression::{Condition, Expression, Placeholders, Step, render_update};
 use crate::item::{CAUSE, EncodeError, Entity, Item, MAX_ITEM_BYTES, Stored, size};
-use crate::key::{Index, Key, PartitionKey};
+use crate::key::{Index, Key, MAX_SORT_KEY_BYTES, PartitionKey};
 use crate::pattern::{Consistency, Pattern};
 
 /// DynamoDB's limit of actions in one transaction.
@@ -196,7 +196,7 @@ impl<T> Query<T> {
             }
             Range::Between(low, high) => (after <= high).then(|| Range::Between(low.max(after).clone(), high.clone())),
             Range::All if self.newest_first => Some(Range::Between(FIRST.into(), after.clone())),
-            Range::All => Some(Range::Between(after.clone(), LAST.into())),
+            Range::All => Some(Range::Between(after.clone(), LAST.repeat(MAX_SORT_KEY_BYTES / LAST.len()))),
         }
     }
 
@@ -228,8 +228,7 @@ impl<T> Query<T> {
 /// Sorts before every sort key of this crate, because encoded text never starts with a byte below
 /// `%`.
 const FIRST: &str = "!";
-/// The last character of Unicode. It sorts after every sort key of this crate that does not start
-/// with it.
+/// The last character of Unicode. A sort key of as many as fit sorts after every other sort key.
 const LAST: &str = "\u{10FFFF}";
 
 /// A write of one item.

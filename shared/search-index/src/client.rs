@@ -57,8 +57,8 @@ impl SearchClient {
     /// Ensures that every collection has its template, an index and its aliases. It is idempotent
     /// and may run concurrently.
     ///
-    /// New fields of the mapping are added to the index that searches read. Other changes of the
-    /// mapping take effect with the next rebuild.
+    /// New fields of the mapping are added to every index that is read or written. Other changes of
+    /// the mapping take effect with the next rebuild.
     ///
     /// On OpenSearch Serverless the first call also ensures that the engine respects versions
     /// ([`SearchClient::probe`]).
@@ -84,7 +84,10 @@ impl SearchClient {
                 // An earlier deployment wrote through the alias of the readers.
                 missing.push(add(&read.name, &index::write_alias(&self.prefix, collection, read.number)));
             }
-            self.add_fields(collection, &read.name).await?;
+        }
+        // A rebuild writes to a second index, which has no alias for readers yet.
+        for used in indices.iter().filter(|index| index.read || index.written) {
+            self.add_fields(collection, &used.name).await?;
         }
         if !indices.iter().any(|index| index.read) {
             missing = self.create_first(collection).await?;

@@ -212,15 +212,15 @@ async fn update(store: &Store, wanted: Wanted, version: u64, at: Instant) -> Set
     }
 }
 
-/// Judges a failed write. A write without a response may have happened, and the next round's read
-/// shows it. A throttled or contended write changed nothing. All other errors are defects.
+/// Judges a failed write. A write without a readable response may have happened, and the next
+/// round's read shows it. A throttled or contended write changed nothing. All other errors are defects.
 fn failed(wanted: Wanted, error: &TableError) -> Settled {
     match error {
-        TableError::Unavailable(_) => (wanted, Verdict::Again),
+        TableError::Unavailable(_) | TableError::Decode(_) => (wanted, Verdict::Again),
         TableError::Throttled | TableError::Contended | TableError::Unprocessed(_) => {
             (wanted, Verdict::Done(Outcome::throttled()))
         }
-        TableError::Rejected(_) | TableError::Decode(_) | TableError::TooManyActions(_) => {
+        TableError::Rejected(_) | TableError::TooManyActions(_) => {
             tracing::error!(line = wanted.line, %error, "a line of an import could not be written");
             (wanted, Verdict::Done(Outcome::internal()))
         }

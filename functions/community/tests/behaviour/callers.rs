@@ -74,10 +74,10 @@ async fn a_caller_costs_one_read_more_and_nobody_none() {
         used.sort_unstable();
         used
     };
-    assert_eq!(cost(count_of("p")).await, [("likes.count", 1)]);
-    assert_eq!(cost(asked_with("x.y.z")).await, [("likes.count", 1)]);
+    assert_eq!(cost(count_of("p")).await, [("likes.count", 1), ("likes.product", 1)]);
+    assert_eq!(cost(asked_with("x.y.z")).await, [("likes.count", 1), ("likes.product", 1)]);
     let token = town.issuer.token(&json!({ "sub": "a" }));
-    assert_eq!(cost(asked_with(&token)).await, [("likes.count", 1), ("likes.get", 1)]);
+    assert_eq!(cost(asked_with(&token)).await, [("likes.count", 1), ("likes.get", 1), ("likes.product", 1)]);
 }
 
 #[tokio::test]

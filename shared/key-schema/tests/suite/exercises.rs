@@ -441,6 +441,7 @@ fn likes(world: &World) -> Vec<Shown> {
         like::remove(id, product, now).unwrap().show("like::remove"),
         like::get(id, product).unwrap().show("like::get"),
         like::of_customer(id).unwrap().show("like::of_customer"),
+        like::liked(product).unwrap().show("like::liked"),
         like::of_product(product).unwrap().show("like::of_product"),
         like::likers(product).unwrap().show("like::likers"),
         like::erase(id, [product, &second], now).unwrap().show("like::erase"),
