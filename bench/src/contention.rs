@@ -200,7 +200,8 @@ impl Shop<'_> {
     }
 
     async fn stock(&self, product: &str) -> Result<Option<u64>, BenchError> {
-        let answer = self.http.get(format!("{}/v1/products/{product}", self.system.url())).send().await;
+        let request = self.http.get(format!("{}/v1/products/{product}", self.system.url()));
+        let answer = request.bearer_auth(self.system.token("bench", &["staff".to_owned()])).send().await;
         let product: Value = answer.map_err(BenchError::wrong)?.json().await.map_err(BenchError::wrong)?;
         Ok(product.get("stock").and_then(Value::as_u64))
     }

@@ -79,7 +79,7 @@ pub(crate) fn customer(id: CustomerId, n: u64) -> Result<Customer, BenchError> {
     let username = numbered("user", n).parse().map_err(BenchError::wrong)?;
     let place = Some(Place { country: "DE".to_owned(), city: format!("City {:02}", n % 50) });
     let (tier, name) = (Tier::Silver, "Somebody".to_owned());
-    Ok(Customer { id, email, username, tier, place, name, addresses: BTreeMap::new() })
+    Ok(Customer { id, email, email_verified: true, username, tier, place, name, addresses: BTreeMap::new() })
 }
 
 pub(crate) fn product(id: ProductId) -> Result<Product, BenchError> {
@@ -111,6 +111,9 @@ pub(crate) fn order(n: u64) -> Result<Order, BenchError> {
         invoice_number: None,
         paid_from_wallet: false,
         refunded: 0,
+        by_customer: false,
+        lapses_at: None,
+        lapsed: false,
     })
 }
 

@@ -125,6 +125,7 @@ fn customer(number: u64) -> Result<Stored<Customer>, BenchError> {
     let data = Customer {
         id: CustomerId::new(format!("{number}")).map_err(BenchError::wrong)?,
         email: format!("household-{number}@example.com").parse().map_err(BenchError::wrong)?,
+        email_verified: true,
         username: format!("household-{number}").parse().map_err(BenchError::wrong)?,
         tier: Tier::Bronze,
         place: None,
@@ -137,7 +138,7 @@ fn customer(number: u64) -> Result<Stored<Customer>, BenchError> {
 fn session(number: u64) -> Result<Stored<Session>, BenchError> {
     let customer_id = CustomerId::new(format!("{}", number % CUSTOMERS)).map_err(BenchError::wrong)?;
     let id = SessionId::generate(at()?, number.to_be_bytes().repeat(2).first_chunk().copied().unwrap_or_default());
-    stored(Session { id, customer_id, expires_at: at()?, device: "Laptop".into() }, 1)
+    stored(Session { sign_in: None, id, customer_id, expires_at: at()?, device: "Laptop".into() }, 1)
 }
 
 fn product_id(number: u64) -> Result<ProductId, BenchError> {
@@ -178,6 +179,9 @@ fn order(number: u64, rev: u64) -> Result<Stored<Order>, BenchError> {
         invoice_number: None,
         paid_from_wallet: false,
         refunded: 0,
+        by_customer: false,
+        lapses_at: None,
+        lapsed: false,
         expires_at: None,
     };
     stored(data, rev)

@@ -114,6 +114,7 @@ impl Backends {
                 (events, MailServer::start().await.map_err(StartError::Endpoint)?, None)
             }
         };
+        mail.report_to(events.service_events());
         Ok(Self {
             embedded,
             proxy,

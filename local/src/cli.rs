@@ -15,10 +15,11 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use key_schema::id::CustomerId;
+use key_schema::text::Email;
 
 use crate::built_in::Sample;
 use crate::import::{self, ImportArgs};
-use crate::token::SigningKey;
+use crate::token::{MoreClaims, SigningKey};
 use crate::{Log, Options, System, functions};
 
 /// Exit code for a usage error, a busy port or an invalid template.
@@ -110,6 +111,13 @@ struct TokenArgs {
     /// A group of the token's owner, such as staff. May be given more than once.
     #[arg(long = "group", value_name = "NAME")]
     groups: Vec<String>,
+    /// The sign-in that the token belongs to, as its claim `sid`. Ending a session that this token
+    /// began also ends the token.
+    #[arg(long, value_name = "S")]
+    sid: Option<String>,
+    /// A verified email address of the token's owner. The profile with this address is verified.
+    #[arg(long, value_name = "ADDRESS")]
+    email: Option<Email>,
     /// Data folder of the running system, if it was started with one. It contains the signing key.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -158,7 +166,12 @@ fn token(args: &TokenArgs) -> ExitCode {
         return refuse(&"--group must be a name without spaces, commas and brackets");
     }
     let now = OffsetDateTime::now_utc().unix_timestamp();
-    let issued = SigningKey::of_running(args.data.as_deref()).and_then(|key| key.issue(&args.sub, &args.groups, now));
+    if args.sid.as_deref().is_some_and(str::is_empty) {
+        return refuse(&"--sid must not be empty");
+    }
+    let more = MoreClaims { sid: args.sid.as_deref(), email: args.email.as_ref().map(Email::as_str) };
+    let issue = |key: SigningKey| key.issue_with(&args.sub, &args.groups, more, now);
+    let issued = SigningKey::of_running(args.data.as_deref()).and_then(issue);
     match issued {
         Ok(token) => {
             say(&token);

@@ -26,7 +26,7 @@ use crate::dynamodb::{DynamoDb, DynamoDbError, REGION};
 use crate::gateway::Gateway;
 use crate::grants::Grants;
 use crate::subscribers::Subscribers;
-use crate::token::{KeyError, SigningKey};
+use crate::token::{KeyError, MoreClaims, SigningKey};
 use crate::{Options, built_in, docs, issuer, schedules, streams};
 
 /// Interval at which expired items of the embedded table are deleted. AWS promises only days.
@@ -275,11 +275,25 @@ impl System {
         self.token_of(subject, groups, OffsetDateTime::now_utc())
     }
 
+    /// Works like [`System::token`], for a customer whose token has a verified email address.
+    #[must_use]
+    pub fn token_with_email(&self, subject: &str, email: &str) -> String {
+        let now = OffsetDateTime::now_utc().unix_timestamp();
+        self.key.issue_with(subject, &[], MoreClaims { email: Some(email), sid: None }, now).unwrap_or_default()
+    }
+
     /// Works like [`System::token`] at another time of issue. The token is valid for 12 hours from
     /// then.
     #[must_use]
     pub fn token_of(&self, subject: &str, groups: &[String], issued: OffsetDateTime) -> String {
         self.key.issue(subject, groups, issued.unix_timestamp()).unwrap_or_default()
+    }
+
+    /// Works like [`System::token`] in a sign-in that the claim `sid` names.
+    #[must_use]
+    pub fn token_in(&self, sid: &str, subject: &str, groups: &[String]) -> String {
+        let now = OffsetDateTime::now_utc().unix_timestamp();
+        self.key.issue_with(subject, groups, MoreClaims { sid: Some(sid), email: None }, now).unwrap_or_default()
     }
 
     /// Returns the functions, for direct invocation.

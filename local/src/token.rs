@@ -78,6 +78,15 @@ pub enum KeyError {
     NoRandomness,
 }
 
+/// Claims of a token beside the subject and the groups.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MoreClaims<'a> {
+    /// The sign-in that the token belongs to.
+    pub sid: Option<&'a str>,
+    /// A verified email address.
+    pub email: Option<&'a str>,
+}
+
 impl SigningKey {
     /// Opens the key in the data folder, and creates it if it is missing.
     ///
@@ -155,6 +164,20 @@ impl SigningKey {
     /// # Errors
     /// [`KeyError::NoRandomness`].
     pub fn issue(&self, subject: &str, groups: &[String], now: i64) -> Result<String, KeyError> {
+        self.issue_with(subject, groups, MoreClaims::default(), now)
+    }
+
+    /// Issues a token like [`SigningKey::issue`], with more claims.
+    ///
+    /// # Errors
+    /// [`KeyError::NoRandomness`].
+    pub fn issue_with(
+        &self,
+        subject: &str,
+        groups: &[String],
+        more: MoreClaims<'_>,
+        now: i64,
+    ) -> Result<String, KeyError> {
         let mut claims = json!({
             "iss": ISSUER,
             "aud": AUDIENCE,
@@ -164,6 +187,13 @@ impl SigningKey {
         });
         if let (false, Some(fields)) = (groups.is_empty(), claims.as_object_mut()) {
             fields.insert("cognito:groups".to_owned(), json!(groups));
+        }
+        if let (Some(sid), Some(fields)) = (more.sid, claims.as_object_mut()) {
+            fields.insert("sid".to_owned(), json!(sid));
+        }
+        if let (Some(email), Some(fields)) = (more.email, claims.as_object_mut()) {
+            fields.insert("email".to_owned(), json!(email));
+            fields.insert("email_verified".to_owned(), json!(true));
         }
         self.sign(&self.header, &claims)
     }
@@ -339,6 +369,16 @@ mod tests {
         assert_eq!(claims["iss"], ISSUER);
         assert_eq!(claims["exp"], (NOW + 43_200).to_string());
         assert!(!key.verify(&key.issue("c", &[], NOW).unwrap(), NOW).unwrap().contains_key("cognito:groups"));
+    }
+
+    #[test]
+    fn a_token_with_an_address_proves_it_in_the_authorizers_form() {
+        let key = fresh();
+        let token = key.issue_with("c", &[], MoreClaims { email: Some("ann@example.com"), sid: None }, NOW).unwrap();
+        let claims = key.verify(&token, NOW).unwrap();
+        assert_eq!((claims["email"].as_str(), claims["email_verified"].as_str()), ("ann@example.com", "true"));
+        let claims = key.verify(&key.issue("c", &[], NOW).unwrap(), NOW).unwrap();
+        assert!(!claims.contains_key("email") && !claims.contains_key("email_verified"));
     }
 
     #[test]

@@ -62,13 +62,14 @@ fn what_cannot_be_started_is_refused_in_one_line_with_exit_2() {
     assert!(refusal(&["--parameter", "CorsOrigins"]).contains("it has a name and a value"));
     assert!(refusal(&["--port", "0", "--parameter", "Speling=x"]).contains("there is no parameter Speling"));
     assert!(refusal(&["token"]).contains("--sub"));
+    assert!(refusal(&["token", "--sub", "c", "--email", "ann"]).contains("must be an email address"));
     assert!(refusal(&["function", "Moon"]).contains("there is no function Moon"));
     assert!(refusal(&["--port", "0", "--table-endpoint", "http://127.0.0.1:1"]).contains("http://127.0.0.1:1"));
 }
 
 #[test]
 fn a_token_is_all_that_the_command_prints() {
-    let output = bodega(&["token", "--sub", "c", "--group", "staff"]);
+    let output = bodega(&["token", "--sub", "c", "--group", "staff", "--email", "ann@example.com"]);
     assert!(output.status.success() && output.stderr.is_empty());
     let token = String::from_utf8(output.stdout).unwrap();
     assert_eq!(token.lines().count(), 1);

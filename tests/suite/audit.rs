@@ -44,6 +44,7 @@ async fn archived(system: &System) -> Vec<Json> {
 /// Stores a session that expired a minute ago.
 async fn ended_session(system: &System, id: &str, now: Instant) {
     let session = Session {
+        sign_in: None,
         id: id.parse().unwrap(),
         customer_id: "audit-ann".parse().unwrap(),
         expires_at: now.plus_seconds(-60),

@@ -59,6 +59,38 @@ fn whoever_likes_a_product_sees_it_and_nobody_else_does() {
     });
 }
 
+/// Returns a product as a caller with this header sees it.
+async fn product(system: &System, id: &str, authorization: Option<&str>) -> Json {
+    let call = Call::new("GET", &shop::path(&["products", id]));
+    let call = authorization.into_iter().fold(call, |call, value| call.header("authorization", value));
+    let answer = call.send(system).await.expect(200);
+    assert_eq!(answer.headers["cache-control"], "no-store");
+    answer.body
+}
+
+#[test]
+fn staff_reads_the_numbers_of_a_product_and_everybody_else_a_level() {
+    with_system(async |system| {
+        shop::products(system, &["callers-stock"], 7).await;
+        shop::customer(system, "callers-buyer").await;
+        let staff = system.token("staff", &["staff".to_owned()]);
+        let seen = product(system, "callers-stock", Some(&format!("Bearer {staff}"))).await;
+        assert_eq!((&seen["stock"], &seen["sold"]), (&json!(7), &json!({ "quantity": 0, "orders": 0 })));
+        let customer = system.token("callers-buyer", &[]);
+        for header in [None, Some(format!("Bearer {customer}")), Some(format!("Bearer {}", unsigned(&staff)))] {
+            let seen = product(system, "callers-stock", header.as_deref()).await;
+            assert_eq!((&seen["in_stock"], &seen["availability"]), (&json!(true), &json!("low")));
+            assert_eq!((&seen["stock"], &seen["sold"]), (&Json::Null, &Json::Null), "{header:?}");
+        }
+        // A refusal does not name the number either.
+        let lines = json!([{ "product_id": "callers-stock", "quantity": 8 }]);
+        let order = json!({ "customer_id": "callers-buyer", "lines": lines });
+        let call = Call::new("POST", "/v1/orders").customer("callers-buyer").header("idempotency-key", "callers");
+        let refused = call.json(&order).send(system).await.expect(409);
+        assert_eq!(refused.body["errors"][0]["detail"], "not enough in stock");
+    });
+}
+
 /// Returns the token's claims without a signature and with `alg` `none`.
 fn unsigned(token: &str) -> String {
     let payload = token.split('.').nth(1).unwrap();

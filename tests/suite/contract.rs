@@ -7,7 +7,7 @@ use http_api::Code;
 use serde_json::{Value as Json, json};
 
 use crate::support::openapi::{Operation, api};
-use crate::support::{schema, template};
+use crate::support::{root, schema, template};
 
 fn keys_of_functions() -> BTreeMap<String, &'static str> {
     let functions = [
@@ -272,4 +272,22 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
     ] {
         assert_eq!(*described, named);
     }
+}
+
+#[test]
+fn every_write_that_a_customer_may_send_has_a_row_with_its_bound_in_security_md() {
+    let page = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let section = page.split_once("## What a customer can write\n").unwrap().1.split("\n## ").next().unwrap();
+    let mut listed = Vec::new();
+    for row in section.lines().filter(|line| line.starts_with('|')).skip(2) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [routes, attempt, bound] = cells.as_slice() else { panic!("{row}") };
+        assert!(!attempt.is_empty() && !bound.is_empty(), "{row}");
+        listed.extend(routes.split("<br>").map(|route| route.trim_matches('`').to_owned()));
+    }
+    listed.sort_unstable();
+    let writes = api().operations().filter(|operation| operation.method != "GET" && operation.who() != "staff");
+    let mut writes: Vec<String> = writes.map(|operation| operation.key()).collect();
+    writes.sort_unstable();
+    assert_eq!(listed, writes);
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use http_api::Issuer;
 use key_schema::cursor::Cursors;
+use key_schema::order::open::PENDING_MINUTES;
 use key_schema::picking::MAX_STATIONS;
 use key_schema::product::MAX_STOCK;
 use regex::Regex;
@@ -58,6 +59,9 @@ fn every_parameter_takes_what_the_code_takes() {
         let allowed: Vec<String> = parameter["AllowedValues"].as_array().into_iter().flatten().map(text).collect();
         match name.as_str() {
             "PickingStations" => assert_eq!(bounds, (Some(1), Some(MAX_STATIONS as u64)), "{name}"),
+            "PendingOrderMinutes" => {
+                assert_eq!(bounds, (Some(*PENDING_MINUTES.start()), Some(*PENDING_MINUTES.end())), "{name}");
+            }
             "StockLowThreshold" => assert_eq!(bounds, (Some(0), Some(MAX_STOCK)), "{name}"),
             "LogLevel" => {
                 for level in &allowed {
@@ -303,8 +307,8 @@ fn mail_may_be_sent_by_an_identity_with_a_configuration_set() {
         let functions = template().functions.into_iter();
         functions.filter(|one| one.may("ses:SendEmail", suffix)).map(|one| one.logical_id).collect()
     };
-    assert_eq!(senders("configuration-set/*"), BTreeSet::from(["Notifier".to_owned()]));
-    assert_eq!(senders("configuration-set/*"), senders("identity/${MailIdentity}"));
+    assert_eq!(senders("configuration-set/MailEvents"), BTreeSet::from(["Notifier".to_owned()]));
+    assert_eq!(senders("configuration-set/MailEvents"), senders("identity/${MailIdentity}"));
 }
 
 /// Returns the template of a canary deployment.

@@ -7,13 +7,17 @@ use crate::control::all;
 use crate::support::client::Call;
 use crate::support::{drain, shop, with_system};
 
-/// Returns the subjects of the mail to an address, with the order's number replaced by `N`.
-async fn subjects(system: &System, address: &str, order: &Json) -> Vec<String> {
-    let mails = all(system, "/_local/mail").await;
-    let to = |mail: &&Json| mail["to"] == json!([address]);
-    let number = order["id"].as_str().unwrap();
-    let subject = |mail: &Json| mail["subject"].as_str().unwrap().replace(number, "N");
-    let mut subjects: Vec<String> = mails.iter().filter(to).map(subject).collect();
+/// Returns the mails to an address.
+async fn mails(system: &System, address: &str) -> Vec<Json> {
+    let mut mails = all(system, "/_local/mail").await;
+    mails.retain(|mail| mail["to"] == json!([address]));
+    mails
+}
+
+/// Returns the subjects of the mail to an address.
+async fn subjects(system: &System, address: &str) -> Vec<String> {
+    let mails = mails(system, address).await;
+    let mut subjects: Vec<String> = mails.iter().map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect();
     subjects.sort();
     subjects
 }
@@ -26,13 +30,13 @@ fn an_order_is_confirmed_once_and_its_steps_are_told_once() {
         let order = shop::order(system, "notified-ann", &[("notified-tea", 2)], "notified").await;
         drain(system).await;
         let address = "notified-ann@example.com";
-        assert_eq!(subjects(system, address, &order).await, ["Your order N"]);
+        assert_eq!(subjects(system, address).await, ["Your order"]);
         let order = shop::moved(system, order, &["paid", "picking"]).await;
         let body = json!({"to": "shipped", "carrier": "Post", "tracking": "CH-0001"});
-        let order = shop::step_with(&order, &body).staff().send(system).await.expect(200).body;
+        shop::step_with(&order, &body).staff().send(system).await.expect(200);
         drain(system).await;
-        let told = ["Your order N", "Your order N is on its way", "Your order N is paid"];
-        assert_eq!(subjects(system, address, &order).await, told);
+        let told = ["Your order", "Your order is on its way", "Your order is paid"];
+        assert_eq!(subjects(system, address).await, told);
         let mails = all(system, "/_local/mail").await;
         let shipped = mails
             .iter()
@@ -51,8 +55,99 @@ fn a_customer_who_was_erased_is_told_nothing() {
         drain(system).await;
         let erase = Call::new("DELETE", "/v1/customers/notified-eve").customer("notified-eve");
         erase.header("if-match", &format!("\"{}\"", customer["version"])).send(system).await.expect(204);
-        let order = shop::moved(system, order, &["paid"]).await;
+        shop::moved(system, order, &["paid"]).await;
         drain(system).await;
-        assert_eq!(subjects(system, "notified-eve@example.com", &order).await, ["Your order N"]);
+        assert_eq!(subjects(system, "notified-eve@example.com").await, ["Your order"]);
+    });
+}
+
+/// Signs up a customer whose token has no email address.
+async fn sign_up(system: &System, id: &str, email: &str) {
+    let body = json!({ "email": email, "username": id, "name": "Ann" });
+    let created = Call::new("POST", "/v1/customers").customer(id).json(&body).send(system).await.expect(201);
+    assert_eq!(created.body["email_verified"], false);
+}
+
+fn verification(method: &str, id: &str) -> Call {
+    Call::new(method, &shop::path(&["customers", id, "email", "verification"])).customer(id)
+}
+
+#[test]
+fn an_address_gets_mail_about_orders_once_the_code_was_entered() {
+    with_system(async |system| {
+        let address = "notified-nora@example.com";
+        sign_up(system, "notified-nora", address).await;
+        shop::products(system, &["notified-pie"], 10).await;
+        shop::order(system, "notified-nora", &[("notified-pie", 1)], "notified-nora-1").await;
+        drain(system).await;
+        assert_eq!(mails(system, address).await, Vec::<Json>::new());
+
+        verification("POST", "notified-nora").send(system).await.expect(202);
+        drain(system).await;
+        let [mail] = mails(system, address).await.try_into().unwrap();
+        assert_eq!(mail["subject"], "Confirm your email address");
+        let text = mail["text"].as_str().unwrap();
+        let code = text.lines().find(|line| line.len() == 6 && line.bytes().all(|byte| byte.is_ascii_digit())).unwrap();
+        // The code is in no event.
+        let mut events = all(system, "/_local/events").await;
+        events.retain(|event| event["type"] == "EmailVerificationRequested");
+        assert!(!events.is_empty() && !events.iter().any(|event| event.to_string().contains(code)), "{events:?}");
+        let wrong = if code == "000000" { "000001" } else { "000000" };
+        let refused = verification("PUT", "notified-nora").json(&json!({ "code": wrong })).send(system).await;
+        assert_eq!(refused.expect(422).body["code"], "code_invalid");
+        let verified = verification("PUT", "notified-nora").json(&json!({ "code": code })).send(system).await;
+        assert_eq!(verified.expect(200).body["email_verified"], true);
+
+        shop::order(system, "notified-nora", &[("notified-pie", 2)], "notified-nora-2").await;
+        drain(system).await;
+        assert_eq!(subjects(system, address).await, ["Confirm your email address", "Your order"]);
+    });
+}
+
+#[test]
+fn a_squatter_of_an_address_neither_blocks_its_owner_nor_sends_her_mail() {
+    with_system(async |system| {
+        let address = "notified-vera@example.com";
+        sign_up(system, "notified-squatter", address).await;
+        shop::products(system, &["notified-jam"], 10).await;
+        let order = async |customer: &str, reference: &str| {
+            let mut body = shop::order_body(customer, &[("notified-jam", 1)]);
+            body["reference"] = json!(reference);
+            shop::order_call(&body, customer).customer(customer).send(system).await.expect(201).body
+        };
+        order("notified-squatter", "https://evil.example/pay").await;
+        let body = json!({ "email": address, "username": "notified-vera", "name": "Vera" });
+        let create = Call::new("POST", "/v1/customers").customer_with_email("notified-vera", address).json(&body);
+        assert_eq!(create.send(system).await.expect(201).body["email_verified"], true);
+        let found = Call::new("GET", &format!("/v1/customers?email={}", shop::segment(address))).staff();
+        assert_eq!(found.send(system).await.expect(200).body["items"][0]["id"], "notified-vera");
+        let order = order("notified-vera", "www.evil.example").await;
+        drain(system).await;
+        let [mail] = mails(system, address).await.try_into().unwrap();
+        assert!(mail["text"].as_str().unwrap().contains(order["id"].as_str().unwrap()));
+        assert!(!mail.to_string().contains("evil"), "{mail}");
+    });
+}
+
+#[test]
+fn a_bounce_and_a_complaint_stop_mail_until_staff_gives_the_address_again() {
+    with_system(async |system| {
+        shop::products(system, &["notified-bun"], 20).await;
+        for kind in ["bounce", "complaint"] {
+            // Labels make the addresses of SES's mailbox simulator unique.
+            let (id, address) = (format!("notified-{kind}"), format!("{kind}+notified@simulator.amazonses.com"));
+            let body = json!({ "id": id, "email": address, "username": id, "name": "Bo" });
+            Call::new("POST", "/v1/customers").staff().json(&body).send(system).await.expect(201);
+            for (number, expected) in [(1, 1), (2, 1)] {
+                shop::order(system, &id, &[("notified-bun", 1)], &format!("notified-{kind}-{number}")).await;
+                drain(system).await;
+                assert_eq!(mails(system, &address).await.len(), expected, "{kind} {number}");
+            }
+            let give = Call::new("PATCH", &shop::path(&["customers", &id])).staff().header("if-match", "\"1\"");
+            give.json(&json!({ "email": address })).send(system).await.expect(200);
+            shop::order(system, &id, &[("notified-bun", 1)], &format!("notified-{kind}-3")).await;
+            drain(system).await;
+            assert_eq!(mails(system, &address).await.len(), 2, "{kind}");
+        }
     });
 }

@@ -8,6 +8,7 @@ use key_schema::item::RESERVED;
 use key_schema::key::Index;
 use key_schema::pattern::{Operation, Pattern};
 use key_schema::registry;
+use key_schema::revocation::LIFETIME_SECONDS;
 use serde_json::{Value as Json, json};
 use stream_poller::Filter;
 
@@ -86,7 +87,8 @@ fn patterns(function: &Function) -> impl Iterator<Item = &'static Pattern> {
     let name = function.crate_name().to_owned();
     registry::all().filter(move |pattern| {
         let is_used = |by: &&str| match *by {
-            "start" => reaches,
+            // At its start, and for each token that names a sign-in.
+            "start" | "token" => reaches,
             by => by == name || routes.iter().any(|route| route == by),
         };
         !only_indexes && pattern.routes.iter().any(is_used)
@@ -121,6 +123,23 @@ fn a_call_of_the_table_ends_before_the_function_does() {
     for function in template().functions {
         assert!(function.timeout > table::OPERATION_TIMEOUT, "{}", function.logical_id);
     }
+}
+
+/// A refreshed token belongs to the sign-in that a revocation ends.
+#[test]
+fn a_revocation_lasts_as_long_as_a_sign_in_of_the_user_pool_can_be_refreshed() {
+    let clients = resources("AWS::Cognito::UserPoolClient");
+    let client = &clients["UserPoolClient"];
+    let number = |name: &str| -> i64 {
+        let line = client.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(": "));
+        line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
+    };
+    assert!(client.contains("TokenValidityUnits: {AccessToken: minutes, IdToken: minutes, RefreshToken: days}"));
+    // Without it tokens have no `origin_jti`.
+    assert!(client.contains("EnableTokenRevocation: true"));
+    let token = number("AccessTokenValidity").max(number("IdTokenValidity"));
+    let longest = number("RefreshTokenValidity") * 24 * 60 * 60 + token * 60;
+    assert!(LIFETIME_SECONDS > longest, "{LIFETIME_SECONDS} s, and a sign-in {longest} s");
 }
 
 /// The function that began an order may still work on it until its timeout.
@@ -172,16 +191,18 @@ fn a_consumer_of_the_stream_gets_what_its_sinks_need_and_nothing_that_it_writes_
     for stream in template().streams {
         let patterns: Vec<String> = stream.filters.iter().map(ToString::to_string).collect();
         let filter = Filter::new(&patterns).unwrap();
-        let (changing, going): (&[&str], &[&str]) = match stream.function.as_str() {
-            "StreamSearch" => (&["Heartbeat", "Order", "Product"], &[]),
+        let (changing, coming, going): (&[&str], &[&str], &[&str]) = match stream.function.as_str() {
+            "StreamSearch" => (&["Heartbeat", "Order", "Product"], &[], &[]),
             _ => (
                 &["Customer", "Heartbeat", "Order", "Product", "Review", "ReviewStats", "Stock"],
+                &["EmailVerification"],
                 &["Cart", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Session"],
             ),
         };
         for entity in AnyEntity::NAMES {
             for kind in always {
-                let wanted = changing.contains(entity) || (kind == "REMOVE" && going.contains(entity));
+                let with_kind = if kind == "REMOVE" { going } else { coming };
+                let wanted = changing.contains(entity) || with_kind.contains(entity);
                 assert_eq!(filter.matches(&record(kind, entity)), wanted, "{}: {kind} {entity}", stream.function);
             }
         }
@@ -195,6 +216,7 @@ fn every_function_can_reach_what_its_settings_name() {
         let needs = [
             ("BUS_NAME", "events:PutEvents", "event-bus/Bus"),
             ("FAILED_RECORDS_BUCKET", "s3:PutObject", "FailedRecords/quarantine/*"),
+            ("MAIL_CONFIGURATION_SET", "ses:SendEmail", "configuration-set/MailEvents"),
             ("MAIL_FROM", "ses:SendEmail", "identity/${MailIdentity}"),
         ];
         for (variable, action, resource) in needs {
@@ -267,6 +289,42 @@ fn every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody() {
         // fails.
         assert!(lines.matches("MetricStat: ").count() <= 10, "{name} has more than ten metrics");
     }
+}
+
+/// Technique T11 in `docs/patterns.md`.
+#[test]
+fn the_dashboard_shows_the_api_the_table_the_stream_and_what_each_route_costs() {
+    let dashboard = resources("AWS::CloudWatch::Dashboard").remove("Dashboard").unwrap();
+    let (_, body) = dashboard.split_once("DashboardBody: !Sub |\n").unwrap();
+    let body: Json = serde_json::from_str(body).unwrap();
+    let widgets = body["widgets"].as_array().unwrap();
+    for metric in [
+        "5xx",
+        "Latency",
+        "ReadCapacity",
+        "WriteCapacity",
+        "IteratorAge",
+        "Quarantined",
+        "ReadThrottleEvents",
+        "WriteThrottleEvents",
+    ] {
+        let shows = |widget: &&Json| {
+            let metrics = widget["properties"]["metrics"].to_string();
+            metrics.contains(&format!("\"{metric}\"")) || metrics.contains(&format!("MetricName=\\\"{metric}\\\""))
+        };
+        assert!(widgets.iter().any(|widget| shows(&widget)), "no widget shows {metric}");
+    }
+}
+
+/// Technique S8 in `docs/patterns.md`.
+#[test]
+fn the_bus_has_an_archive_of_every_event() {
+    let archives = resources("AWS::Events::Archive");
+    let [(name, archive)] = archives.iter().collect::<Vec<_>>()[..] else { panic!("{archives:?}") };
+    assert!(archive.contains("SourceArn: !GetAtt Bus.Arn"), "{name}");
+    assert!(archive.contains("RetentionDays: !Ref EventRetentionDays"), "{name}");
+    // A pattern would leave events out.
+    assert!(!archive.contains("EventPattern"), "{name}");
 }
 
 #[test]

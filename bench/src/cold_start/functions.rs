@@ -1,6 +1,8 @@
 //! The measured functions: the consumer that writes the search index, and the functions that answer
 //! clients. Each function for clients is measured with the route that most callers start with.
 
+use std::collections::BTreeMap;
+
 use http_api::sample::Call;
 use key_schema::entity::AnyEntity;
 use key_schema::follow::Follow;
@@ -87,7 +89,10 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
         Subject {
             package: "wallet",
             event: event(&Call::new("GET /v1/customers/{id}/wallet").path("id", OWNER).customer(OWNER)),
-            items: vec![item(Wallet { customer_id: owner()?, currency: Currency::USD, amount: 4_500 }, 0)?],
+            items: vec![item(
+                Wallet { customer_id: owner()?, currency: Currency::USD, amount: 4_500, others: BTreeMap::new() },
+                0,
+            )?],
         },
         Subject {
             package: "community",
@@ -103,7 +108,7 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
             package: "organizations",
             event: event(&Call::new("GET /v1/organizations/{id}").path("id", "chess-club").staff(STAFF)),
             items: vec![
-                item(Organization { id: club()?, teams: 1, admins: 1, name: "Chess club".to_owned() }, 0)?,
+                item(Organization { id: club()?, teams: 1, admins: 1, invited: 0, name: "Chess club".to_owned() }, 0)?,
                 item(
                     Team {
                         organization_id: club()?,

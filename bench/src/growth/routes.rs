@@ -21,7 +21,7 @@ use crate::examples::{
     OWNER, STAFF, at, customer, customer_id, document, item, numbered, order, order_id, order_line, owned_product,
     owner, product, product_id, question,
 };
-use crate::lists::{Function, catalog, community, served};
+use crate::lists::{Function, catalog, community, orders, served};
 
 type Open = fn(Store) -> Result<Box<dyn Function>, BenchError>;
 
@@ -41,10 +41,6 @@ const ENTRY: u64 = 7;
 
 fn customers(store: Store) -> Result<Box<dyn Function>, BenchError> {
     served(customers::routes(), store)
-}
-
-fn orders(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    served(orders::routes(), store)
 }
 
 fn wallet(store: Store) -> Result<Box<dyn Function>, BenchError> {
@@ -104,7 +100,7 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
         item(stock(owned_product()?), 0)?,
         item(invoice, 0)?,
         item(store, 0)?,
-        item(Organization { id: club.clone(), teams: 1, admins: 1, name: "Chess club".to_owned() }, 0)?,
+        item(Organization { id: club.clone(), teams: 1, admins: 1, invited: 0, name: "Chess club".to_owned() }, 0)?,
         item(Team { organization_id: club, id: team, members: 0, name: "Bishops".to_owned() }, 0)?,
         item(rules, 0)?,
         item(section, 0)?,

@@ -23,6 +23,7 @@ use futures::future::BoxFuture;
 use http_api::sample::{Answered, Call};
 use http_api::{Issuer, Routes, Store};
 use key_schema::item::Item;
+use key_schema::product::STOCK_LOW;
 use media::Media;
 use serde::Serialize;
 use serde_json::Value;
@@ -93,18 +94,29 @@ pub(crate) fn served(routes: Routes<Store>, store: Store) -> Result<Box<dyn Func
     Ok(Box::new(Served { routes, app: store, store: |store| store }))
 }
 
+/// Returns the orders.
+#[expect(clippy::unnecessary_wraps, reason = "others may fail")]
+pub(crate) fn orders(store: Store) -> Result<Box<dyn Function>, BenchError> {
+    Ok(Box::new(Served { routes: orders::routes(), app: orders::App::new(store), store: |app| &app.store }))
+}
+
+/// Returns an issuer that no request uses, because none has a token to verify.
+fn unused_issuer() -> Result<Issuer, BenchError> {
+    Issuer::new("urn:bench", "bench", Some("http://127.0.0.1:1")).map_err(BenchError::wrong)
+}
+
 /// Returns the catalog. No request uses its bucket.
 pub(crate) fn catalog(store: Store) -> Result<Box<dyn Function>, BenchError> {
     let credentials = Credentials::new("bench", "bench", None, None, "bench");
     let credentials = SharedCredentialsProvider::new(credentials);
     let media = Media::new(Bucket::new("bench", "us-east-1", None, credentials).map_err(BenchError::wrong)?);
-    Ok(Box::new(Served { routes: catalog::routes(), app: catalog::App { store, media }, store: |app| &app.store }))
+    let app = catalog::App { store, media, issuer: unused_issuer()?, stock_low: STOCK_LOW };
+    Ok(Box::new(Served { routes: catalog::routes(), app, store: |app| &app.store }))
 }
 
-/// Returns the function of the community. No request has a token for it to verify.
+/// Returns the function of the community.
 pub(crate) fn community(store: Store) -> Result<Box<dyn Function>, BenchError> {
-    let issuer = Issuer::new("urn:bench", "bench", Some("http://127.0.0.1:1")).map_err(BenchError::wrong)?;
-    let app = community::App { store, issuer };
+    let app = community::App { store, issuer: unused_issuer()? };
     Ok(Box::new(Served { routes: community::routes(), app, store: |app| &app.store }))
 }
 

@@ -4,11 +4,12 @@ use http_api::Store;
 use http_api::sample::Call;
 use key_schema::document::{DocumentVersion, Manifest};
 use key_schema::follow::Follow;
-use key_schema::id::{DocumentId, EntryId, OrganizationId, SessionId};
+use key_schema::id::{CustomerId, DocumentId, EntryId, OrganizationId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Item;
 use key_schema::like::Like;
 use key_schema::money::Currency;
+use key_schema::organization::invitation::Invitation;
 use key_schema::organization::{Member, Role};
 use key_schema::question::CustomerQuestion;
 use key_schema::review::Review;
@@ -53,7 +54,7 @@ fn customers() -> Vec<List> {
             move |n| {
                 let expires_at = tomorrow.plus_millis(i64::try_from(n).unwrap_or(i64::MAX));
                 let id = SessionId::generate(at(n), bytes(n));
-                item(Session { id, customer_id: owner()?, expires_at, device: "Laptop".to_owned() }, n)
+                item(Session { sign_in: None, id, customer_id: owner()?, expires_at, device: "Laptop".to_owned() }, n)
             },
         ),
         of_customer(
@@ -116,6 +117,7 @@ fn community() -> Vec<List> {
 
 fn organizations() -> Result<Vec<List>, BenchError> {
     let organization = OrganizationId::new("chess-club").map_err(BenchError::wrong)?;
+    let invited = organization.clone();
     let document = DocumentId::new("statutes").map_err(BenchError::wrong)?;
     Ok(vec![
         List {
@@ -133,6 +135,20 @@ fn organizations() -> Result<Vec<List>, BenchError> {
             |n| {
                 let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
                 item(Member { id, customer_id: owner()?, role: Role::Member, team: None }, n)
+            },
+        ),
+        List {
+            call: Call::new("GET /v1/organizations/{id}/invitations").path("id", "chess-club").staff(STAFF),
+            function: |store| served(organizations::routes(), store),
+            around: Vec::new(),
+            item: Box::new(move |n| item(invitation(invited.clone(), customer_id(n)?), n)),
+        },
+        of_customer(
+            "GET /v1/customers/{id}/invitations",
+            |store| served(organizations::routes(), store),
+            |n| {
+                let id = OrganizationId::new(numbered("club", n)).map_err(BenchError::wrong)?;
+                item(invitation(id, owner()?), n)
             },
         ),
         List {
@@ -172,4 +188,16 @@ fn support() -> Vec<List> {
             item: Box::new(|n| item(question(n)?, n)),
         },
     ]
+}
+
+fn invitation(id: OrganizationId, customer_id: CustomerId) -> Invitation {
+    let title = "Chess club".to_owned();
+    Invitation {
+        id,
+        customer_id,
+        title,
+        role: Role::Member,
+        team: None,
+        expires_at: Instant::now().plus_seconds(86_400),
+    }
 }

@@ -100,25 +100,25 @@ fn orders() -> Result<Vec<List>, BenchError> {
     Ok(vec![
         List {
             call: Call::new("GET /v1/customers/{id}/orders").path("id", OWNER).staff(STAFF),
-            function: |store| served(orders::routes(), store),
+            function: super::orders,
             around: Vec::new(),
             item: Box::new(|n| item(copy(n, false)?, n)),
         },
         List {
             call: Call::new("GET /v1/customers/{id}/shipments").path("id", OWNER).staff(STAFF),
-            function: |store| served(orders::routes(), store),
+            function: super::orders,
             around: Vec::new(),
             item: Box::new(|n| item(copy(n, true)?, n)),
         },
         List {
             call: Call::new("GET /v1/orders").query("status", "pending").staff(STAFF),
-            function: |store| served(orders::routes(), store),
+            function: super::orders,
             around: Vec::new(),
             item: Box::new(|n| item(order(n)?, n)),
         },
         List {
             call: Call::new("GET /v1/orders/{id}/log").path("id", id.as_str()).staff(STAFF),
-            function: |store| served(orders::routes(), store),
+            function: super::orders,
             around: vec![logged.to_item().map_err(BenchError::wrong)?],
             item: Box::new(move |n| {
                 let text = numbered("The customer called, call", n);
@@ -128,7 +128,7 @@ fn orders() -> Result<Vec<List>, BenchError> {
         },
         List {
             call: Call::new("GET /v1/picking").staff(STAFF),
-            function: |store| served(orders::routes(), store),
+            function: super::orders,
             around: Vec::new(),
             item: Box::new(|n| item(WaitingJob { order_id: order_id(n) }, n)),
         },
@@ -138,7 +138,7 @@ fn orders() -> Result<Vec<List>, BenchError> {
                 .query("from", "2017-01-01T00:00:00Z")
                 .query("to", "2017-12-31T23:59:59Z")
                 .staff(STAFF),
-            function: |store| served(orders::routes(), store),
+            function: super::orders,
             around: Vec::new(),
             item: Box::new(|n| item(sale(n)?, n)),
         },

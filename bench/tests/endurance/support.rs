@@ -176,6 +176,7 @@ impl Clients {
 pub async fn ended_session(system: &System, id: &str) {
     let now = Instant::now();
     let session = Session {
+        sign_in: None,
         id: id.parse().unwrap(),
         customer_id: "c0".parse().unwrap(),
         expires_at: now.plus_seconds(-60),

@@ -19,8 +19,9 @@ mod tree;
 mod uploads;
 mod view;
 
-use http_api::{Error, Measured, PatternCost, Routes, Store, StoreError};
+use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Store, StoreError};
 use key_schema::media::MediaKind;
+use key_schema::product::{MAX_STOCK, STOCK_LOW};
 use media::{Media, SetupError};
 
 /// The function's state, built once at start-up.
@@ -30,6 +31,10 @@ pub struct App {
     pub store: Store,
     /// The bucket of pictures and long texts.
     pub media: Media,
+    /// The issuer of the tokens that staff send to the route of a product, which has no authorizer.
+    pub issuer: Issuer,
+    /// The number of pieces below which a stock is low.
+    pub stock_low: u64,
 }
 
 impl Measured for App {
@@ -47,16 +52,23 @@ enum StartError {
     /// The bucket cannot be set up.
     #[error(transparent)]
     Media(#[from] SetupError),
+    /// The issuer of tokens is unusable.
+    #[error(transparent)]
+    Issuer(#[from] IssuerError),
+    /// `STOCK_LOW_THRESHOLD` is not a valid number of pieces.
+    #[error("the environment variable STOCK_LOW_THRESHOLD must be a number from 0 to {MAX_STOCK}")]
+    StockLow,
 }
 
 /// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
-        .on("POST /v1/products", |app, request| Box::pin(products::create(&app.store, request)))
+        .checking(|app| app.store.sign_ins())
+        .on("POST /v1/products", |app, request| Box::pin(products::create(app, request)))
         .on("POST /v1/products/import", |app, request| Box::pin(import::import(&app.store, request)))
-        .on("GET /v1/products/{id}", |app, request| Box::pin(products::read(&app.store, request)))
-        .on("PATCH /v1/products/{id}", |app, request| Box::pin(products::change(&app.store, request)))
+        .on("GET /v1/products/{id}", |app, request| Box::pin(products::read(app, request)))
+        .on("PATCH /v1/products/{id}", |app, request| Box::pin(products::change(app, request)))
         .on("DELETE /v1/products/{id}", |app, request| Box::pin(products::retire(&app.store, request)))
         .on("GET /v1/products/{id}/content", |app, request| Box::pin(content::read(app, request)))
         .on("PUT /v1/products/{id}/content", |app, request| Box::pin(content::put(app, request)))
@@ -102,5 +114,12 @@ pub async fn run() -> Result<(), Error> {
     telemetry::init("catalog");
     let store = Store::from_env().await.map_err(StartError::from)?;
     let media = Media::from_env("MEDIA_BUCKET").map_err(StartError::from)?;
-    http_api::run(routes(), App { store, media }).await
+    let issuer = Issuer::from_env().map_err(StartError::from)?;
+    let stock_low = stock_low(std::env::var("STOCK_LOW_THRESHOLD").ok().as_deref())?;
+    http_api::run(routes(), App { store, media, issuer, stock_low }).await
+}
+
+fn stock_low(given: Option<&str>) -> Result<u64, StartError> {
+    let Some(text) = given.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(STOCK_LOW) };
+    text.parse().ok().filter(|number| *number <= MAX_STOCK).ok_or(StartError::StockLow)
 }

@@ -10,12 +10,13 @@ use key_schema::product::{self, Product};
 use table::{TransactError, WriteError};
 
 use crate::view::{Beside, ProductView, Sold, Statistics, product_location};
-use crate::{body, tree};
+use crate::{App, body, tree};
 
 /// POST products: creates product, stock and the missing categories in one transaction. The id of a
 /// retired product may be used again. That product's `version` and `rev` continue, and its reviews
 /// stay.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let store = &app.store;
     request.staff()?;
     let (id, draft) = body::new_product(request.object()?)?;
     let at = Instant::now();
@@ -27,9 +28,9 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let new = Stored::new(draft.into_product(id), store.born(at)?, at);
     let nodes = tree::missing(store, &new.category_path, at).await?;
     match store.table.transact(&product::create(&new, stock, &nodes)?).await {
-        Ok(()) => Ok(created(&new, &Beside::new(stock))),
+        Ok(()) => Ok(created(app, &new, &Beside::new(stock))),
         Err(TransactError::Refused(_)) => match store.table.get(&product::edit(&new.id)?).await? {
-            Some(retired) if retired.retired => revive(store, &retired, new, stock, &nodes).await,
+            Some(retired) if retired.retired => revive(app, &retired, new, stock, &nodes).await,
             _ => Err(already_exists(&new.id)),
         },
         Err(TransactError::Table(error)) => Err(error.into()),
@@ -37,15 +38,15 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
 }
 
 async fn revive(
-    store: &Store,
+    app: &App,
     retired: &Stored<Product>,
     mut new: Stored<Product>,
     stock: u64,
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Response, Problem> {
-    let beside = Beside { stock, ..load(store, &new.id).await?.1 };
+    let beside = Beside { stock, ..load(&app.store, &new.id).await?.1 };
     let revival = product::revive(retired, &new, stock, nodes)?;
-    match store.table.transact(&revival).await {
+    match app.store.table.transact(&revival).await {
         Ok(()) => {}
         // Another request has revived the product meanwhile.
         Err(TransactError::Refused(_)) => return Err(already_exists(&new.id)),
@@ -53,21 +54,26 @@ async fn revive(
     }
     new.meta.version = retired.meta.version + 1;
     new.meta.rev = retired.meta.rev + 1;
-    Ok(created(&new, &beside))
+    Ok(created(app, &new, &beside))
 }
 
 /// GET products/{id}: returns summary, stock, categories, sales and review statistics, read in one
-/// Query.
-pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+/// Query. Only staff see the exact numbers. The route needs no token, so the function verifies
+/// staff's. The response depends on the caller, and no cache may keep it.
+pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
-    let (product, beside) = load(store, &id).await?;
+    let is_staff = app.store.unless_ended(app.issuer.staff(request).await?).await?.is_staff();
+    let (product, beside) = load(&app.store, &id).await?;
     let product = product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
-    Ok(current(&product, &beside))
+    let view = ProductView::new(&product, &beside, app.stock_low);
+    let view = if is_staff { view.with_numbers(&beside) } else { view };
+    Ok(Response::ok(&view).etag(product.meta.version))
 }
 
 /// PATCH products/{id}: changes a product. A new category moves the product in the lists, and
 /// creates the categories that are missing.
-pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let store = &app.store;
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let version = request.if_match()?;
@@ -86,7 +92,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
     let change = edit.into_change(&id, at)?;
     match store.table.update(&product::update(&id, change, version)?).await {
-        Ok(product) => Ok(current(&product, &beside)),
+        Ok(product) => Ok(changed(app, &product, &beside)),
         Err(WriteError::Refused(_)) => Err(explain(store, &id).await?),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
@@ -134,12 +140,14 @@ async fn explain(store: &Store, id: &ProductId) -> Result<Problem, Problem> {
     })
 }
 
-fn current(product: &Stored<Product>, beside: &Beside) -> Response {
-    Response::ok(&ProductView::new(product, beside)).etag(product.meta.version)
+/// Builds the response to a change, which only staff make.
+fn changed(app: &App, product: &Stored<Product>, beside: &Beside) -> Response {
+    let view = ProductView::new(product, beside, app.stock_low).with_numbers(beside);
+    Response::ok(&view).etag(product.meta.version)
 }
 
-fn created(product: &Stored<Product>, beside: &Beside) -> Response {
-    let view = ProductView::new(product, beside);
+fn created(app: &App, product: &Stored<Product>, beside: &Beside) -> Response {
+    let view = ProductView::new(product, beside, app.stock_low).with_numbers(beside);
     Response::created(product_location(&product.id), &view).etag(product.meta.version)
 }
 

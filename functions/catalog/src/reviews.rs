@@ -31,7 +31,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 }
 
 /// PUT products/{id}/reviews/{customer}: creates the review with `If-None-Match: *`, changes it
-/// with If-Match.
+/// with If-Match. The author must have a profile.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let (product_id, customer_id) = names(request)?;
     request.owner(&customer_id)?;
@@ -116,6 +116,9 @@ async fn create(store: &Store, review: Review) -> Result<Response, Problem> {
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Product) => {
             Err(no_such_product())
         }
+        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Customer) => {
+            Err(Problem::not_found("customer"))
+        }
         Err(TransactError::Refused(_)) => {
             let exists = "This customer has already reviewed this product. Change the review with If-Match.";
             Err(Problem::new(Code::AlreadyExists, exists).location(location))
@@ -153,9 +156,13 @@ async fn at_version(
     if review.meta.version == version { Ok(review) } else { Err(Problem::version_mismatch()) }
 }
 
-/// Explains a refusal: another request changed or removed the review after this request read it.
+/// Explains a refusal: another request changed or removed the review after this request read it, or
+/// the author has no profile.
 fn overtaken(error: TransactError<Part>) -> Problem {
     match error {
+        TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.label == Part::Customer) => {
+            Problem::not_found("customer")
+        }
         TransactError::Refused(refusals) if refusals.iter().any(|refusal| refusal.item.is_none()) => no_such_review(),
         TransactError::Refused(_) => Problem::version_mismatch(),
         TransactError::Table(error) => error.into(),

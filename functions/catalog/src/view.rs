@@ -11,7 +11,7 @@ use key_schema::item::Stored;
 use key_schema::media::MediaObject;
 use key_schema::money::Money;
 use key_schema::picture::Picture;
-use key_schema::product::{self, CategoryPath, Product, ProductContent, ProductSales, ReviewStats};
+use key_schema::product::{self, Availability, CategoryPath, Product, ProductContent, ProductSales, ReviewStats};
 use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
 use media::Upload;
@@ -28,8 +28,12 @@ pub struct ProductView<'a> {
     categories: Vec<&'a CategoryPath>,
     price: Money,
     summary: Option<&'a str>,
-    stock: u64,
-    sold: Sold,
+    in_stock: bool,
+    availability: Availability,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stock: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sold: Option<Sold>,
     average_rating: Option<f64>,
     review_count: u64,
     version: u64,
@@ -38,8 +42,9 @@ pub struct ProductView<'a> {
 }
 
 impl<'a> ProductView<'a> {
-    /// Builds the view of a product. The list of categories begins with the product's own category.
-    pub fn new(product: &'a Stored<Product>, beside: &'a Beside) -> Self {
+    /// Builds the view of a product for everybody. The list of categories begins with the product's
+    /// own category. A stock of fewer than `stock_low` pieces is low.
+    pub fn new(product: &'a Stored<Product>, beside: &'a Beside, stock_low: u64) -> Self {
         let own = &product.category_path;
         let further = beside.categories.iter().filter(|further| *further != own);
         Self {
@@ -51,14 +56,21 @@ impl<'a> ProductView<'a> {
             categories: std::iter::once(own).chain(further).collect(),
             price: product.price,
             summary: product.summary.as_deref(),
-            stock: beside.stock,
-            sold: beside.sold,
+            in_stock: beside.stock > 0,
+            availability: Availability::of(beside.stock, stock_low),
+            stock: None,
+            sold: None,
             average_rating: beside.statistics.average(),
             review_count: beside.statistics.count,
             version: product.meta.version,
             created_at: product.meta.created_at,
             updated_at: product.meta.updated_at,
         }
+    }
+
+    /// Adds the exact numbers, which only staff see.
+    pub fn with_numbers(self, beside: &Beside) -> Self {
+        Self { stock: Some(beside.stock), sold: Some(beside.sold), ..self }
     }
 }
 

@@ -30,6 +30,7 @@ impl Measured for App {
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
+        .checking(|app| app.store.sign_ins())
         .on("PUT /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::put(&app.store, request)))
         .on("GET /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::read(&app.store, request)))
         .on("DELETE /v1/customers/{id}/following/{other}", |app, request| {

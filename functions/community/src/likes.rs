@@ -80,7 +80,7 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
 /// counters would cost more than the separate requests.
 pub async fn of_product(App { store, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
-    let caller = issuer.caller(request).await?;
+    let caller = store.unless_ended(issuer.caller(request).await?).await?;
     let (query, get) = (like::of_product(&product)?, like::liked(&product)?);
     let counted = async {
         let (parts, product) = try_join(store.table.query(&query), store.table.get(&get)).await?;

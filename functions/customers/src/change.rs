@@ -1,26 +1,31 @@
 //! Changes a profile.
 //!
 //! The function reads the profile strongly first, because three changes depend on the stored one. A
-//! new email address or user name moves its claim in the same transaction. A new tier writes its
-//! whole index key. A part of `place` is merged with the other part.
+//! new user name, and a new verified email address, moves its claim in the same transaction. A new
+//! tier writes its whole index key. A part of `place` is merged with the other part.
 //!
 //! The write is conditional on the version that was read, so two concurrent changes cannot mix. A
 //! request that changes nothing writes nothing.
+//!
+//! A new address is unverified, unless staff gives it or the token proves it. Staff who gives an
+//! address, even the present one, also allows mail to it again after a bounce or a complaint.
 
 use http_api::body::Invalid;
 use http_api::json::Value;
 use http_api::read::{one_of, parsed};
-use http_api::{Change, Code, Problem, Request, Response, Store};
+use http_api::{Change, Code, Problem, Request, Response, SignedIn, Store};
 use key_schema::change::Change as Update;
-use key_schema::customer::{self, Customer, Place, Tier, TierPlace};
+use key_schema::customer::{self, Customer, Names, Place, Tier, TierPlace};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::recipient::{self, RecipientHash};
 use key_schema::residence;
 use key_schema::text::{Email, Username};
 use table::{TransactError, WriteError};
 
 use crate::owner;
 use crate::profile::{name, no_customer, overtaken, place_name, refused, respond};
+use crate::verification::is_vouched_for;
 
 /// PATCH /v1/customers/{id}: changes a profile by a JSON Merge Patch (RFC 7396).
 pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
@@ -34,20 +39,41 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     if before.meta.version != version {
         return Err(Problem::version_mismatch());
     }
-    let after = patch.apply(&before)?;
+    let is_mail_allowed = patch.email.is_some() && owner.is_staff();
+    let after = patch.apply(&before, owner.caller())?;
+    let changed = write(store, before, after, version).await?;
+    if is_mail_allowed {
+        let lift = recipient::lift(&RecipientHash::of(&changed.email))?;
+        store.table.write(&lift).await.map_err(|error| match error {
+            WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
+            WriteError::Table(error) => error.into(),
+        })?;
+    }
+    Ok(respond(&changed))
+}
+
+/// Writes the changed profile and returns it.
+async fn write(
+    store: &Store,
+    before: Stored<Customer>,
+    after: Customer,
+    version: u64,
+) -> Result<Stored<Customer>, Problem> {
     if after == before.data {
-        return Ok(respond(&before));
+        return Ok(before);
     }
     let now = Instant::now();
     let update = differences(&before, &after, now)?;
-    if after.email == before.email && after.username == before.username {
+    let names = |customer: &Customer| (customer.email.clone(), customer.email_verified, customer.username.clone());
+    if names(&after) == names(&before) {
         return match store.table.update(&customer::update(&before.id, update, version)?).await {
-            Ok(changed) => Ok(respond(&changed)),
+            Ok(changed) => Ok(changed),
             Err(WriteError::Refused(stored)) => Err(overtaken(stored.is_some())),
             Err(WriteError::Table(error)) => Err(error.into()),
         };
     }
-    let rename = customer::rename(&before, &after.email, &after.username, update, now)?;
+    let names = Names { email: &after.email, email_verified: after.email_verified, username: &after.username };
+    let rename = customer::rename(&before, names, update, now)?;
     store.table.transact(&rename).await.map_err(|error| match error {
         TransactError::Refused(refusals) => refused(&refusals),
         TransactError::Table(error) => error.into(),
@@ -58,7 +84,7 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     meta.version += 1;
     meta.rev += 1;
     meta.updated_at = now;
-    Ok(respond(&Stored { meta, data: after }))
+    Ok(Stored { meta, data: after })
 }
 
 /// Builds the update with all differences except the names, which [`customer::rename`] adds.
@@ -104,7 +130,14 @@ impl Patch {
         Ok(Self { email, username, name, place, tier })
     }
 
-    fn apply(self, before: &Customer) -> Result<Customer, Problem> {
+    fn apply(self, before: &Customer, caller: &SignedIn) -> Result<Customer, Problem> {
+        let email_verified = match &self.email {
+            Some(email) if is_vouched_for(caller, email) => true,
+            // Another spelling in more than the case may be another mailbox.
+            Some(email) => before.email_verified && email.as_str().eq_ignore_ascii_case(before.email.as_str()),
+            // The caller may be staff, whose own token proves nothing about the customer.
+            None => before.email_verified || (caller.id() == &before.id && caller.proves(&before.email)),
+        };
         let place = match self.place {
             Change::Keep => before.place.clone(),
             Change::Clear => None,
@@ -112,8 +145,12 @@ impl Patch {
         };
         Ok(Customer {
             id: before.id.clone(),
-            email: self.email.unwrap_or_else(|| before.email.clone()),
-            username: self.username.unwrap_or_else(|| before.username.clone()),
+            email: self.email.filter(|new| !new.is_typed_as(&before.email)).unwrap_or_else(|| before.email.clone()),
+            email_verified,
+            username: self
+                .username
+                .filter(|new| !new.is_typed_as(&before.username))
+                .unwrap_or_else(|| before.username.clone()),
             tier: self.tier.unwrap_or(before.tier),
             name: self.name.unwrap_or_else(|| before.name.clone()),
             place,

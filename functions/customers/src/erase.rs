@@ -30,12 +30,16 @@ const BUDGET: Duration = Duration::from_secs(5);
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
-/// The profile is deleted last, so that an interrupted request can be repeated. Repeating a step
-/// does no harm. One transaction deletes profile and claims, so both names are free at once.
+/// The profile is deleted after the belongings, so that an interrupted request can be repeated.
+/// Repeating a step does no harm. One transaction deletes profile and claims, so both names are free
+/// at once.
+///
+/// The sessions end after the profile, and their tokens are refused from then on. Before that, the
+/// caller may need the same token to repeat the request. If the request breaks off in between, the
+/// janitor ends the sessions.
 ///
 /// After the profile, the request erases the belongings once more, for writes that came in between.
-/// Without a profile only sessions and carts can still be written, and both expire. A request that
-/// breaks off here can be repeated as well, although its response is 404 then.
+/// Without a profile only carts can still be written, and they expire. A request that breaks off here can be repeated as well, although its response is 404 then.
 ///
 /// The janitor then removes the customer's archive, even if no request is repeated
 /// ([`key_schema::erasure`]). Orders stay because the books need them, and so do reviews.
@@ -45,6 +49,7 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     let budget = Budget::begin();
     let Some(customer) = store.table.get(&customer::edit(owner.customer())?).await? else {
         belongings(store, owner.customer(), budget).await?;
+        end_sessions(store, owner.customer()).await?;
         return Err(no_customer());
     };
     if customer.meta.version != version {
@@ -58,6 +63,7 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
     belongings(store, owner.customer(), budget).await?;
+    end_sessions(store, owner.customer()).await?;
     Ok(Response::no_content())
 }
 
@@ -84,13 +90,13 @@ impl Budget {
 
 /// Erases the items that the customer or others may add while the profile exists.
 async fn belongings(store: &Store, customer: &CustomerId, budget: Budget) -> Result<(), Problem> {
-    end_sessions(store, customer).await?;
     store.table.write(&cart::discard(customer)?).await.map_err(|error| match error {
         WriteError::Refused(_) => Problem::internal("an unconditional write was refused"),
         WriteError::Table(error) => error.into(),
     })?;
     erase_questions(store, customer).await?;
     edges::erase(store, customer, budget).await?;
+    memberships::erase_invitations(store, customer).await?;
     memberships::erase(store, customer, budget).await?;
     documents::erase(store, customer, budget).await
 }
@@ -102,7 +108,11 @@ async fn end_sessions(store: &Store, customer: &CustomerId) -> Result<(), Proble
     for _ in 0..MAX_PAGES {
         // The loop reads each page once, because the index may still show ended sessions.
         let page = store.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
-        remove(store, &session::end_all(page.items.iter().map(|session| &session.id))?).await?;
+        let ids = || page.items.iter().map(|session| &session.id);
+        let sessions = store.table.batch_get(&session::read_all(ids())?).await?;
+        remove(store, &session::revoke_all(sessions.iter().flatten(), Instant::now())?).await?;
+        remove(store, &session::end_all(ids())?).await?;
+        store.sign_ins.ended(sessions.iter().flatten().flat_map(|session| session::sign_ins(session)));
         after = page.next;
         if after.is_none() {
             return Ok(());
@@ -133,16 +143,16 @@ async fn erase_questions(store: &Store, customer: &CustomerId) -> Result<(), Pro
     Err(Problem::throttled("more questions than one request erases"))
 }
 
-/// Removes items, if there are any.
+/// Removes or writes items, if there are any.
 ///
 /// # Errors
-/// 503 `throttled` when the table did not remove all of them.
+/// 503 `throttled` when the table did not take all of them.
 pub async fn remove(store: &Store, items: &BatchWrite) -> Result<(), Problem> {
     if items.writes().is_empty() {
         return Ok(());
     }
     match store.table.batch_write(items).await?.len() {
         0 => Ok(()),
-        left => Err(Problem::throttled(format!("{left} items could not be removed"))),
+        left => Err(Problem::throttled(format!("{left} items were not written"))),
     }
 }

@@ -13,6 +13,7 @@ mod list;
 mod memberships;
 mod profile;
 mod sessions;
+mod verification;
 mod view;
 
 use http_api::{Owner, Problem, Request, Routes, Store};
@@ -21,11 +22,18 @@ use http_api::{Owner, Problem, Request, Routes, Store};
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
+        .checking(Store::sign_ins)
         .on("POST /v1/customers", |store, request| Box::pin(profile::create(store, request)))
         .on("GET /v1/customers", |store, request| Box::pin(list::list(store, request)))
         .on("GET /v1/customers/{id}", |store, request| Box::pin(profile::read(store, request)))
         .on("PATCH /v1/customers/{id}", |store, request| Box::pin(change::change(store, request)))
         .on("DELETE /v1/customers/{id}", |store, request| Box::pin(erase::erase(store, request)))
+        .on("POST /v1/customers/{id}/email/verification", |store, request| {
+            Box::pin(verification::request(store, request))
+        })
+        .on("PUT /v1/customers/{id}/email/verification", |store, request| {
+            Box::pin(verification::verify(store, request))
+        })
         .on("GET /v1/customers/{id}/overview", |store, request| Box::pin(profile::overview(store, request)))
         .on("PUT /v1/customers/{id}/addresses/{name}", |store, request| Box::pin(addresses::put(store, request)))
         .on("DELETE /v1/customers/{id}/addresses/{name}", |store, request| Box::pin(addresses::remove(store, request)))

@@ -15,12 +15,21 @@ pub async fn list(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     }
 }
 
-/// Returns a page with at most one customer.
+/// Returns a page with at most one customer: the one who has verified the address. Any number of
+/// others may have entered it.
 async fn by_email(store: &Store, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
     // There is never a second page, but a bad limit or a foreign cursor is refused as in every
     // list.
     request.page(&store.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
-    let found = match store.table.get(&customer::by_email(email.as_str())?).await? {
+    let earlier = match customer::by_earlier_email(email)? {
+        Some(claim) => store.table.get(&claim).await?,
+        None => None,
+    };
+    let claim = match earlier {
+        Some(claim) => Some(claim),
+        None => store.table.get(&customer::by_email(email.as_str())?).await?,
+    };
+    let found = match claim {
         Some(claim) => store.table.get(&customer::get(&claim.customer_id)?).await?,
         None => None,
     };

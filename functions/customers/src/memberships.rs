@@ -1,14 +1,14 @@
-//! Ends the memberships of an erased customer.
+//! Ends the memberships and the invitations of an erased customer.
 //!
 //! The index of memberships is eventually consistent. A membership that it does not show yet stays,
 //! but it grants nothing: a change of an organization requires the caller's profile, too.
 
 use http_api::{Problem, Store};
 use key_schema::id::{CustomerId, OrganizationId};
-use key_schema::organization;
-use table::{Backoff, TableError, TransactError};
+use key_schema::organization::{self, invitation};
+use table::{Backoff, TableError, TransactError, WriteError};
 
-use crate::erase::Budget;
+use crate::erase::{Budget, remove};
 
 /// The memberships per page.
 const PAGE: usize = 25;
@@ -34,6 +34,27 @@ pub async fn erase(store: &Store, customer: &CustomerId, budget: Budget) -> Resu
             return Ok(());
         }
         budget.is_left()?;
+    }
+}
+
+/// Removes every invitation of a customer. A retry does no harm.
+///
+/// # Errors
+/// 503 when others keep changing the invitations.
+pub async fn erase_invitations(store: &Store, customer: &CustomerId) -> Result<(), Problem> {
+    let mut backoff = Backoff::new();
+    loop {
+        let Some(roster) = store.table.get(&invitation::roster(customer)?).await? else { return Ok(()) };
+        remove(store, &invitation::erase(&roster)?).await?;
+        match store.table.write(&invitation::forget(&roster)?).await {
+            Ok(()) => return Ok(()),
+            // Another request changed the list after this one read it.
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Table(error)) => return Err(error.into()),
+        }
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
     }
 }
 

@@ -14,17 +14,19 @@ use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::Summary;
+use key_schema::text::Email;
 use table::{Refusal, TransactError};
 
 use crate::owner;
+use crate::verification::{email_taken, is_vouched_for};
 use crate::view::OverviewView;
 
-/// POST /v1/customers: creates a customer.
+/// POST /v1/customers: creates a customer. Only a verified email address is claimed.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
     let id = body.optional("id", parsed::<CustomerId>);
-    let email = body.required("email", parsed);
+    let email = body.required("email", parsed::<Email>);
     let username = body.required("username", parsed);
     let name = body.required("name", name);
     let place = body.optional("place", place);
@@ -34,7 +36,16 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with an id other than their own."));
     }
     let now = Instant::now();
-    let customer = Customer { id, email, username, tier: Tier::default(), name, place, addresses: BTreeMap::new() };
+    let customer = Customer {
+        id,
+        email_verified: is_vouched_for(&caller, &email),
+        email,
+        username,
+        tier: Tier::default(),
+        name,
+        place,
+        addresses: BTreeMap::new(),
+    };
     let customer = Stored::new(customer, store.born(now)?, now);
     let location = location(&["customers", customer.id.as_str()]);
     match store.table.transact(&customer::create(&customer)?).await {
@@ -107,7 +118,7 @@ pub fn overtaken(exists: bool) -> Problem {
 /// Reports the name that another customer has: the email address when both are taken.
 fn name_taken(refusals: &[Refusal<Part>]) -> Problem {
     if is_refused(refusals, Part::Email) {
-        Problem::new(Code::EmailTaken, "Another customer has this email address.").error("/email", "is taken")
+        email_taken()
     } else {
         Problem::new(Code::UsernameTaken, "Another customer has this user name.").error("/username", "is taken")
     }

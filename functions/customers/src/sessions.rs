@@ -9,10 +9,11 @@ use http_api::{Problem, Request, Response, Store};
 use key_schema::id::SessionId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::session::{self, Session, SessionPlace};
-use table::WriteError;
+use key_schema::session::{self, Part, Session, SessionPlace};
+use table::{TransactError, WriteError};
 
 use crate::owner;
+use crate::profile::no_customer;
 use crate::view::SessionView;
 
 /// The longest lifetime of a session: 30 days.
@@ -20,7 +21,7 @@ const MAX_TTL_SECONDS: i64 = 2_592_000;
 /// The lifetime of a session when the request gives none: one day.
 const DEFAULT_TTL_SECONDS: i64 = 86_400;
 
-/// POST /v1/customers/{id}/sessions: starts a session.
+/// POST /v1/customers/{id}/sessions: starts a session of a customer with a profile.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let mut body = request.object()?;
@@ -28,18 +29,25 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let ttl = body.optional("ttl_seconds", integer(1..=MAX_TTL_SECONDS));
     let (device, ttl) = body.finish((device, ttl))?;
     let now = Instant::now();
+    // Staff may begin a session for a customer. The sign-in of that token is not the customer's.
+    let mine = owner.caller().id() == owner.customer();
     let session = Session {
+        sign_in: owner.caller().sign_in().filter(|_| mine).cloned(),
         id: SessionId::generate(now, store.random()?),
         customer_id: owner.customer().clone(),
         expires_at: now.plus_seconds(ttl.unwrap_or(DEFAULT_TTL_SECONDS)),
         device,
     };
     let session = Stored::new(session, store.born(now)?, now);
-    match store.table.write(&session::create(&session)?).await {
+    match store.table.transact(&session::create(&session)?).await {
+        Ok(()) => {}
+        Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Customer) => {
+            return Err(no_customer());
+        }
         // The id is new, so an existing item can only be this session, from an attempt whose
         // response was lost.
-        Ok(()) | Err(WriteError::Refused(_)) => {}
-        Err(WriteError::Table(error)) => return Err(error.into()),
+        Err(TransactError::Refused(_)) => {}
+        Err(TransactError::Table(error)) => return Err(error.into()),
     }
     let location = location(&["sessions", session.id.as_str()]);
     Ok(Response::created(location, &SessionView::from(&session)).etag(session.meta.version))
@@ -79,14 +87,19 @@ pub async fn prolong(store: &Store, request: &Request<'_>) -> Result<Response, P
     }
 }
 
-/// DELETE /v1/sessions/{id}: ends a session.
+/// DELETE /v1/sessions/{id}: ends a session. The functions then refuse the tokens of the sign-in
+/// that began it, and tokens that name the session itself ([`http_api::SignIns`]).
 pub async fn end(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
-    let session = mine(store, request, Instant::now()).await?;
-    match store.table.write(&session::end(&session.id, &session.customer_id)?).await {
-        // The session existed a moment ago. Another request or the expiry has removed it, so it has
-        // ended.
-        Ok(()) | Err(WriteError::Refused(_)) => Ok(Response::no_content()),
-        Err(WriteError::Table(error)) => Err(error.into()),
+    let now = Instant::now();
+    let session = mine(store, request, now).await?;
+    match store.table.transact(&session::end(&session, now)?).await {
+        Ok(()) => {
+            store.sign_ins.ended(session::sign_ins(&session));
+            Ok(Response::no_content())
+        }
+        // A new session has the same id. That cannot happen, because ids are random.
+        Err(TransactError::Refused(_)) => Err(no_session()),
+        Err(TransactError::Table(error)) => Err(error.into()),
     }
 }
 

@@ -1,25 +1,28 @@
-//! Permissions on documents. The owner, the editors and staff may read and write a document.
-//! Members may read a document of their organization, and admins may write it.
+//! Permissions on documents. Staff may do everything. The owner may do everything and the editors may
+//! read and write. In an organization's document these rights need a present membership. Members may
+//! read the document, and admins may do everything.
 //!
 //! This module decides about reads. The conditions of the transactions decide about writes. For a
 //! write it chooses the right under which the caller tries, and the response to a refusal.
 
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Store};
-use key_schema::document::{Document, Right};
+use key_schema::document::{self, Document, Right};
 use key_schema::id::{CustomerId, OrganizationId};
 use key_schema::item::Stored;
-use key_schema::organization::{self, Member, Role};
+use key_schema::organization::{Member, Role};
 
-/// A caller's access to a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A caller's access to a document. Each one includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// May read and write it.
-    Writer,
-    /// May read it.
-    Reader,
     /// Must not learn that it exists.
     Stranger,
+    /// May read it.
+    Reader,
+    /// May read and write it.
+    Writer,
+    /// May also choose its editors and delete it.
+    Manager,
 }
 
 /// Returns the access that the head alone decides. Otherwise returns, as an error, the organization
@@ -29,17 +32,27 @@ pub fn known<'a>(
     document: &'a Document,
 ) -> Result<Standing, (&'a OrganizationId, &'a CustomerId)> {
     match &document.organization_id {
-        _ if caller.is_staff() || document.is_editor(caller.id()) => Ok(Standing::Writer),
+        _ if caller.is_staff() => Ok(Standing::Manager),
         Some(organization) => Err((organization, caller.id())),
-        None => Ok(Standing::Stranger),
+        None => Ok(by_role(document, caller.id()).unwrap_or(Standing::Stranger)),
     }
 }
 
-/// Returns the access that a membership gives.
-pub fn by_membership(member: Option<&Stored<Member>>) -> Standing {
+/// Returns the access of a customer whom the head names as owner or editor.
+fn by_role(document: &Document, customer: &CustomerId) -> Option<Standing> {
+    if document.is_owner(customer) {
+        Some(Standing::Manager)
+    } else {
+        document.is_editor(customer).then_some(Standing::Writer)
+    }
+}
+
+/// Returns a customer's access to an organization's document. Without a membership a role on the
+/// head gives none.
+pub fn by_membership(document: &Document, customer: &CustomerId, member: Option<&Stored<Member>>) -> Standing {
     match member.map(|member| member.role) {
-        Some(Role::Admin) => Standing::Writer,
-        Some(Role::Member) => Standing::Reader,
+        Some(Role::Admin) => Standing::Manager,
+        Some(Role::Member) => by_role(document, customer).unwrap_or(Standing::Reader),
         None => Standing::Stranger,
     }
 }
@@ -52,42 +65,51 @@ pub async fn standing(store: &Store, caller: &SignedIn, document: &Document) -> 
     match known(caller, document) {
         Ok(standing) => Ok(standing),
         Err((organization, customer)) => {
-            Ok(by_membership(store.table.get(&organization::member(organization, customer)?).await?.as_ref()))
+            let member = store.table.get(&document::standing(organization, customer)?).await?;
+            Ok(by_membership(document, customer, member.as_ref()))
         }
     }
 }
 
-/// Returns the right under which a caller tries to write a document. A caller who is neither owner
-/// nor editor tries as an admin of the organization. Without an organization the caller tries as an
-/// editor, and the head's condition refuses the write.
+/// Returns the right under which a caller tries to write a document. In an organization's document
+/// a caller who is neither owner nor editor tries as an admin.
 pub fn right<'a>(caller: &'a SignedIn, document: &'a Document) -> Right<'a> {
+    right_by(caller, document, document.is_editor(caller.id()))
+}
+
+/// Returns the right under which a caller tries to choose the editors of a document or to delete
+/// it. In an organization's document a caller who is not the owner tries as an admin.
+pub fn right_to_manage<'a>(caller: &'a SignedIn, document: &'a Document) -> Right<'a> {
+    right_by(caller, document, document.is_owner(caller.id()))
+}
+
+/// Without an organization and without a role, the head's condition refuses the write.
+fn right_by<'a>(caller: &'a SignedIn, document: &'a Document, has_role: bool) -> Right<'a> {
     match &document.organization_id {
         _ if caller.is_staff() => Right::Staff,
-        Some(organization) if !document.is_editor(caller.id()) => Right::Admin(organization, caller.id()),
-        _ => Right::Own(caller.id()),
+        Some(organization) if has_role => Right::Member(organization, caller.id()),
+        Some(organization) => Right::Admin(organization, caller.id()),
+        None => Right::Own(caller.id()),
     }
 }
 
-/// Returns the problem of a refused change: `problem` for writers, 403 for readers, 404 for
-/// strangers, whatever other reasons there are.
-pub async fn refused(store: &Store, caller: &SignedIn, document: &Document, problem: Problem) -> Problem {
+/// Returns the problem of a refused change: `problem` for callers with the `needed` access, 403 for
+/// other readers, 404 for strangers, whatever other reasons there are.
+pub async fn refused(
+    store: &Store,
+    caller: &SignedIn,
+    document: &Document,
+    needed: Standing,
+    problem: Problem,
+) -> Problem {
     match standing(store, caller, document).await {
-        Ok(Standing::Writer) => problem,
-        Ok(Standing::Reader) => not_an_editor(),
         Ok(Standing::Stranger) => no_such_document(),
+        Ok(standing) if standing >= needed => problem,
+        Ok(_) => Problem::new(Code::Forbidden, "You can read this document, but you cannot change it in this way."),
         Err(failure) => failure,
     }
 }
 
 pub fn no_such_document() -> Problem {
     Problem::not_found("document")
-}
-
-fn not_an_editor() -> Problem {
-    Problem::new(Code::Forbidden, "You can read this document, but you cannot change it in this way.")
-}
-
-/// Returns 403 for callers who may read the document, 404 for others.
-pub async fn only_its_owner(store: &Store, caller: &SignedIn, document: &Document) -> Problem {
-    refused(store, caller, document, not_an_editor()).await
 }

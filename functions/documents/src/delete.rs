@@ -7,7 +7,6 @@
 //! The items that an interrupted deletion leaves are invisible. The head stays and keeps the id,
 //! and the same request continues the deletion.
 
-use http_api::identity::SignedIn;
 use http_api::{Problem, Request, Response, Store};
 use key_schema::document::{self, Document};
 use key_schema::instant::Instant;
@@ -15,7 +14,7 @@ use key_schema::item::{FromItem as _, Item, Stored};
 use key_schema::request::BatchWrite;
 use table::{TableError, TransactError, WriteError};
 
-use crate::access::{no_such_document, only_its_owner};
+use crate::access::{Standing, no_such_document, refused, right_to_manage, standing};
 use crate::edit::{Asked, asked};
 
 /// The maximum number of rounds per request, because the function's time is bounded.
@@ -23,17 +22,19 @@ const MAX_ROUNDS: usize = 20;
 /// The versions per round.
 const ROUND: usize = 100;
 
-/// DELETE documents/{id}: deletes a document at the request of its owner or staff.
+/// DELETE documents/{id}: deletes a document at the request of its owner, of an admin of the
+/// organization or of staff.
 pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request)?;
-    let Asked { caller, id, version } = &asked;
+    let asked = asked(request, Standing::Manager)?;
+    let Asked { caller, id, version, .. } = &asked;
     let owner = (!caller.is_staff()).then(|| caller.id());
     let document = match store.table.update(&document::retire(id, *version, owner, Instant::now())?).await {
-        Ok(document) => document,
+        Ok(document) => Some(document),
         Err(WriteError::Refused(None)) => return Err(no_such_document()),
-        Err(WriteError::Refused(Some(item))) => interrupted(store, caller, *item).await?,
+        Err(WriteError::Refused(Some(item))) => shared_or_interrupted(store, &asked, *item).await?,
         Err(WriteError::Table(error)) => return Err(error.into()),
     };
+    let Some(document) = document else { return Ok(Response::no_content()) };
     sweep(store, &document).await?;
     for delete in document::delete(&document)? {
         match store.table.transact(&delete).await {
@@ -45,16 +46,24 @@ pub async fn delete(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     Ok(Response::no_content())
 }
 
-/// Returns the document of an interrupted deletion, or the problem that prevents a new one.
-async fn interrupted(store: &Store, caller: &SignedIn, item: Item) -> Result<Stored<Document>, Problem> {
+/// Returns the document of an interrupted deletion. Hides an organization's document, for which the
+/// first write lacks the check of the membership. Returns [`None`] if a concurrent request has
+/// deleted the document.
+async fn shared_or_interrupted(store: &Store, asked: &Asked, item: Item) -> Result<Option<Stored<Document>>, Problem> {
     let document: Stored<Document> = Stored::from_item(item).map_err(Problem::internal)?;
-    let is_owner = caller.is_staff() || document.is_owner(caller.id());
-    match (document.deleting, is_owner) {
-        (true, true) => Ok(document),
-        (true, false) => Err(no_such_document()),
-        (false, true) => Err(Problem::version_mismatch()),
-        (false, false) => Err(only_its_owner(store, caller, &document).await),
+    let Asked { caller, id, needed, .. } = asked;
+    if document.deleting {
+        let may = standing(store, caller, &document).await? >= *needed;
+        return if may { Ok(Some(document)) } else { Err(no_such_document()) };
     }
+    if caller.is_staff() || document.organization_id.is_none() {
+        return Err(refused(store, caller, &document, *needed, Problem::version_mismatch()).await);
+    }
+    let open = asked.over(store, Some(document)).await?;
+    let right = right_to_manage(caller, &open.document);
+    open.commit(document::retire_shared(&open.document, right, open.at)).await?;
+    // No editor can be added from here on. The head now names the last ones.
+    Ok(store.table.get(&document::edit(id)?).await?)
 }
 
 async fn sweep(store: &Store, document: &Stored<Document>) -> Result<(), Problem> {

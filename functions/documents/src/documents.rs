@@ -19,7 +19,8 @@ use crate::view::{DocumentView, HeadView, parts};
 const MAX_TITLE: usize = 200;
 
 /// POST documents: creates a document, at the request of a customer with a profile or of staff. Its
-/// initial content is version 1.
+/// initial content is version 1. Only staff may choose the id, so that no customer can probe for
+/// one or take one.
 pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let mut body = request.object()?;
@@ -28,6 +29,9 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let organization = body.optional("organization_id", parsed::<OrganizationId>);
     let sections = body.required("sections", map::<SectionName, String>(MAX_SECTIONS, long_text(0..=MAX_TEXT)));
     let (id, title, organization_id, sections) = body.finish((id, title, organization, sections))?;
+    if id.is_some() && !caller.is_staff() {
+        return Err(Problem::new(Code::Forbidden, "Only staff can choose the id of a document."));
+    }
     let (at, by, is_staff) = (Instant::now(), caller.id(), caller.is_staff());
     let born = store.born(at)?;
     let id = match id {
@@ -92,7 +96,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
     let page = request.page_of_parts(&store.cursors, document::TEXTS.id, &parameters);
     let Texts { sections, standing } = texts(store, &head, &rest(&head.sections, &page), known).await?;
-    let (parts, is_writer) = (parts(&sections), standing == Standing::Writer);
+    let (parts, is_writer) = (parts(&sections), standing >= Standing::Writer);
     let view = |kept, next: Option<&str>| Response::ok(&DocumentView::new(&head, &parts, kept, is_writer, next));
     Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
 }

@@ -5,12 +5,13 @@ use http_api::{Code, Problem, Request, Response, Store};
 use key_schema::document;
 use key_schema::document::Draft;
 
+use crate::access::Standing;
 use crate::edit::{Open, asked};
 use crate::view::{HeadView, MAX_NOTE, version_location};
 
 /// POST documents/{id}/drafts: begins a draft.
 pub async fn begin(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request)?;
+    let asked = asked(request, Standing::Writer)?;
     let open = asked.open(store).await?;
     if open.document.draft.is_some() {
         let problem = Problem::new(Code::DraftOpen, "The document already has a draft. Publish or delete it first.");
@@ -24,7 +25,7 @@ pub async fn begin(store: &Store, request: &Request<'_>) -> Result<Response, Pro
 
 /// DELETE documents/{id}/drafts: discards the draft with its texts.
 pub async fn discard(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request)?;
+    let asked = asked(request, Standing::Writer)?;
     let open = asked.open(store).await?;
     let draft = draft_of(&open).await?;
     open.commit(document::discard_draft(open.edit(), &draft)).await?;
@@ -33,7 +34,7 @@ pub async fn discard(store: &Store, request: &Request<'_>) -> Result<Response, P
 
 /// POST documents/{id}/publish: publishes the draft as the current version.
 pub async fn publish(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
-    let asked = asked(request)?;
+    let asked = asked(request, Standing::Writer)?;
     let mut body = request.object()?;
     let note = body.optional("note", text(1..=MAX_NOTE));
     let note = body.finish(note)?;

@@ -10,7 +10,7 @@ use key_schema::item::{EncodeError, FromItem as _, Stored};
 use key_schema::request::Transaction;
 use table::TransactError;
 
-use crate::access::{no_such_document, refused, right};
+use crate::access::{Standing, no_such_document, refused, right};
 
 /// A requested change.
 pub struct Asked {
@@ -18,14 +18,16 @@ pub struct Asked {
     pub id: DocumentId,
     /// The version in the client's If-Match.
     pub version: u64,
+    /// The access that the change needs.
+    pub needed: Standing,
 }
 
-/// Reads caller, document id and version of a requested change.
+/// Reads caller, document id and version of a requested change that needs some access.
 ///
 /// # Errors
 /// 401, 422 for the id, 428 and 400 for If-Match.
-pub fn asked(request: &Request<'_>) -> Result<Asked, Problem> {
-    Ok(Asked { caller: request.signed_in()?, id: request.path("id")?, version: request.if_match()? })
+pub fn asked(request: &Request<'_>, needed: Standing) -> Result<Asked, Problem> {
+    Ok(Asked { caller: request.signed_in()?, id: request.path("id")?, version: request.if_match()?, needed })
 }
 
 /// A change of a document, after the document was read.
@@ -54,7 +56,7 @@ impl Asked {
     pub async fn over<'a>(&'a self, store: &'a Store, document: Option<Stored<Document>>) -> Result<Open<'a>, Problem> {
         let document = document.filter(|document| !document.deleting).ok_or_else(no_such_document)?;
         if document.meta.version != self.version {
-            return Err(refused(store, &self.caller, &document, Problem::version_mismatch()).await);
+            return Err(refused(store, &self.caller, &document, self.needed, Problem::version_mismatch()).await);
         }
         let at = Instant::now();
         Ok(Open { store, asked: self, document, at, born: store.born(at)? })
@@ -70,7 +72,7 @@ impl Open<'_> {
 
     /// Returns `problem`, or 403 or 404 for callers who must not see it.
     pub async fn refuse(&self, problem: Problem) -> Problem {
-        refused(self.store, &self.asked.caller, &self.document, problem).await
+        refused(self.store, &self.asked.caller, &self.document, self.asked.needed, problem).await
     }
 
     /// Writes the change.
@@ -89,7 +91,7 @@ impl Open<'_> {
         }
         let head = refusals.iter().find(|refusal| refusal.label == Part::Document);
         let current: Stored<Document> = match head {
-            // Only the check of the author's admin role was refused.
+            // Only a check of the author's membership was refused.
             None => self.document.clone(),
             Some(refusal) => {
                 let item = refusal.item.as_deref().ok_or_else(no_such_document)?;
@@ -99,6 +101,6 @@ impl Open<'_> {
         if current.deleting {
             return Err(no_such_document());
         }
-        Err(refused(self.store, &self.asked.caller, &current, Problem::version_mismatch()).await)
+        Err(refused(self.store, &self.asked.caller, &current, self.asked.needed, Problem::version_mismatch()).await)
     }
 }

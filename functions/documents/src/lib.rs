@@ -16,6 +16,7 @@ use http_api::{Error, Routes, Store};
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
+        .checking(Store::sign_ins)
         .on("POST /v1/documents", |store, request| Box::pin(documents::create(store, request)))
         .on("GET /v1/documents/{id}", |store, request| Box::pin(documents::read(store, request)))
         .on("DELETE /v1/documents/{id}", |store, request| Box::pin(delete::delete(store, request)))

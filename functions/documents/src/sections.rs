@@ -36,7 +36,7 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
 /// PUT documents/{id}/sections/{name}: writes a section and returns the document without its texts.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let name = request.signed_in().and_then(|_| request.path::<SectionName>("name"))?;
-    let asked = asked(request)?;
+    let asked = asked(request, Standing::Writer)?;
     let mut body = request.object()?;
     let text = body.required("text", long_text(0..=MAX_TEXT));
     let text = body.finish(text)?;

@@ -12,6 +12,7 @@ use http_api::{Error, Routes, Store};
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
+        .checking(Store::sign_ins)
         .on("GET /v1/audit/expirations", |store, request| Box::pin(audit::expirations(store, request)))
         .on("GET /v1/counters/{name}", |store, request| Box::pin(counters::read(store, request)))
         .on("POST /v1/counters/{name}", |store, request| Box::pin(counters::add(store, request)))

@@ -96,10 +96,15 @@ impl Janitor {
             let page = self.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
             let earlier: Vec<_> = page.items.iter().filter(|session| session.created_at < until).collect();
             if !earlier.is_empty() {
-                let end = session::end_all(earlier.iter().map(|session| &session.id))?;
-                let left = self.table.batch_write(&end).await?;
-                if !left.is_empty() {
-                    return Err(TableError::Unprocessed(left.len()).into());
+                let ids = || earlier.iter().map(|session| &session.id);
+                let sessions = self.table.batch_get(&session::read_all(ids())?).await?;
+                for writes in
+                    [session::revoke_all(sessions.iter().flatten(), Instant::now())?, session::end_all(ids())?]
+                {
+                    let left = self.table.batch_write(&writes).await?;
+                    if !left.is_empty() {
+                        return Err(TableError::Unprocessed(left.len()).into());
+                    }
                 }
             }
             after = page.next;

@@ -1,5 +1,5 @@
-//! The janitor. It finishes or undoes abandoned work on orders, finishes erasures, continues the
-//! move of a category, and deletes unreferenced objects.
+//! The janitor. It finishes or undoes abandoned work on orders, cancels orders that were not paid in
+//! time, finishes erasures, continues the move of a category, and deletes unreferenced objects.
 //!
 //! Placing an order of many lines, and giving its stock back, take several transactions
 //! ([`key_schema::order::staged`]). The function that does the work may crash, lose its table or
@@ -7,6 +7,9 @@
 //! reads it every minute. It undoes an order that was not placed, including stock, lines and
 //! claims. It gives back the remaining stock of an order that was cancelled or returned. If a table
 //! fails or time runs out, the janitor finds the rest again in the next minute.
+//!
+//! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
+//! cancels those that are due ([`key_schema::order::open`]).
 //!
 //! The janitor also deletes an erased customer's items in the archive, as soon as no consumer can
 //! still be archiving ([`key_schema::erasure`]).
@@ -25,6 +28,7 @@
 mod category;
 mod erasures;
 mod grace;
+mod lapses;
 mod objects;
 pub mod round;
 
@@ -109,6 +113,7 @@ fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]
         .metric("Unfinished", Unit::Count, f64::from(round.found))
         .metric("Undone", Unit::Count, f64::from(round.undone))
         .metric("Finished", Unit::Count, f64::from(round.finished))
+        .metric("Lapsed", Unit::Count, f64::from(round.lapsed))
         .metric("Erased", Unit::Count, f64::from(round.erased))
         .metric("Deleted", Unit::Count, f64::from(round.deleted))
         .metric("Failed", Unit::Count, f64::from(round.failed))

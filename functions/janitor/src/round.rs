@@ -36,6 +36,8 @@ pub struct Round {
     pub undone: u32,
     /// Cancelled or returned orders whose stock has been given back completely.
     pub finished: u32,
+    /// Pending orders that had lapsed and have been cancelled.
+    pub lapsed: u32,
     /// Unreferenced objects of the bucket that have been deleted.
     pub deleted: u32,
     /// Erased customers without any objects left in the archive.
@@ -53,7 +55,7 @@ pub struct Round {
     pub oldest: Duration,
 }
 
-/// A list cannot be read: unfinished orders, possibly unreferenced objects, or erasures.
+/// A list cannot be read: unfinished or lapsed orders, possibly unreferenced objects, or erasures.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The table cannot be read.
@@ -120,7 +122,7 @@ impl Janitor {
     }
 
     /// Handles all orders that have been unfinished for longer than the grace, until `stop`, and
-    /// then erasures and objects. If the list breaks off, the orders read so far are still handled.
+    /// then orders that have lapsed, erasures and objects. If the list breaks off, the orders read so far are still handled.
     pub async fn come_by(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
         // Listing takes at most half of the time, because a slow table and a long list would leave
@@ -146,9 +148,10 @@ impl Janitor {
             }
         }
         drop(outcomes);
+        let lapsed = self.lapse(now, stop, &mut round).await;
         let erased = self.erase(grace.twice_before(now), stop, &mut round).await;
         let cleared = self.clear(now, grace.before(now), stop, &mut round).await;
-        (round, listed.and(erased).and(cleared))
+        (round, listed.and(lapsed).and(erased).and(cleared))
     }
 
     /// Reads the whole list first. Its length is the backlog, and an order that fails does not
@@ -206,7 +209,7 @@ impl Janitor {
 }
 
 /// Returns a stable name for a failure in the log, independent of the message.
-const fn reason(error: &StagingError) -> &'static str {
+pub(crate) const fn reason(error: &StagingError) -> &'static str {
     match error {
         StagingError::Refused(_) => "refused",
         StagingError::Contended | StagingError::Table(TableError::Contended) => "contended",

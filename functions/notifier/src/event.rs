@@ -1,7 +1,8 @@
 //! The events from EventBridge, and which of them customers receive a message about.
 
-use bus::{Data, DecodeError, Event, OrderPlaced, OrderStatusChanged};
+use bus::{Data, DecodeError, EmailVerificationRequested, Event, OrderPlaced, OrderStatusChanged, Reason};
 use key_schema::id::{CustomerId, OrderId};
+use key_schema::instant::Instant;
 use key_schema::order::OrderStatus;
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,7 +11,10 @@ use telemetry::correlation;
 /// The parts of an EventBridge event that the function needs.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Delivery {
-    /// The domain event.
+    /// The publisher.
+    #[serde(default)]
+    pub source: String,
+    /// The domain event, or SES's report.
     pub detail: Value,
     /// The name of the archive replay that the event belongs to, if any.
     #[serde(rename = "replay-name", default)]
@@ -53,19 +57,31 @@ pub enum Occasion {
     Delivered,
     /// The order was cancelled.
     Cancelled,
+    /// The order was cancelled, because it was not paid in time.
+    Lapsed,
     /// The order was returned.
     Returned,
 }
 
-/// The news for one customer about one order.
+/// The news for one customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News<'a> {
-    /// The occasion.
-    pub occasion: Occasion,
-    /// The order.
-    pub order: &'a OrderId,
-    /// The customer.
-    pub customer: &'a CustomerId,
+pub enum News<'a> {
+    /// About one order.
+    Order {
+        /// The occasion.
+        occasion: Occasion,
+        /// The order.
+        order: &'a OrderId,
+        /// The customer.
+        customer: &'a CustomerId,
+    },
+    /// The code that the customer requested.
+    Code {
+        /// The customer.
+        customer: &'a CustomerId,
+        /// When the code expires.
+        expires_at: Instant,
+    },
 }
 
 impl<'a> News<'a> {
@@ -75,18 +91,24 @@ impl<'a> News<'a> {
     pub const fn of(event: &'a Event) -> Option<Self> {
         match &event.data {
             Data::OrderPlaced(OrderPlaced { order_id, customer_id, .. }) => {
-                Some(Self { occasion: Occasion::Placed, order: order_id, customer: customer_id })
+                Some(Self::Order { occasion: Occasion::Placed, order: order_id, customer: customer_id })
             }
-            Data::OrderStatusChanged(OrderStatusChanged { order_id, customer_id, to, .. }) => {
+            Data::OrderStatusChanged(OrderStatusChanged { order_id, customer_id, to, reason, .. }) => {
                 let occasion = match to {
                     OrderStatus::Paid => Occasion::Paid,
                     OrderStatus::Shipped => Occasion::Shipped,
                     OrderStatus::Delivered => Occasion::Delivered,
-                    OrderStatus::Cancelled => Occasion::Cancelled,
+                    OrderStatus::Cancelled => match reason {
+                        Some(Reason::Lapsed) => Occasion::Lapsed,
+                        None => Occasion::Cancelled,
+                    },
                     OrderStatus::Returned => Occasion::Returned,
                     OrderStatus::Placing | OrderStatus::Pending | OrderStatus::Picking => return None,
                 };
-                Some(Self { occasion, order: order_id, customer: customer_id })
+                Some(Self::Order { occasion, order: order_id, customer: customer_id })
+            }
+            Data::EmailVerificationRequested(EmailVerificationRequested { customer_id, expires_at }) => {
+                Some(Self::Code { customer: customer_id, expires_at: *expires_at })
             }
             Data::StockLow(_) | Data::ReviewPosted(_) | Data::CustomerTierChanged(_) => None,
         }

@@ -1,5 +1,21 @@
 //! The notifier. It sends customers mail about their orders: a confirmation when an order is
-//! placed, and a message at each step that matters to them.
+//! placed, and a message at each step that matters to them. It also mails the codes that prove
+//! email addresses, and stops mail to an address after a permanent bounce or a complaint.
+//!
+//! # Which mails are not sent
+//!
+//! Customers enter any address, so each of these rules protects the owners of addresses:
+//!
+//! - A message about an order goes only to a verified address.
+//! - A message with a code goes only to the address for which it was requested, while the code is
+//!   valid.
+//! - An address gets a bounded number of mails a day, and fewer with codes
+//!   ([`key_schema::recipient`]). The count is part of the claim of a message, so an attempt that
+//!   is repeated counts once.
+//! - An address with a stop mark gets no mail.
+//!
+//! A message that a rule refuses is dropped for good. The function logs and counts it without the
+//! address.
 //!
 //! # Once, as far as possible
 //!
@@ -29,11 +45,13 @@
 //! This crate never logs the recipient or the content of a message.
 
 pub mod event;
+pub mod feedback;
 pub mod mailer;
 pub mod message;
 pub mod notifier;
 
 use aws::{Api, Service};
+use key_schema::code::CodeKeys;
 use key_schema::instant;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
@@ -49,16 +67,17 @@ use tokio::time::Instant;
 
 /// Takes events of the bus for as long as the runtime lives.
 ///
-/// Environment: `TABLE_NAME`, `MAIL_FROM` (the sender's address, verified in SES), and the SDK's
-/// variables.
+/// Environment: `TABLE_NAME`, `MAIL_FROM` (the sender's address, verified in SES),
+/// `MAIL_CONFIGURATION_SET`, `CURSOR_KEYS` and the SDK's variables.
 ///
 /// # Errors
 /// An incomplete environment, or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("notifier");
     let from = aws::variable("MAIL_FROM")?;
-    let mailer = Ses::new(Service::from_env(Api::Ses)?, from);
-    let notifier = &Notifier::new(Table::from_env().await?, mailer);
+    let mailer = Ses::new(Service::from_env(Api::Ses)?, from, aws::variable("MAIL_CONFIGURATION_SET")?);
+    let codes = CodeKeys::new(&aws::variable("CURSOR_KEYS")?)?;
+    let notifier = &Notifier::new(Table::from_env().await?, mailer, codes);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Delivery>| async move {
         let started = Instant::now();
         let left = telemetry::time_left(event.context.deadline());
@@ -83,6 +102,10 @@ fn report(event: &LambdaEvent<Delivery>, outcome: &Result<Outcome, NotifyError>,
     Line::new()
         .metric("Sent", Unit::Count, is(Outcome::Sent))
         .metric("Rejected", Unit::Count, is(Outcome::Rejected))
+        .metric("Unverified", Unit::Count, is(Outcome::Unverified))
+        .metric("Limited", Unit::Count, is(Outcome::Limited))
+        .metric("Stopped", Unit::Count, is(Outcome::Stopped))
+        .metric("Feedback", Unit::Count, is(Outcome::Feedback))
         .metric("Failed", Unit::Count, f64::from(u8::from(outcome.is_err())))
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", event.context.request_id.as_str())

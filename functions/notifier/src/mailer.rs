@@ -52,21 +52,23 @@ impl MailError {
 pub struct Ses {
     service: Service,
     from: String,
+    configuration_set: String,
 }
 
 impl Ses {
-    /// Creates a mailer with the sender's address. It sends a request once, because a request with
+    /// Creates a mailer with the sender's address and the configuration set by which SES reports
+    /// bounces and complaints. It sends a request once, because a request with
     /// a lost response may have been accepted. Only the claim in the table decides about another
     /// attempt.
     #[must_use]
-    pub fn new(service: Service, from: String) -> Self {
-        Self { service: service.with_limits(Limits::once(REQUEST_TIMEOUT)), from }
+    pub fn new(service: Service, from: String, configuration_set: String) -> Self {
+        Self { service: service.with_limits(Limits::once(REQUEST_TIMEOUT)), from, configuration_set }
     }
 }
 
 impl Mailer for Ses {
     async fn send(&self, message: &Message) -> Result<(), MailError> {
-        let body = serde_json::to_vec(&request(message, &self.from));
+        let body = serde_json::to_vec(&request(message, &self.from, &self.configuration_set));
         let body = body.map_err(|error| MailError::Rejected(error.to_string()))?.into();
         let headers = [("content-type", "application/json")];
         let call = Call { headers: &headers, body, ..Call::new(Method::POST, SEND_EMAIL) };
@@ -84,6 +86,7 @@ struct SendEmail<'a> {
     from_email_address: &'a str,
     destination: Destination<'a>,
     content: Content<'a>,
+    configuration_set_name: &'a str,
     email_tags: [Tag<'a>; 1],
 }
 
@@ -127,7 +130,7 @@ struct Tag<'a> {
     value: &'a str,
 }
 
-fn request<'a>(message: &'a Message, from: &'a str) -> SendEmail<'a> {
+fn request<'a>(message: &'a Message, from: &'a str, configuration_set_name: &'a str) -> SendEmail<'a> {
     let text = |data| Text { data, charset: "UTF-8" };
     SendEmail {
         from_email_address: from,
@@ -135,6 +138,7 @@ fn request<'a>(message: &'a Message, from: &'a str) -> SendEmail<'a> {
         content: Content {
             simple: Simple { subject: text(message.subject()), body: Body { text: text(message.text()) } },
         },
+        configuration_set_name,
         email_tags: [Tag { name: "event", value: message.kind().as_str() }],
     }
 }

@@ -1,8 +1,12 @@
 //! The messages that customers read.
 //!
-//! The messages are plain text, so a client's text cannot become markup. All line breaks come from
-//! this module. Control characters of names and notes become blanks, so that no such text can
-//! imitate a header or a line of the shop.
+//! The messages are plain text, so no text can become markup. All line breaks come from this
+//! module.
+//!
+//! A customer chooses the recipient. So a message holds no text that customers choose, except their
+//! name without links ([`mailed_name`]). The order's own id stands for it, not the client's
+//! reference. The names of products, the carrier and the tracking number come from staff. Subjects
+//! are constant.
 
 use std::fmt::Write as _;
 
@@ -10,15 +14,18 @@ use bus::Kind;
 use key_schema::customer::Customer;
 use key_schema::money::Money;
 use key_schema::order::{CustomerOrder, OrderLine};
+use key_schema::recipient::RecipientHash;
+use key_schema::text::{Email, mailed_name};
+use key_schema::verification::CODE_SECONDS;
 
 use crate::event::Occasion;
 
-/// The longest client text that is quoted, in characters.
+/// The longest text of staff that is quoted, in characters.
 const MAX_QUOTED: usize = 200;
 
 /// A message to one person. It has no `Debug`, so that it cannot be logged.
 pub struct Message {
-    to: String,
+    to: Email,
     subject: String,
     text: String,
     kind: Kind,
@@ -28,7 +35,7 @@ impl Message {
     /// Returns the recipient's address.
     #[must_use]
     pub fn to(&self) -> &str {
-        &self.to
+        self.to.as_str()
     }
 
     /// Returns the subject, one line.
@@ -52,11 +59,12 @@ impl Message {
     /// Creates a message to a customer about an order. It shows the `lines`, if there are any.
     #[must_use]
     pub fn about(occasion: Occasion, customer: &Customer, order: &CustomerOrder, lines: &[OrderLine]) -> Self {
-        let number = order.reference.as_ref().map_or(order.id.as_str(), |reference| reference.as_str());
-        let number = quoted(number);
         let (title, sentence) = words(occasion);
-        let mut text = format!("Dear {},\n\n", quoted(&customer.name));
-        let _ = writeln!(text, "{}", sentence.replace("{number}", &number));
+        let mut text = match mailed_name(&customer.name) {
+            Some(name) => format!("Dear {name},\n\n"),
+            None => "Dear customer,\n\n".to_owned(),
+        };
+        let _ = writeln!(text, "{}", sentence.replace("{number}", order.id.as_str()));
         if occasion == Occasion::Shipped {
             for (label, value) in [("Carrier", &order.carrier), ("Tracking number", &order.tracking)] {
                 if let Some(value) = value {
@@ -74,29 +82,59 @@ impl Message {
         let _ = writeln!(text, "Total: {}", amount(order.total));
         let _ = writeln!(text, "Ordered on: {}", order.placed_at.day());
         let kind = if occasion == Occasion::Placed { Kind::OrderPlaced } else { Kind::OrderStatusChanged };
-        Self { to: customer.email.to_string(), subject: title.replace("{number}", &number), text, kind }
+        Self { to: customer.email.clone(), subject: title.to_owned(), text, kind }
+    }
+
+    /// Creates a message with a code that proves the address. It does not name the customer,
+    /// because the address may belong to somebody else.
+    #[must_use]
+    pub fn with_code(email: &Email, code: &str) -> Self {
+        let minutes = CODE_SECONDS / 60;
+        let text = format!(
+            "Hello,\n\nthe code to confirm your email address is:\n\n{code}\n\nIt is valid for {minutes} minutes. If you \
+             did not request it, ignore this message and give the code to nobody.\n"
+        );
+        let subject = "Confirm your email address".to_owned();
+        Self { to: email.clone(), subject, text, kind: Kind::EmailVerificationRequested }
+    }
+
+    /// Returns the hash of the recipient.
+    #[must_use]
+    pub fn recipient(&self) -> RecipientHash {
+        RecipientHash::of(&self.to)
+    }
+
+    /// Returns whether the message holds a code.
+    #[must_use]
+    pub fn has_code(&self) -> bool {
+        self.kind == Kind::EmailVerificationRequested
     }
 
     /// Returns whether the recipient is exactly one plain address. A mail service also accepts
     /// lists, names, groups and comments in an address field, which need these characters.
     #[must_use]
     pub fn has_plain_recipient(&self) -> bool {
-        !self.to.contains([',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'])
+        !self.to.as_str().contains([',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'])
     }
 }
 
 const fn words(occasion: Occasion) -> (&'static str, &'static str) {
     match occasion {
-        Occasion::Placed => ("Your order {number}", "thank you for your order {number}. This is what we have noted:"),
-        Occasion::Paid => ("Your order {number} is paid", "we have received the payment of your order {number}."),
-        Occasion::Shipped => ("Your order {number} is on its way", "your order {number} has left our warehouse."),
-        Occasion::Delivered => ("Your order {number} was delivered", "your order {number} has been delivered."),
-        Occasion::Cancelled => ("Your order {number} was cancelled", "your order {number} has been cancelled."),
-        Occasion::Returned => ("Your order {number} was returned", "your order {number} has come back to us."),
+        Occasion::Placed => ("Your order", "thank you for your order {number}. This is what we have noted:"),
+        Occasion::Paid => ("Your order is paid", "we have received the payment of your order {number}."),
+        Occasion::Shipped => ("Your order is on its way", "your order {number} has left our warehouse."),
+        Occasion::Delivered => ("Your order was delivered", "your order {number} has been delivered."),
+        Occasion::Cancelled => ("Your order was cancelled", "your order {number} has been cancelled."),
+        Occasion::Lapsed => (
+            "Your order has lapsed",
+            "your order {number} was not paid in time, so we have cancelled it. You owe us nothing. If you still want the \
+             goods, please place a new order.",
+        ),
+        Occasion::Returned => ("Your order was returned", "your order {number} has come back to us."),
     }
 }
 
-/// Returns a client's text on one line.
+/// Returns a text of staff on one line.
 fn quoted(text: &str) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     text.chars().map(|c| if breaks(c) { ' ' } else { c }).take(MAX_QUOTED).collect()

@@ -4,18 +4,23 @@
 use std::time::Duration;
 
 use bus::Event;
+use key_schema::code::{CodeKeys, Subject};
+use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
-use key_schema::id::{Born, IdError};
+use key_schema::id::{Born, CustomerId, IdError};
 use key_schema::instant::Instant;
 use key_schema::item::{DecodeError, EncodeError, FromItem as _, Stored};
 use key_schema::key::KeyError;
-use key_schema::mail::{self, LIFETIME_SECONDS, Mail, MailState};
+use key_schema::mail::{self, LIFETIME_SECONDS, Mail, MailAction, MailState};
 use key_schema::order::{self, OrderLine};
-use table::{Backoff, Measured, Table, TableError, WriteError};
+use key_schema::recipient::{self, RecipientHash};
+use key_schema::verification;
+use table::{Backoff, Measured, Refusal, Table, TableError, TransactError, WriteError};
 use telemetry::crash_point;
 use tokio::time::{Instant as Clock, sleep, timeout_at};
 
 use crate::event::{Delivery, News, Occasion};
+use crate::feedback::{self, Feedback, NotFeedback};
 use crate::mailer::{MailError, Mailer};
 use crate::message::Message;
 
@@ -50,6 +55,14 @@ pub enum Outcome {
     Nobody,
     /// The mail service refuses the message permanently.
     Rejected,
+    /// The customer has not verified the address.
+    Unverified,
+    /// The recipient has had all mails of the day.
+    Limited,
+    /// Mail to the recipient is stopped after a bounce or a complaint.
+    Stopped,
+    /// The event was SES's report of a bounce or a complaint. Mail to its recipients is stopped.
+    Feedback,
 }
 
 impl Outcome {
@@ -62,6 +75,10 @@ impl Outcome {
             Self::NoNews => "no_news",
             Self::Nobody => "nobody",
             Self::Rejected => "rejected",
+            Self::Unverified => "unverified",
+            Self::Limited => "limited",
+            Self::Stopped => "stopped",
+            Self::Feedback => "feedback",
         }
     }
 }
@@ -72,6 +89,9 @@ pub enum NotifyError {
     /// This program does not know the event.
     #[error("the event cannot be read: {0}")]
     Event(#[from] bus::DecodeError),
+    /// The report of SES has another form.
+    #[error(transparent)]
+    Feedback(#[from] NotFeedback),
     /// Another attempt has claimed the message and has not ended yet.
     #[error("another attempt has claimed the message")]
     Claimed,
@@ -100,13 +120,20 @@ pub enum NotifyError {
 pub struct Notifier<M> {
     table: Table,
     mailer: M,
+    codes: CodeKeys,
+}
+
+/// The message of an event, or the reason why there is none.
+enum Composed {
+    Message(Message),
+    None(Outcome),
 }
 
 impl<M: Mailer> Notifier<M> {
-    /// Creates a notifier with a table and a mailer.
+    /// Creates a notifier with a table, a mailer and the keys of codes.
     #[must_use]
-    pub const fn new(table: Table, mailer: M) -> Self {
-        Self { table, mailer }
+    pub const fn new(table: Table, mailer: M, codes: CodeKeys) -> Self {
+        Self { table, mailer, codes }
     }
 
     /// Returns the consumption of the access patterns since the last call.
@@ -122,17 +149,28 @@ impl<M: Mailer> Notifier<M> {
     /// [`NotifyError`]: the event must be delivered again.
     pub async fn take(&self, delivery: &Delivery, now: Instant, deadline: Clock) -> Result<Outcome, NotifyError> {
         let began = Clock::now();
+        if delivery.source == feedback::SOURCE {
+            return self.stop(&Feedback::read(&delivery.detail)?, now).await;
+        }
         let event = delivery.event()?;
         let told_no_more = event.occurred_at.plus_seconds(MAX_REPLAY_AGE_SECONDS) < now;
         let Some(news) = News::of(&event).filter(|_| delivery.replay.is_none() || !told_no_more) else {
             return Ok(Outcome::NoNews);
         };
         // Read everything before the claim, so that the lease covers only the sending.
-        let Some(message) = self.compose(&news).await? else { return Ok(Outcome::Nobody) };
+        let message = match self.compose(&news, now).await? {
+            Composed::Message(message) => message,
+            Composed::None(outcome) => return Ok(outcome),
+        };
+        if !message.has_plain_recipient() {
+            tracing::warn!(event_id = event.id.as_str(), "a message is given up: the recipient is no plain address");
+            return Ok(Outcome::Rejected);
+        }
         let claim = loop {
-            match self.claim(&event, now.plus_millis(millis(began.elapsed())), deadline).await? {
+            match self.claim(&event, &message, now.plus_millis(millis(began.elapsed())), deadline).await? {
                 Claim::Ours(claim) => break claim,
                 Claim::Settled => return Ok(Outcome::Known),
+                Claim::Refused(outcome) => return Ok(outcome),
                 Claim::Anothers if Clock::now() + LOOK_AGAIN + SEND_UNTIL + MARGIN < deadline => {
                     sleep(LOOK_AGAIN).await
                 }
@@ -143,26 +181,69 @@ impl<M: Mailer> Notifier<M> {
         self.once(&event, &message, claim).await
     }
 
-    /// Returns the message, or `None` without the customer or the order.
-    async fn compose(&self, news: &News<'_>) -> Result<Option<Message>, NotifyError> {
-        let found = self.table.batch_get(&mail::prepare(news.customer, news.order)?).await?;
-        let mut found = found.into_iter();
-        let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::CustomerOrder(order)))) =
-            (found.next(), found.next())
-        else {
-            return Ok(None);
-        };
-        let lines: Vec<OrderLine> = match news.occasion {
-            Occasion::Placed => {
-                self.table.query(&order::lines(news.order)?).await?.items.into_iter().map(|line| line.data).collect()
+    /// Stops mail to the recipients of a report.
+    async fn stop(&self, feedback: &Feedback, now: Instant) -> Result<Outcome, NotifyError> {
+        for recipient in &feedback.recipients {
+            let stop = recipient::stop(&RecipientHash::of(recipient), feedback.reason, now)?;
+            match self.table.write(&stop).await {
+                // Refused: it is stopped already.
+                Ok(()) | Err(WriteError::Refused(_)) => {}
+                Err(WriteError::Table(error)) => return Err(error.into()),
             }
-            _ => Vec::new(),
-        };
-        Ok(Some(Message::about(news.occasion, &customer, &order, &lines)))
+        }
+        Ok(if feedback.recipients.is_empty() { Outcome::NoNews } else { Outcome::Feedback })
     }
 
-    /// Claims the message of an event for one attempt.
-    async fn claim(&self, event: &Event, now: Instant, deadline: Clock) -> Result<Claim, NotifyError> {
+    async fn compose(&self, news: &News<'_>, now: Instant) -> Result<Composed, NotifyError> {
+        match *news {
+            News::Order { occasion, order, customer } => {
+                let found = self.table.batch_get(&mail::prepare(customer, order)?).await?;
+                let mut found = found.into_iter();
+                let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::CustomerOrder(copy)))) =
+                    (found.next(), found.next())
+                else {
+                    return Ok(Composed::None(Outcome::Nobody));
+                };
+                if !customer.email_verified {
+                    return Ok(Composed::None(Outcome::Unverified));
+                }
+                let lines: Vec<OrderLine> = match occasion {
+                    Occasion::Placed => {
+                        self.table.query(&order::lines(order)?).await?.items.into_iter().map(|line| line.data).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                Ok(Composed::Message(Message::about(occasion, &customer, &copy, &lines)))
+            }
+            News::Code { customer, expires_at } => self.with_code(customer, expires_at, now).await,
+        }
+    }
+
+    /// Returns the message with the code of a request, if it is still the customer's latest one.
+    async fn with_code(&self, id: &CustomerId, expires_at: Instant, now: Instant) -> Result<Composed, NotifyError> {
+        let mut found = self.table.batch_get(&verification::read(id)?).await?.into_iter();
+        let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::EmailVerification(request)))) =
+            (found.next(), found.next())
+        else {
+            return Ok(Composed::None(Outcome::Nobody));
+        };
+        let Customer { email, .. } = &customer.data;
+        let nonce = request.open_nonce(email, now).filter(|_| request.code_expires_at == expires_at);
+        let code = nonce.and_then(|nonce| self.codes.code(&request.key, &Subject { customer: id, email, nonce }));
+        Ok(match code {
+            Some(code) if !customer.email_verified => Composed::Message(Message::with_code(email, &code)),
+            _ => Composed::None(Outcome::NoNews),
+        })
+    }
+
+    /// Claims the message of an event for one attempt, and counts it for its recipient.
+    async fn claim(
+        &self,
+        event: &Event,
+        message: &Message,
+        now: Instant,
+        deadline: Clock,
+    ) -> Result<Claim, NotifyError> {
         let until = (Clock::now() + SEND_UNTIL).min(before(deadline, MARGIN));
         let claim = Mail {
             event_id: event.id.to_string(),
@@ -172,15 +253,20 @@ impl<M: Mailer> Notifier<M> {
         };
         // A claim has only one incarnation, so the event's id serves as `born`.
         let claim = Stored::new(claim, Born::new(event.id.as_str())?, now);
-        match self.table.write(&mail::claim(&claim, now)?).await {
+        let to = message.recipient();
+        let first = self.table.transact(&mail::claim(&claim, &to, message.has_code(), now)?).await;
+        let earlier = match first {
+            Ok(()) => return Ok(Claim::Ours(Lease { mail: claim.data, until, end: before(deadline, ANSWER), now })),
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        };
+        if let Some(claim) = judge(earlier, now)? {
+            return Ok(claim);
+        }
+        match self.table.transact(&mail::reclaim(&claim, &to, now)?).await {
             Ok(()) => Ok(Claim::Ours(Lease { mail: claim.data, until, end: before(deadline, ANSWER), now })),
-            Err(WriteError::Refused(Some(item))) => Ok(match Stored::<Mail>::from_item(*item)?.state {
-                MailState::Sent | MailState::Rejected => Claim::Settled,
-                MailState::Sending => Claim::Anothers,
-            }),
-            // Refused by an item that has expired meanwhile.
-            Err(WriteError::Refused(None)) => Ok(Claim::Anothers),
-            Err(WriteError::Table(error)) => Err(error.into()),
+            Err(TransactError::Refused(refusals)) => Ok(judge(refusals, now)?.unwrap_or(Claim::Anothers)),
+            Err(TransactError::Table(error)) => Err(error.into()),
         }
     }
 
@@ -214,9 +300,6 @@ impl<M: Mailer> Notifier<M> {
 
     /// Sends the message. While the service is only busy, it retries until `until`.
     async fn send(&self, message: &Message, until: Clock) -> Result<(), MailError> {
-        if !message.has_plain_recipient() {
-            return Err(MailError::Rejected("the recipient is no plain address".to_owned()));
-        }
         let mut backoff = Backoff::new();
         loop {
             if Clock::now() >= until {
@@ -269,6 +352,29 @@ enum Claim {
     Anothers,
     /// Nobody: the message was sent or given up.
     Settled,
+    /// Nobody: the recipient gets no mail, for this reason.
+    Refused(Outcome),
+}
+
+/// Explains a refused claim. `None` means that an earlier attempt has abandoned the message, which
+/// it has counted. An existing claim decides first: the recipient's limit does not concern it.
+fn judge(refusals: Vec<Refusal<MailAction>>, now: Instant) -> Result<Option<Claim>, DecodeError> {
+    let is_stopped = refusals.iter().any(|refusal| refusal.label == MailAction::Stop);
+    match refusals.into_iter().find(|refusal| refusal.label == MailAction::Claim) {
+        Some(Refusal { item: Some(item), .. }) => {
+            let known = Stored::<Mail>::from_item(*item)?;
+            Ok(match known.state {
+                MailState::Sent | MailState::Rejected => Some(Claim::Settled),
+                MailState::Sending if known.lease_until >= now => Some(Claim::Anothers),
+                MailState::Sending if is_stopped => Some(Claim::Refused(Outcome::Stopped)),
+                MailState::Sending => None,
+            })
+        }
+        // Refused by an item that has expired meanwhile.
+        Some(Refusal { item: None, .. }) => Ok(Some(Claim::Anothers)),
+        None if is_stopped => Ok(Some(Claim::Refused(Outcome::Stopped))),
+        None => Ok(Some(Claim::Refused(Outcome::Limited))),
+    }
 }
 
 /// The right to send a message, until a time on the clock of this process.

@@ -1,25 +1,30 @@
 //! Checkout: one transaction turns the cart into an order and removes the cart.
 
-use http_api::read::money;
-use http_api::{Code, Once, Problem, Request, Response, Store};
+use http_api::read::{boolean, money};
+use http_api::{Code, Once, Problem, Request, Response};
 use key_schema::cart::{self, CartLine};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::idempotency;
 use key_schema::instant::Instant;
 use key_schema::order::MAX_TOTAL;
 
+use crate::App;
 use crate::place::{Wanted, WantedLine, place, replay};
 
 /// POST customers/{id}/cart/checkout: places an order for the cart. The Idempotency-Key is
 /// optional. Without one, a repeated request finds an empty cart, because the order's transaction
 /// removes the cart.
-pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let store = &app.store;
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
     let mut body = request.object()?;
     let expected_total = body.optional("expected_total", money(0..=MAX_TOTAL));
-    let expected_total = body.finish(expected_total)?;
     let caller = owner.caller();
+    // A field for staff only is an unknown field for any other caller.
+    let lapses = if caller.is_staff() { body.optional("lapses", boolean) } else { Some(None) };
+    let (expected_total, lapses) = body.finish((expected_total, lapses))?;
+    let lapses = lapses == Some(true);
     let once = Once::optional(request)?;
     let now = Instant::now();
     let cart = store.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
@@ -44,6 +49,15 @@ pub async fn checkout(store: &Store, request: &Request<'_>) -> Result<Response, 
         total: None,
     };
     let lines = lines.into_iter().map(wanted_line).collect();
-    let wanted = Wanted { customer_id, lines, reference: None, placed_at: None, store_id: None, expected_total };
-    place(store, caller, wanted, once.as_ref(), None, Some(cart::check_out(&cart)?)).await
+    let wanted = Wanted {
+        customer_id,
+        list: "/items",
+        lines,
+        reference: None,
+        placed_at: None,
+        store_id: None,
+        lapses,
+        expected_total,
+    };
+    place(app, caller, wanted, once.as_ref(), None, Some(cart::check_out(&cart)?)).await
 }

@@ -1,8 +1,10 @@
 //! Orders: placing, payment, refunds, status changes, invoices, and lists by customer, status,
 //! shipment and product.
 
+mod bounds;
 mod checkout;
 mod invoice;
+mod limits;
 mod list;
 mod log;
 mod picking;
@@ -12,34 +14,63 @@ mod sales;
 mod status;
 mod view;
 
-use http_api::{Error, Routes, Store};
+use http_api::{Error, Measured, PatternCost, Routes, SettingsCache, Store};
+use key_schema::order::open::Limits;
+
+/// The function's state, built once at start-up.
+#[derive(Debug)]
+pub struct App {
+    /// The table.
+    pub store: Store,
+    /// The settings that this execution environment has cached.
+    pub settings: SettingsCache,
+    /// The limits of open orders, where the settings have none.
+    pub defaults: Limits,
+}
+
+impl App {
+    /// Creates the state with empty settings and the usual limits.
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self { store, settings: SettingsCache::default(), defaults: Limits::default() }
+    }
+}
+
+impl Measured for App {
+    fn take(&self) -> Vec<PatternCost> {
+        self.store.take()
+    }
+}
 
 /// Returns the routes of this function.
 #[must_use]
-pub fn routes() -> Routes<Store> {
+pub fn routes() -> Routes<App> {
     Routes::new()
-        .on("POST /v1/orders", |store, request| Box::pin(place::create(store, request)))
-        .on("GET /v1/orders", |store, request| Box::pin(list::by_status(store, request)))
-        .on("GET /v1/orders/{id}", |store, request| Box::pin(list::get(store, request)))
-        .on("POST /v1/orders/{id}/status", |store, request| Box::pin(status::change(store, request)))
-        .on("POST /v1/orders/{id}/refunds", |store, request| Box::pin(refund::create(store, request)))
-        .on("POST /v1/orders/{id}/invoice", |store, request| Box::pin(invoice::issue(store, request)))
-        .on("GET /v1/invoices/{number}", |store, request| Box::pin(invoice::get(store, request)))
-        .on("POST /v1/orders/{id}/log", |store, request| Box::pin(log::add(store, request)))
-        .on("GET /v1/orders/{id}/log", |store, request| Box::pin(log::list(store, request)))
-        .on("POST /v1/customers/{id}/cart/checkout", |store, request| Box::pin(checkout::checkout(store, request)))
-        .on("GET /v1/picking", |store, request| Box::pin(picking::queue(store, request)))
-        .on("GET /v1/customers/{id}/orders", |store, request| Box::pin(list::of_customer(store, request)))
-        .on("GET /v1/customers/{id}/shipments", |store, request| Box::pin(list::shipments(store, request)))
-        .on("GET /v1/products/{id}/sales", |store, request| Box::pin(sales::of_product(store, request)))
+        .checking(|app: &App| app.store.sign_ins())
+        .on("POST /v1/orders", |app, request| Box::pin(place::create(app, request)))
+        .on("GET /v1/orders", |app, request| Box::pin(list::by_status(&app.store, request)))
+        .on("GET /v1/orders/{id}", |app, request| Box::pin(list::get(&app.store, request)))
+        .on("POST /v1/orders/{id}/status", |app, request| Box::pin(status::change(&app.store, request)))
+        .on("POST /v1/orders/{id}/refunds", |app, request| Box::pin(refund::create(&app.store, request)))
+        .on("POST /v1/orders/{id}/invoice", |app, request| Box::pin(invoice::issue(&app.store, request)))
+        .on("GET /v1/invoices/{number}", |app, request| Box::pin(invoice::get(&app.store, request)))
+        .on("POST /v1/orders/{id}/log", |app, request| Box::pin(log::add(&app.store, request)))
+        .on("GET /v1/orders/{id}/log", |app, request| Box::pin(log::list(&app.store, request)))
+        .on("POST /v1/customers/{id}/cart/checkout", |app, request| Box::pin(checkout::checkout(app, request)))
+        .on("GET /v1/picking", |app, request| Box::pin(picking::queue(&app.store, request)))
+        .on("GET /v1/customers/{id}/orders", |app, request| Box::pin(list::of_customer(&app.store, request)))
+        .on("GET /v1/customers/{id}/shipments", |app, request| Box::pin(list::shipments(&app.store, request)))
+        .on("GET /v1/products/{id}/sales", |app, request| Box::pin(sales::of_product(&app.store, request)))
 }
 
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
+/// Fails when the environment lacks a required setting or has a wrong one, or when the Runtime API
+/// breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
-    let store = Store::from_env().await?;
-    http_api::run(routes(), store).await
+    let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;
+    let app = App { defaults, ..App::new(Store::from_env().await?) };
+    http_api::run(routes(), app).await
 }

@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 
-use http_api::read::{array, instant, integer, money, parsed};
+use http_api::read::{array, boolean, instant, integer, money, parsed};
 use http_api::{Code, Once, Problem, Request, Response, SignedIn, Store};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
@@ -25,13 +25,15 @@ use key_schema::item::{FromItem as _, Item, Stored};
 use key_schema::money::{Money, MoneyError};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{
-    self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, Order, OrderLine, OrderStatus, Part, Placement, ReferenceClaim,
+    self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, Order, OrderLine, OrderStatus, Part, Placement, ReferenceClaim, open,
 };
 use key_schema::product::{Product, Stock};
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
 use staging::{Placing, StagingError};
-use table::{Refusal, TableError, TransactError};
+use table::{Backoff, Refusal, TableError, TransactError};
 
+use crate::App;
+use crate::bounds;
 use crate::view::{Whole, location};
 
 /// The tolerance for a `placed_at` ahead of this function's clock. Clocks differ, but an order
@@ -50,6 +52,8 @@ const MAX_LINE_AMOUNT: i64 = 1_000_000_000_000;
 pub struct Wanted {
     /// The customer.
     pub customer_id: CustomerId,
+    /// The JSON Pointer to the list of lines: in the request's body, or in the cart.
+    pub list: &'static str,
     /// The lines, in order.
     pub lines: Vec<WantedLine>,
     /// The client's own number.
@@ -58,6 +62,8 @@ pub struct Wanted {
     pub placed_at: Option<Instant>,
     /// Staff only: the shop where it was placed.
     pub store_id: Option<StoreId>,
+    /// Staff only: whether the order lapses. A customer's order always does.
+    pub lapses: bool,
     /// The total that the client has shown to the customer. An order with another total is refused.
     pub expected_total: Option<Money>,
 }
@@ -77,7 +83,7 @@ pub struct WantedLine {
 
 impl WantedLine {
     /// Adds what is wrong with one field of this line.
-    fn error(&self, problem: Problem, field: &str, detail: impl Into<Cow<'static, str>>) -> Problem {
+    pub fn error(&self, problem: Problem, field: &str, detail: impl Into<Cow<'static, str>>) -> Problem {
         problem.line_error(format!("{}/{field}", self.pointer), &self.product_id, detail)
     }
 }
@@ -101,12 +107,12 @@ pub async fn replay(
 }
 
 /// POST orders: places an order.
-pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let once = Once::required(request)?;
     let wanted = read(request, &caller)?;
     request.owner(&wanted.customer_id)?;
-    place(store, &caller, wanted, Some(&once), Some(once.scope()), None).await
+    place(app, &caller, wanted, Some(&once), Some(once.scope()), None).await
 }
 
 fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
@@ -125,10 +131,11 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
         }),
     );
     let reference = body.optional("reference", parsed::<OrderReference>);
-    let (placed_at, store_id) = if caller.is_staff() {
-        (body.optional("placed_at", instant), body.optional("store_id", parsed::<StoreId>))
+    let (placed_at, store_id, lapses) = if caller.is_staff() {
+        let placed_at = body.optional("placed_at", instant);
+        (placed_at, body.optional("store_id", parsed::<StoreId>), body.optional("lapses", boolean))
     } else {
-        (Some(None), Some(None))
+        (Some(None), Some(None), Some(None))
     };
     let mut placed_at = placed_at;
     if let Some(Some(at)) = placed_at
@@ -136,8 +143,9 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     {
         placed_at = body.refuse("placed_at", "must be between 1970 and now");
     }
-    let (customer_id, mut lines, reference, placed_at, store_id) =
-        body.finish((customer_id, lines, reference, placed_at, store_id))?;
+    let (customer_id, mut lines, reference, placed_at, store_id, lapses) =
+        body.finish((customer_id, lines, reference, placed_at, store_id, lapses))?;
+    let lapses = lapses == Some(true);
     for (at, line) in lines.iter_mut().enumerate() {
         line.pointer = format!("/lines/{at}");
     }
@@ -150,26 +158,33 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
             .take(MAX_LINES)
             .fold(problem, |problem, line| line.error(problem, "product_id", "is in an earlier line already")));
     }
-    Ok(Wanted { customer_id, lines, reference, placed_at, store_id, expected_total: None })
+    let list = "/lines";
+    Ok(Wanted { customer_id, list, lines, reference, placed_at, store_id, lapses, expected_total: None })
 }
 
 /// Places an order. `lookup` is the scope of an idempotency record that no read has looked up yet.
 /// `cart` is the removal of the cart.
 pub async fn place(
-    store: &Store,
+    app: &App,
     caller: &SignedIn,
     wanted: Wanted,
     once: Option<&Once>,
     lookup: Option<&Scope>,
     cart: Option<Guarded>,
 ) -> Result<Response, Problem> {
-    let now = Instant::now();
+    let (store, now) = (&app.store, Instant::now());
     if wanted.lines.len() > MAX_LINES {
         return Err(Problem::new(Code::TooManyLines, format!("An order can have at most {MAX_LINES} lines.")));
     }
-    let known = order::prepare(&wanted.customer_id, lookup, wanted.lines.iter().map(|line| &line.product_id))?;
+    let bounded = !caller.is_staff();
+    let known = wanted.lines.iter().map(|line| &line.product_id);
+    let known = order::prepare(&wanted.customer_id, bounded, lookup, known)?;
     let mut known = store.table.batch_get(&known).await?.into_iter();
     let customer = known.next().flatten();
+    let mut open = match bounded.then(|| known.next().flatten()) {
+        Some(Some(AnyEntity::OpenOrders(open))) => Some(open),
+        _ => None,
+    };
     if lookup.is_some()
         && let (Some(once), Some(Some(AnyEntity::IdempotencyRecord(record)))) = (once, known.next())
         && let Some(first) = replay(store, once, Some(&record), now).await?
@@ -179,42 +194,93 @@ pub async fn place(
     if customer.is_none() {
         return first_or(store, once, now, Problem::not_found("customer")).await;
     }
+    let limits = if bounded || wanted.lapses { Some(app.limits().await?) } else { None };
+    let lapses_at = limits.map(|limits| limits.lapse_of(now));
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), store.random()?);
-    let whole = match assemble(store, &wanted, order_id, known.collect(), caller, now) {
+    let whole = match assemble(store, &wanted, order_id, lapses_at, known.collect(), caller, now) {
         Ok(whole) => whole,
         // The first attempt may have finished during these reads, and data may have changed since.
         Err(problem) => return first_or(store, once, now, problem).await,
     };
-    let born = &whole.order.meta.born;
-    let claim = once.map(|once| once.claim(Answer::Order(whole.order.id.clone()), born.clone(), now)).transpose()?;
     let lines: Vec<Stored<OrderLine>> =
         whole.lines.iter().map(|line| Stored::new(line.clone(), whole.order.meta.born.clone(), now)).collect();
-    let by = caller.id().as_str();
-    let actions = order::actions(lines.len(), wanted.reference.is_some(), once.is_some(), cart.is_some());
-    let refusals = if actions <= MAX_TRANSACTION_ACTIONS {
-        let transaction = order::place(Placement { order: &whole.order, lines: &lines, by, claim, cart })?;
-        match store.table.transact(&transaction).await {
-            Ok(()) => {
-                telemetry::crash_point("orders.placed");
+    let placing = Attempt { store, whole: &whole, lines: &lines, once, by: caller.id().as_str(), cart, now };
+    let limits = limits.filter(|_| bounded);
+    let mut backoff = Backoff::new();
+    let refusals = loop {
+        let entry = match limits {
+            None => Some(None),
+            Some(limits) => match bounds::entry(store, open.as_ref(), &wanted.lines, limits).await {
+                Ok(entry) => entry.map(|entry| open::enter(&whole.order, entry, open.as_ref())).transpose()?.map(Some),
+                Err(problem) => {
+                    let problem = reference_taken(store, &whole.order, now).await?.unwrap_or(problem);
+                    return first_or(store, once, now, problem).await;
+                }
+            },
+        };
+        if let Some(entry) = entry {
+            let refusals = placing.send(entry).await?;
+            if refusals.is_empty() {
                 return Ok(created(&whole));
             }
-            Err(TransactError::Refused(refusals)) => refusals,
-            Err(TransactError::Table(error)) => return Err(error.into()),
+            if refusals.iter().any(|refusal| refusal.label != Part::Open) {
+                break refusals;
+            }
         }
-    } else {
-        let mut order = whole.order.clone();
+        // Another of the customer's orders came first, or is only partly there. The bounds depend on
+        // it.
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+        open = store.table.get(&open::get(&wanted.customer_id)?).await?;
+    };
+    match refused(store, caller, once, &wanted.lines, &refusals, now).await {
+        Err(problem) => first_or(store, once, now, problem).await,
+        answer => answer,
+    }
+}
+
+/// An order that is ready to be placed.
+struct Attempt<'a> {
+    store: &'a Store,
+    whole: &'a Whole,
+    lines: &'a [Stored<OrderLine>],
+    once: Option<&'a Once>,
+    by: &'a str,
+    cart: Option<Guarded>,
+    now: Instant,
+}
+
+impl Attempt<'_> {
+    /// Sends the order's transactions, and returns their refusals. Without refusals the order is
+    /// placed. `open` is its entry in the customer's open orders.
+    async fn send(&self, open: Option<Guarded>) -> Result<Vec<Refusal<Part>>, Problem> {
+        let Self { store, whole, lines, once, by, now, .. } = *self;
+        let (order, cart) = (&whole.order, self.cart.clone());
+        let claim = |once: &Once| once.claim(Answer::Order(order.id.clone()), order.meta.born.clone(), now);
+        let claim = once.map(claim).transpose()?;
+        let is_claimed = order.reference.is_some();
+        let actions = order::actions(lines.len(), is_claimed, once.is_some(), open.is_some(), cart.is_some());
+        if actions <= MAX_TRANSACTION_ACTIONS {
+            let transaction = order::place(Placement { order, lines, by, claim, open, cart })?;
+            return match store.table.transact(&transaction).await {
+                Ok(()) => {
+                    telemetry::crash_point("orders.placed");
+                    Ok(Vec::new())
+                }
+                Err(TransactError::Refused(refusals)) => Ok(refusals),
+                Err(TransactError::Table(error)) => Err(error.into()),
+            };
+        }
+        let mut order = order.clone();
         order.data.status = OrderStatus::Placing;
         let work = Work::Placing { key: once.map(|once| once.scope().clone()), lines: 0 };
         order.data.unfinished = Some(Unfinished { since: now, work });
-        match staging::place(&store.table, Placing { order: &order, lines: &lines, by, claim, cart }).await {
-            Ok(()) => return Ok(created(&whole)),
-            Err(StagingError::Refused(refusals)) => refusals,
-            Err(error) => return Err(staging_failed(error)),
+        match staging::place(&store.table, Placing { order: &order, lines, by, claim, open, cart }).await {
+            Ok(()) => Ok(Vec::new()),
+            Err(StagingError::Refused(refusals)) => Ok(refusals),
+            Err(error) => Err(staging_failed(error)),
         }
-    };
-    match refused(store, once, &wanted.lines, &refusals, now).await {
-        Err(problem) => first_or(store, once, now, problem).await,
-        answer => answer,
     }
 }
 
@@ -243,6 +309,7 @@ fn assemble(
     store: &Store,
     wanted: &Wanted,
     id: OrderId,
+    lapses_at: Option<Instant>,
     products: Vec<Option<AnyEntity>>,
     caller: &SignedIn,
     now: Instant,
@@ -260,7 +327,7 @@ fn assemble(
         return Err(unknown_products(unknown));
     }
     let refused =
-        |detail: String| Problem::new(Code::InvalidBody, "The order's total is invalid.").error("/lines", detail);
+        |detail: String| Problem::new(Code::InvalidBody, "The order's total is invalid.").error(wanted.list, detail);
     let total = order::total(lines.iter().map(|line| &line.total)).map_err(|error| refused(error.to_string()))?;
     let total = total.ok_or_else(|| Problem::new(Code::InvalidBody, "An order must have at least one line."))?;
     if total.amount > MAX_TOTAL {
@@ -275,6 +342,8 @@ fn assemble(
         status: OrderStatus::Pending,
         placed_at: wanted.placed_at.unwrap_or(now),
         reference: wanted.reference.clone(),
+        by_customer: !caller.is_staff(),
+        lapses_at,
         store_id: wanted.store_id.clone(),
         total,
         line_count: u64::try_from(lines.len()).map_err(Problem::internal)?,
@@ -283,6 +352,7 @@ fn assemble(
         invoice_number: None,
         paid_from_wallet: false,
         refunded: 0,
+        lapsed: false,
     };
     let first = order::history(&order, order.status, order.placed_at, caller.id().as_str(), None);
     Ok(Whole { order: Stored::new(order, store.born(now)?, now), lines, history: vec![first] })
@@ -328,9 +398,38 @@ fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Prob
     lines.into_iter().fold(problem, at_line)
 }
 
+const REFERENCE_TAKEN: &str = "An order with this reference already exists.";
+
+/// Returns the problem of an order whose reference is taken, if it is.
+async fn reference_taken(store: &Store, order: &Order, now: Instant) -> Result<Option<Problem>, Problem> {
+    let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
+    match store.table.get(&order::reference(&claim)?).await? {
+        Some(first) => claimed(store, &first, now).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Returns the problem of an order whose reference has this claim of another one.
+async fn claimed(store: &Store, claim: &Stored<ReferenceClaim>, now: Instant) -> Result<Problem, Problem> {
+    // An order in status `placing` may still be undone, which frees the reference. An expired order
+    // keeps its reference, even without a head.
+    let first = store.table.get(&order::head(&claim.order_id)?).await?;
+    let long_ago = claim.meta.created_at.plus_seconds(LONGEST_PLACING_SECONDS) < now;
+    let placed = first.map_or(long_ago, |first| first.status != OrderStatus::Placing);
+    Ok(if placed {
+        Problem::new(Code::AlreadyExists, REFERENCE_TAKEN).location(location(&claim.order_id))
+    } else {
+        Problem::new(
+            Code::IdempotencyInProgress,
+            "An order with this reference is being placed now. Try again shortly.",
+        )
+    })
+}
+
 /// Explains the transaction's refusals, the most specific first.
 async fn refused(
     store: &Store,
+    caller: &SignedIn,
     once: Option<&Once>,
     lines: &[WantedLine],
     refusals: &[Refusal<Part>],
@@ -343,20 +442,9 @@ async fn refused(
         return replay(store, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
     if let Some(refusal) = of(Part::Reference) {
-        let problem = Problem::new(Code::AlreadyExists, "An order with this reference already exists.");
-        let Some(claim) = decoded::<ReferenceClaim>(refusal.item.as_deref()) else { return Err(problem) };
-        // An order in status `placing` may still be undone, which frees the reference. An expired
-        // order keeps its reference, even without a head.
-        let first = store.table.get(&order::head(&claim.order_id)?).await?;
-        let long_ago = claim.meta.created_at.plus_seconds(LONGEST_PLACING_SECONDS) < now;
-        let placed = first.map_or(long_ago, |first| first.status != OrderStatus::Placing);
-        return Err(if placed {
-            problem.location(location(&claim.order_id))
-        } else {
-            Problem::new(
-                Code::IdempotencyInProgress,
-                "An order with this reference is being placed now. Try again shortly.",
-            )
+        return Err(match decoded::<ReferenceClaim>(refusal.item.as_deref()) {
+            Some(claim) => claimed(store, &claim, now).await?,
+            None => Problem::new(Code::AlreadyExists, REFERENCE_TAKEN),
         });
     }
     if of(Part::Customer).is_some() {
@@ -398,7 +486,13 @@ async fn refused(
     let problem = Problem::new(Code::InsufficientStock, "There are not enough pieces in stock. No order was placed.");
     Err(short.into_iter().fold(problem, |problem, (line, stock)| {
         let available = stock.map_or(0, |stock| stock.available);
-        line.error(problem, "quantity", format!("only {available} in stock"))
+        // The exact stock is staff's to know.
+        let detail = match available {
+            0 => "out of stock".to_owned(),
+            _ if caller.is_staff() => format!("only {available} in stock"),
+            _ => "not enough in stock".to_owned(),
+        };
+        line.error(problem, "quantity", detail)
     }))
 }
 

@@ -9,7 +9,7 @@ use key_schema::money::Money;
 use key_schema::order::{self, Movement, Order, OrderStatus, Part};
 use key_schema::wallet::{self, Wallet, WalletError};
 use serde::Serialize;
-use table::{Backoff, Refusal, TableError, TransactError};
+use table::{Backoff, Refusal, TableError, TransactError, WriteError};
 
 use crate::view::{Whole, location, no_such_order};
 
@@ -56,7 +56,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
             Err(TransactError::Table(error)) => return Err(error.into()),
         };
         let refused = |part| refusals.iter().any(|refusal| refusal.label == part);
-        if refused(Part::Wallet) {
+        if refused(Part::Wallet) && !converted(store, &refusals).await? {
             return once
                 .replay_or(store, wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order))
                 .await;
@@ -104,10 +104,27 @@ pub fn left(order: &Order) -> i64 {
     order.total.amount.saturating_sub(order.refunded).max(0)
 }
 
+/// Returns the wallet that a refusal carries.
+fn wallet_in(refusals: &[Refusal<Part>]) -> Option<Stored<Wallet>> {
+    let refusal = refusals.iter().find(|refusal| refusal.label == Part::Wallet)?;
+    Stored::from_item(refusal.item.as_deref()?.clone()).ok()
+}
+
+/// Converts the refused wallet if an earlier version opened it in another currency. Returns `false`
+/// for any other wallet. After `true` the caller repeats its transaction, because another request may have
+/// converted the wallet first.
+pub async fn converted(store: &Store, refusals: &[Refusal<Part>]) -> Result<bool, Problem> {
+    let Some(wallet) = wallet_in(refusals) else { return Ok(false) };
+    let Some(write) = wallet::convert(&wallet)? else { return Ok(false) };
+    match store.table.write(&write).await {
+        Ok(()) | Err(WriteError::Refused(_)) => Ok(true),
+        Err(WriteError::Table(error)) => Err(error.into()),
+    }
+}
+
 /// Explains the refusal of the wallet.
 pub fn wallet_refused(refusals: &[Refusal<Part>], movement: Movement<'_>, order: &Order) -> Problem {
-    let item = refusals.iter().find(|refusal| refusal.label == Part::Wallet).and_then(|refusal| refusal.item.clone());
-    let wallet: Option<Stored<Wallet>> = item.and_then(|item| Stored::from_item(*item).ok());
+    let wallet = wallet_in(refusals);
     let held = wallet.as_deref();
     let currency = order.total.currency;
     let error = match movement {
@@ -118,7 +135,8 @@ pub fn wallet_refused(refusals: &[Refusal<Part>], movement: Movement<'_>, order:
         // The wallet shows enough now, so another request changed it. A retry would succeed.
         None => TableError::Contended.into(),
         Some(WalletError::Insufficient) => {
-            Problem::new(Code::InsufficientFunds, "The wallet's balance is too low. Nothing was paid.")
+            let detail = "The wallet's balance in the order's currency is too low. Nothing was paid.";
+            Problem::new(Code::InsufficientFunds, detail)
         }
         Some(error) => Problem::new(Code::Conflict, format!("The wallet cannot move this amount: it {error}.")),
     }

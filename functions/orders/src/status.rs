@@ -10,7 +10,7 @@ use key_schema::money::Money;
 use key_schema::order::{self, MAX_TOTAL, Movement, OrderStatus, Part, RETURNED_AT_ONCE, Step};
 use table::TransactError;
 
-use crate::refund::{left, refundable, wallet_refused};
+use crate::refund::{converted, left, refundable, wallet_refused};
 use crate::view::{Whole, no_such_order};
 
 /// The time that a request spends on the rest of a large order's stock.
@@ -83,7 +83,14 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let entry = EntryId::generate(at, store.random()?);
     let money = movement(&whole, &entry, pay_from_wallet, to, refund)?;
     let step = Step { order: &whole.order, lines: &whole.lines, to, at, by, note, carrier, tracking, money };
-    match store.table.transact(&order::advance(step)?).await {
+    let advance = order::advance(step)?;
+    let mut moved = staging::advance(&store.table, advance.clone()).await;
+    if let Err(TransactError::Refused(refusals)) = &moved
+        && converted(store, refusals).await?
+    {
+        moved = staging::advance(&store.table, advance).await;
+    }
+    match moved {
         Ok(()) => {}
         Err(TransactError::Refused(refusals)) if refusals.iter().any(|refusal| refusal.label == Part::Order) => {
             return Err(Problem::version_mismatch());

@@ -57,14 +57,26 @@ impl Whole {
         self.order.data.invoice_number = None;
         self.order.data.paid_from_wallet = false;
         self.order.data.refunded = 0;
+        self.order.data.lapsed = false;
         self.history.retain(|step| step.status == OrderStatus::Pending);
         self
     }
 
     /// Builds the JSON form of the order.
     pub fn view(&self) -> View<'_> {
-        let Order { id, customer_id, status, placed_at, reference, store_id, total, invoice_number, refunded, .. } =
-            &self.order.data;
+        let Order {
+            id,
+            customer_id,
+            status,
+            placed_at,
+            reference,
+            lapses_at,
+            store_id,
+            total,
+            invoice_number,
+            refunded,
+            ..
+        } = &self.order.data;
         View {
             id,
             reference: reference.as_ref(),
@@ -74,6 +86,7 @@ impl Whole {
             lines: self.lines.iter().map(LineView::from).collect(),
             total: *total,
             placed_at: *placed_at,
+            lapses_at: lapses_at.filter(|_| *status == OrderStatus::Pending),
             history: self.history.iter().map(StepView::from).collect(),
             invoice_number: *invoice_number,
             refunded: (*refunded > 0).then(|| Money::new(*refunded, total.currency)),
@@ -108,6 +121,9 @@ pub struct View<'a> {
     lines: Vec<LineView<'a>>,
     total: Money,
     placed_at: Instant,
+    /// When the order lapses if it is not paid until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lapses_at: Option<Instant>,
     history: Vec<StepView<'a>>,
     invoice_number: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

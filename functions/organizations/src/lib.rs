@@ -1,6 +1,7 @@
-//! Organizations: their teams and members, and the memberships of a customer.
+//! Organizations: their teams, members and invitations, and the memberships of a customer.
 
 mod access;
+mod invitations;
 mod members;
 mod organizations;
 mod teams;
@@ -12,6 +13,7 @@ use http_api::{Error, Routes, Store};
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
+        .checking(Store::sign_ins)
         .on("POST /v1/organizations", |store, request| Box::pin(organizations::create(store, request)))
         .on("GET /v1/organizations/{id}", |store, request| Box::pin(organizations::read(store, request)))
         .on("PATCH /v1/organizations/{id}", |store, request| Box::pin(organizations::rename(store, request)))
@@ -22,6 +24,13 @@ pub fn routes() -> Routes<Store> {
         .on("DELETE /v1/organizations/{id}/members/{customer}", |store, request| {
             Box::pin(members::remove(store, request))
         })
+        .on("GET /v1/organizations/{id}/invitations", |store, request| {
+            Box::pin(invitations::of_organization(store, request))
+        })
+        .on("DELETE /v1/organizations/{id}/invitations/{customer}", |store, request| {
+            Box::pin(invitations::remove(store, request))
+        })
+        .on("GET /v1/customers/{id}/invitations", |store, request| Box::pin(invitations::of_customer(store, request)))
         .on("GET /v1/customers/{id}/organizations", |store, request| Box::pin(members::of_customer(store, request)))
 }
 

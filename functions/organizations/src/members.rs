@@ -11,10 +11,12 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::organization::{self, Member, Organization, Part, Role};
+use key_schema::organization::invitation::State;
+use key_schema::organization::{self, Authority, Member, Organization, Part, Role};
 use table::{Backoff, Refusal, TableError, TransactError};
 
 use crate::access::{authority, denied, denied_by, may_see, member_in, no_customer, no_such_organization};
+use crate::invitations::{self, no_such_team};
 use crate::view::{MemberView, MembershipView};
 
 /// GET organizations/{id}/members: lists the members by customer id. The caller's membership is
@@ -52,62 +54,121 @@ pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Respons
     page.answer(&items, |kept| found.end(kept))
 }
 
-/// PUT organizations/{id}/members/{customer}: sets a membership.
+/// PUT organizations/{id}/members/{customer}: sets a membership. Staff add a member directly. An
+/// admin changes a member, and invites a customer who is none. The invited customer accepts with
+/// the same request for their own id.
 pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
+    let is_own = !caller.is_staff() && *caller.id() == customer;
     let mut body = request.object()?;
-    let role = body.required("role", one_of::<Role>(&["admin", "member"]));
+    let known = one_of::<Role>(&["admin", "member"]);
+    // Who accepts an invitation gets its role.
+    let role = if is_own { body.optional("role", known) } else { body.required("role", known).map(Some) };
     let team = body.optional("team", parsed::<TeamId>);
     let (role, team) = body.finish((role, team))?;
     let mut backoff = Backoff::new();
     loop {
         let Read { member: old, caller: asking, .. } = read(store, &id, &customer, &caller).await?;
-        let at = Instant::now();
-        let wanted = Member { id: id.clone(), customer_id: customer.clone(), role, team: team.clone() };
-        let new = match &old {
-            // An unchanged membership is not written. The same read showed whether the caller may
-            // set it.
-            Some(old) if old.data == wanted => {
-                let denied = if caller.is_staff() { None } else { denied_by(asking.as_ref()) };
-                return denied.map_or_else(|| Ok(Response::ok(&MemberView::from(old))), Err);
+        let answer = match (&old, role) {
+            (None, role) if is_own => {
+                let read = invitations::read(store, &id, &customer, &caller).await?;
+                invitations::accept(store, &read.state, role, team.as_ref()).await?
             }
-            Some(old) => {
-                let mut meta = old.meta.clone();
-                meta.updated_at = at;
-                Stored { meta, data: wanted }
+            // A repeated acceptance finds the membership that the first one began.
+            (Some(old), role) if is_own && confirms(old, role, team.as_ref()) => {
+                Some(Response::ok(&MemberView::from(old)))
             }
-            None => Stored::new(wanted, store.born(at)?, at),
+            (Some(old), Some(role)) => {
+                let wanted = Member { id: id.clone(), customer_id: customer.clone(), role, team: team.clone() };
+                change(store, &caller, old, asking.as_ref(), wanted).await?
+            }
+            (None, Some(role)) => {
+                let wanted = Member { id: id.clone(), customer_id: customer.clone(), role, team: team.clone() };
+                let read = invitations::read(store, &id, &customer, &caller).await?;
+                if caller.is_staff() {
+                    add(store, &read.state, wanted).await?
+                } else {
+                    invitations::invite(store, caller.id(), &read, &wanted).await?
+                }
+            }
+            (_, None) => return Err(Problem::internal("a request without a role was read")),
         };
-        let refusals =
-            match store.table.transact(&organization::put_member(old.as_ref(), &new, authority(&caller))?).await {
-                Ok(()) => return Ok(Response::ok(&MemberView::from(&new))),
-                Err(TransactError::Refused(refusals)) => refusals,
-                Err(TransactError::Table(error)) => return Err(error.into()),
-            };
-        let of = |part| refusals.iter().find(|refusal| refusal.label == part);
-        // For callers who change their own membership, the write of that membership checks their
-        // right.
-        let own = of(Part::Member).filter(|_| !caller.is_staff() && *caller.id() == customer);
-        if let Some(problem) = denied(&refusals).or_else(|| denied_own(own)) {
-            return Err(problem);
+        if let Some(answer) = answer {
+            return Ok(answer);
         }
-        if of(Part::Customer).is_some() {
-            return Err(no_customer());
-        }
-        if of(Part::Member).is_none() {
-            if let Some(head) = of(Part::Organization) {
-                return Err(head_refused(head));
-            }
-            if of(Part::Team).is_some() {
-                let problem = Problem::new(Code::InvalidBody, "The organization has no such team.");
-                return Err(problem.error("/team", "is not a team of this organization"));
-            }
-        }
-        // Another request changed the membership after this one read it.
+        // Another request changed the membership or the invitation after this one read it.
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
         }
+    }
+}
+
+/// Returns whether a customer's request for their own membership asks for no change. Only admins can
+/// ask for one.
+fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool {
+    let same_team = team.is_none() || team == member.team.as_ref();
+    match role {
+        None => same_team,
+        Some(role) => role == Role::Member && member.role == role && same_team,
+    }
+}
+
+/// Adds a member, at the request of staff. Returns [`None`] when another request came first.
+async fn add(store: &Store, state: &State, wanted: Member) -> Result<Option<Response>, Problem> {
+    let at = Instant::now();
+    let new = Stored::new(wanted, store.born(at)?, at);
+    let put = organization::put_member(None, &new, Authority::Staff)?;
+    match store.table.transact(&state.end(put, &new.id, &new.customer_id, at)?).await {
+        Ok(()) => Ok(Some(Response::ok(&MemberView::from(&new)))),
+        Err(TransactError::Refused(refusals)) => explain(&refusals).map_or(Ok(None), Err),
+        Err(TransactError::Table(error)) => Err(error.into()),
+    }
+}
+
+/// Changes the membership that was read. Returns [`None`] when another request came first.
+async fn change(
+    store: &Store,
+    caller: &SignedIn,
+    old: &Stored<Member>,
+    asking: Option<&Stored<Member>>,
+    wanted: Member,
+) -> Result<Option<Response>, Problem> {
+    // An unchanged membership is not written. The same read showed whether the caller may set it.
+    if old.data == wanted {
+        let denied = if caller.is_staff() { None } else { denied_by(asking) };
+        return denied.map_or_else(|| Ok(Some(Response::ok(&MemberView::from(old)))), Err);
+    }
+    let mut meta = old.meta.clone();
+    meta.updated_at = Instant::now();
+    let new = Stored { meta, data: wanted };
+    let refusals = match store.table.transact(&organization::put_member(Some(old), &new, authority(caller))?).await {
+        Ok(()) => return Ok(Some(Response::ok(&MemberView::from(&new)))),
+        Err(TransactError::Refused(refusals)) => refusals,
+        Err(TransactError::Table(error)) => return Err(error.into()),
+    };
+    // For callers who change their own membership, the write of that membership checks their right.
+    let own = refusals.iter().find(|refusal| refusal.label == Part::Member);
+    let own = own.filter(|_| !caller.is_staff() && *caller.id() == old.customer_id);
+    match denied(&refusals).or_else(|| denied_own(own)).or_else(|| explain(&refusals)) {
+        Some(problem) => Err(problem),
+        None => Ok(None),
+    }
+}
+
+/// Explains why a membership was not written. Returns [`None`] when another request came first.
+fn explain(refusals: &[Refusal<Part>]) -> Option<Problem> {
+    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+    if of(Part::Customer).is_some() {
+        return Some(no_customer());
+    }
+    if [Part::Member, Part::Invitation, Part::Invitations].into_iter().any(|part| of(part).is_some()) {
+        return None;
+    }
+    match (of(Part::Organization), of(Part::Team)) {
+        (Some(head), _) => Some(head_refused(head)),
+        (None, Some(_)) => Some(no_such_team()),
+        (None, None) => None,
     }
 }
 

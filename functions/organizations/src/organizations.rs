@@ -33,7 +33,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     };
     let born = store.born(at)?;
     let member = Member { id: id.clone(), customer_id: caller.id().clone(), role: Role::Admin, team: None };
-    let head = Stored::new(Organization { id, teams: 0, admins: 1, name }, born.clone(), at);
+    let head = Stored::new(Organization { id, teams: 0, admins: 1, invited: 0, name }, born.clone(), at);
     let location = location(&["organizations", head.id.as_str()]);
     let create = organization::create(&head, &Stored::new(member, born, at), authority(&caller))?;
     match store.table.transact(&create).await {

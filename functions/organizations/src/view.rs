@@ -3,6 +3,7 @@
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::organization::invitation::{self, Invitation};
 use key_schema::organization::{Listed, Member, Organization, Role, Team};
 use serde::Serialize;
 
@@ -76,5 +77,47 @@ impl<'a> From<&'a Listed> for MembershipView<'a> {
     fn from(listed: &'a Listed) -> Self {
         let Listed { id, role, team, created_at, updated_at } = listed;
         Self { organization_id: id, role: *role, team: team.as_ref(), created_at: *created_at, updated_at: *updated_at }
+    }
+}
+
+/// An invitation. Its customer cannot read the organization, so it shows the name.
+#[derive(Serialize)]
+pub struct InvitationView<'a> {
+    organization_id: &'a OrganizationId,
+    organization_name: &'a str,
+    customer_id: &'a CustomerId,
+    role: Role,
+    team: Option<&'a TeamId>,
+    created_at: Instant,
+    expires_at: Instant,
+}
+
+impl<'a> From<&'a Stored<Invitation>> for InvitationView<'a> {
+    fn from(stored: &'a Stored<Invitation>) -> Self {
+        let Invitation { id, customer_id, title, role, team, expires_at } = &stored.data;
+        Self {
+            organization_id: id,
+            organization_name: title,
+            customer_id,
+            role: *role,
+            team: team.as_ref(),
+            created_at: stored.meta.created_at,
+            expires_at: *expires_at,
+        }
+    }
+}
+
+impl<'a> From<&'a invitation::Listed> for InvitationView<'a> {
+    fn from(listed: &'a invitation::Listed) -> Self {
+        let invitation::Listed { id, customer_id, title, role, team, created_at, expires_at } = listed;
+        Self {
+            organization_id: id,
+            organization_name: title,
+            customer_id,
+            role: *role,
+            team: team.as_ref(),
+            created_at: *created_at,
+            expires_at: *expires_at,
+        }
     }
 }

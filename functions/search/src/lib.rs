@@ -1,6 +1,7 @@
 //! The function `search`: full text search of products, for anybody, and of orders, for staff.
 //!
-//! It reads only the index, which trails the table by the stream's delay. A client that needs the
+//! It searches only the index, which trails the table by the stream's delay. From the table it reads
+//! nothing but whether a caller's session has ended. A client that needs the
 //! current state of an item reads it by its id from the function that owns it.
 
 mod disabled;
@@ -10,9 +11,10 @@ mod parameters;
 mod products;
 
 pub use disabled::Disabled;
-use http_api::{Measured, Routes};
+use http_api::{Measured, PatternCost, Routes, SignIns};
 use key_schema::cursor::{CursorKeyError, Cursors};
 use search_index::{ConfigError, SearchClient};
+use table::{SetupError, Table};
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
@@ -21,6 +23,10 @@ pub struct App {
     pub client: SearchClient,
     /// The keys that seal and open the cursors of lists.
     pub cursors: Cursors,
+    /// The table, for the revocations of callers' sign-ins. The function reads nothing else there.
+    pub table: Table,
+    /// The sign-ins of callers that this environment has looked up.
+    pub sign_ins: SignIns,
 }
 
 /// The reason why the function cannot start.
@@ -32,26 +38,35 @@ pub enum StartError {
     /// `CURSOR_KEYS` is missing or unusable.
     #[error("CURSOR_KEYS: {0}")]
     Cursors(#[from] CursorKeyError),
+    /// The table's client cannot be set up.
+    #[error(transparent)]
+    Table(#[from] SetupError),
 }
 
 impl App {
     /// Creates the app from the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`,
-    /// `CURSOR_KEYS`, and the SDK's variables.
+    /// `CURSOR_KEYS`, `TABLE_NAME`, and the SDK's variables.
     ///
     /// # Errors
     /// [`StartError`].
-    pub fn from_env() -> Result<Self, StartError> {
+    pub async fn from_env() -> Result<Self, StartError> {
         let cursors = Cursors::new(&std::env::var("CURSOR_KEYS").unwrap_or_default())?;
-        Ok(Self { client: SearchClient::from_env()?, cursors })
+        let (client, table) = (SearchClient::from_env()?, Table::from_env().await?);
+        Ok(Self { client, cursors, table, sign_ins: SignIns::default() })
     }
 }
 
-impl Measured for App {}
+impl Measured for App {
+    fn take(&self) -> Vec<PatternCost> {
+        self.table.take()
+    }
+}
 
 /// Returns the routes, under the keys in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<App> {
-    Routes::new()
+    Routes::<App>::new()
+        .checking(|app| (&app.table, &app.sign_ins))
         .on("GET /v1/search/products", |app, request| Box::pin(products::search(app, request)))
         .on("GET /v1/search/orders", |app, request| Box::pin(orders::search(app, request)))
 }
@@ -65,5 +80,5 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     if std::env::var("SEARCH_SERVICE").is_ok_and(|service| service == "none") {
         return http_api::run(disabled::routes(), Disabled).await;
     }
-    http_api::run(routes(), App::from_env()?).await
+    http_api::run(routes(), App::from_env().await?).await
 }

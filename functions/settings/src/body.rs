@@ -8,9 +8,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http_api::body::Invalid;
-use http_api::json::Value;
+use http_api::json::{Members, Value};
+use http_api::read::integer;
 use http_api::{Code, Problem, Request};
 use key_schema::id;
+use key_schema::order::open::{MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES};
 use key_schema::settings::MAX_BYTES;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,8 +30,8 @@ pub struct Wanted {
 /// Reads the settings from a request's body. A missing `private` is empty.
 pub fn read(request: &Request<'_>) -> Result<Wanted, Problem> {
     let mut body = request.object()?;
-    let values = body.required("values", checked);
-    let private = body.optional("private", checked);
+    let values = body.required("values", public);
+    let private = body.optional("private", private);
     body.finish((values, private))?;
     let texts: Texts<'_> = serde_json::from_str(request.json_text()?).map_err(Problem::internal)?;
     let values = serde_json::to_string(&texts.values).map_err(Problem::internal)?;
@@ -52,7 +54,33 @@ struct Texts<'a> {
 
 type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-fn checked(value: Value<'_>) -> Result<(), Invalid> {
+/// The settings that Bodega itself reads. All others have a meaning for clients alone.
+const ORDERS: &str = "orders";
+
+fn public(value: Value<'_>) -> Result<(), Invalid> {
+    let mut members = checked(value)?;
+    let mut orders = Value::Object(members.remove_entry(ORDERS).into_iter().collect()).object()?;
+    let read = orders.optional(ORDERS, limits);
+    orders.finish(read).map(|_| ())
+}
+
+fn private(value: Value<'_>) -> Result<(), Invalid> {
+    match checked(value)?.contains_key(ORDERS) {
+        true => Err(Invalid::new("has `orders`, which belongs to the public values")),
+        false => Ok(()),
+    }
+}
+
+/// Checks the limits of open orders.
+fn limits(value: Value<'_>) -> Result<(), Invalid> {
+    let mut limits = value.object()?;
+    let minutes = limits.optional("pending_minutes", integer(PENDING_MINUTES));
+    let orders = limits.optional("max_pending_orders", integer(MAX_PENDING_ORDERS));
+    let quantity = limits.optional("max_pending_quantity", integer(MAX_PENDING_QUANTITY));
+    limits.finish((minutes, orders, quantity)).map(|_| ())
+}
+
+fn checked(value: Value<'_>) -> Result<Members<'_>, Invalid> {
     let Value::Object(members) = value else {
         return Err(Invalid::new("must be an object"));
     };
@@ -64,7 +92,7 @@ fn checked(value: Value<'_>) -> Result<(), Invalid> {
             return Err(Invalid::new(format!("has a value of more than {MAX_DEPTH} levels")));
         }
     }
-    Ok(())
+    Ok(members)
 }
 
 /// Returns the depth of nested objects and arrays. The JSON reader bounds the depth, and so the

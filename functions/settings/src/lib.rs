@@ -27,7 +27,8 @@ impl Measured for App {
 /// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
-    Routes::new()
+    Routes::<App>::new()
+        .checking(|app| app.store.sign_ins())
         .on("GET /v1/settings", |app, _| Box::pin(current::public(app)))
         .on("GET /v1/settings/private", |app, request| Box::pin(current::whole(app, request)))
         .on("PUT /v1/settings", |app, request| Box::pin(current::put(app, request)))

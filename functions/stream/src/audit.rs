@@ -167,8 +167,8 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
         AnyEntity::Session(session) => {
             // The pattern names every attribute of a session, so a new attribute needs a decision
             // here before it compiles. These attributes are not secret. The id names the session
-            // in URLs and grants no access.
-            let Session { id: _, customer_id, expires_at, device: _ } = &session.data;
+            // in URLs and grants no access. The sign-in is a hash.
+            let Session { id: _, customer_id, expires_at, device: _, sign_in: _ } = &session.data;
             (Some(customer_id), session.meta.created_at, *expires_at, Class::Standard, true)
         }
         AnyEntity::Cart(cart) => {

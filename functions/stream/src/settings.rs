@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use key_schema::product::MAX_STOCK;
+use key_schema::product::{MAX_STOCK, STOCK_LOW};
 use tokio::time::Instant;
 
 /// The settings of the consumer.
@@ -64,7 +64,7 @@ pub enum StartError {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { concurrency: 8, margin: Duration::from_millis(1000), stock_low: 10 }
+        Self { concurrency: 8, margin: Duration::from_millis(1000), stock_low: STOCK_LOW }
     }
 }
 

@@ -4,13 +4,17 @@
 //! yields the same events with the same ids. A transition is found by comparing the two images of
 //! one record. Two records cannot be compared, because there may be other changes between them.
 
-use bus::{CustomerTierChanged, Data, Event, EventId, OrderPlaced, OrderStatusChanged, Origin, ReviewPosted, StockLow};
+use bus::{
+    CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderStatusChanged, Origin,
+    Reason, ReviewPosted, StockLow,
+};
 use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Meta, Stored};
 use key_schema::order::{Order, OrderStatus};
 use key_schema::product::Stock;
 use key_schema::review::Review;
+use key_schema::verification::EmailVerification;
 
 use crate::batch::{Change, Record};
 
@@ -48,6 +52,10 @@ impl Rules {
                 customer(before(change, |old| if let AnyEntity::Customer(old) = old { Some(old) } else { None }), new)?
             }
             AnyEntity::Review(new) => review(change, new),
+            AnyEntity::EmailVerification(new) => verification(
+                before(change, |old| if let AnyEntity::EmailVerification(old) = old { Some(old) } else { None }),
+                new,
+            )?,
             _ => None,
         };
         Ok(happened.map(|(meta, data)| self.event(record, meta, data)).into_iter().collect())
@@ -125,6 +133,7 @@ fn order<'a>(before: Before<'_, Order>, new: &'a Stored<Order>) -> Happened<'a> 
             customer_id: new.customer_id.clone(),
             from,
             to: new.status,
+            reason: (new.lapsed && new.status == OrderStatus::Cancelled).then_some(Reason::Lapsed),
             total: new.total,
             placed_at: new.placed_at,
         }
@@ -147,4 +156,17 @@ fn review<'a>(change: &Change, new: &'a Stored<Review>) -> Option<(&'a Meta, Dat
     let Change::Created { .. } = change else { return None };
     let (product_id, customer_id) = (new.product_id.clone(), new.customer_id.clone());
     Some((&new.meta, ReviewPosted { product_id, customer_id, rating: new.rating }.into()))
+}
+
+/// A request is new if its code expires at another instant than that of the old one. A try, or the
+/// use of the code, leaves the instant unchanged.
+fn verification<'a>(before: Before<'_, EmailVerification>, new: &'a Stored<EmailVerification>) -> Happened<'a> {
+    let is_known = match before {
+        Before::Absent => false,
+        Before::Unreadable => return Err(UnreadableOldImage),
+        Before::Known(old) => old.code_expires_at == new.code_expires_at,
+    };
+    let requested =
+        || EmailVerificationRequested { customer_id: new.customer_id.clone(), expires_at: new.code_expires_at };
+    Ok((!is_known && new.nonce.is_some()).then(|| (&new.meta, requested().into())))
 }

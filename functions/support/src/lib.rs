@@ -14,6 +14,7 @@ use table::{Refusal, TransactError};
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
+        .checking(Store::sign_ins)
         .on("POST /v1/customers/{id}/questions", |store, request| Box::pin(questions::ask(store, request)))
         .on("GET /v1/customers/{id}/questions", |store, request| Box::pin(questions::of_customer(store, request)))
         .on("GET /v1/customers/{id}/support", |store, request| Box::pin(questions::support(store, request)))

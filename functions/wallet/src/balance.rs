@@ -1,15 +1,14 @@
-//! Reads a wallet's balance and entries.
+//! Reads a wallet's balances and entries.
 
 use http_api::{Problem, Request, Response, Store};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
-use key_schema::money::{Currency, Money};
-use key_schema::wallet::{self, Wallet};
+use key_schema::wallet;
 
 use crate::view::{EntryView, WalletView};
 
-/// GET customers/{id}/wallet: returns the balance. A customer without a wallet item has 0 in US
-/// dollars, version 0 and no ETag.
+/// GET customers/{id}/wallet: returns the balances. A customer without a wallet item has none,
+/// version 0 and no ETag.
 pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -19,10 +18,9 @@ pub async fn read(store: &Store, request: &Request<'_>) -> Result<Response, Prob
     }
     Ok(match found.next().flatten() {
         Some(AnyEntity::Wallet(wallet)) => {
-            let (balance, version) = (Wallet::balance(&wallet), wallet.meta.version);
-            Response::ok(&WalletView { customer_id: &customer, balance, version }).etag(version)
+            Response::ok(&WalletView::new(&customer, Some(&wallet))).etag(wallet.meta.version)
         }
-        _ => Response::ok(&WalletView { customer_id: &customer, balance: Money::new(0, Currency::USD), version: 0 }),
+        _ => Response::ok(&WalletView::new(&customer, None)),
     })
 }
 

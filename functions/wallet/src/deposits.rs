@@ -1,9 +1,9 @@
 //! Deposits: money paid into a wallet.
 //!
-//! The response to a deposit contains the new balance and is part of the deposit's transaction. So
-//! the function reads the balance, computes the new one, and adds the money on the condition that
-//! the balance is unchanged. The loser of a race reads again. The response to a transfer has no
-//! balance, so a transfer needs none of this.
+//! The response to a deposit contains the new balance in its currency and is part of the deposit's
+//! transaction. So the function reads the balance, computes the new one, and adds the money on the
+//! condition that the balance is unchanged. The loser of a race reads again. The response to a
+//! transfer has no balance, so a transfer needs none of this.
 
 use http_api::{Code, Once, Problem, Request, Response, Store};
 use key_schema::id::{CustomerId, EntryId};
@@ -12,6 +12,7 @@ use key_schema::money::Money;
 use key_schema::wallet::{self, EntryKind, Part, Side, WalletEntry, WalletError};
 use table::{Backoff, TableError, TransactError};
 
+use crate::convert::converted;
 use crate::view::{DepositView, EntryView, entries_of, movement};
 
 /// POST customers/{id}/wallet/deposits: pays money in, once per Idempotency-Key.
@@ -27,6 +28,14 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
             Ok(balance) => balance,
             Err(error) => return once.replay_or(store, impossible(error)).await,
         };
+        if let Some(wallet) = &seen
+            && converted(store, wallet).await?
+        {
+            if backoff.wait().await {
+                continue;
+            }
+            return Err(TableError::Contended.into());
+        }
         let entry = entry(store, &customer, money, note.clone())?;
         let answer = DepositView { entry: EntryView::from(&entry), balance };
         // An entry never changes, so its version is always 1.
@@ -79,6 +88,5 @@ fn no_such_account() -> Problem {
 }
 
 fn impossible(error: WalletError) -> Problem {
-    let field = if error == WalletError::OtherCurrency { "/amount/currency" } else { "/amount/amount" };
-    Problem::new(Code::InvalidBody, "The wallet cannot accept this amount.").error(field, error.to_string())
+    Problem::new(Code::InvalidBody, "The wallet cannot accept this amount.").error("/amount/amount", error.to_string())
 }

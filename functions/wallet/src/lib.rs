@@ -1,6 +1,7 @@
 //! Wallets: balances, their entries, deposits and transfers.
 
 mod balance;
+mod convert;
 mod deposits;
 mod transfers;
 mod view;
@@ -11,6 +12,7 @@ use http_api::{Error, Routes, Store};
 #[must_use]
 pub fn routes() -> Routes<Store> {
     Routes::new()
+        .checking(Store::sign_ins)
         .on("GET /v1/customers/{id}/wallet", |store, request| Box::pin(balance::read(store, request)))
         .on("GET /v1/customers/{id}/wallet/entries", |store, request| Box::pin(balance::entries(store, request)))
         .on("POST /v1/customers/{id}/wallet/deposits", |store, request| Box::pin(deposits::create(store, request)))

@@ -1,5 +1,6 @@
 //! Transfers: one transaction moves money from one customer to another. It reads nothing
-//! beforehand, because its conditions check all requirements.
+//! beforehand, because its conditions check all requirements. A refusal shows a wallet that an
+//! earlier version opened in another currency. The function converts it and repeats the transfer.
 
 use http_api::read::parsed;
 use http_api::{Code, Once, Problem, Request, Response, Store};
@@ -7,8 +8,9 @@ use key_schema::id::{CustomerId, EntryId};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
 use key_schema::wallet::{self, Part, Side, Transfer, Wallet, WalletError};
-use table::{Refusal, TransactError};
+use table::{Backoff, Refusal, TableError, TransactError};
 
+use crate::convert::converted;
 use crate::view::{TransferView, entries_of, movement};
 
 /// POST transfers: moves money, once per Idempotency-Key.
@@ -19,10 +21,24 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     // A transfer never changes, so its version is always 1.
     let answer = Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
     let claim = once.claim_with(&answer, transfer.id.born(), transfer.at)?;
-    match store.table.transact(&wallet::transfer(&transfer, claim)?).await {
-        Ok(()) => Ok(answer),
-        Err(TransactError::Refused(refusals)) => once.replay_or(store, refused(&transfer, &refusals)).await,
-        Err(TransactError::Table(error)) => Err(error.into()),
+    let write = wallet::transfer(&transfer, claim)?;
+    let mut backoff = Backoff::new();
+    loop {
+        let refusals = match store.table.transact(&write).await {
+            Ok(()) => return Ok(answer),
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        };
+        let mut repeat = false;
+        for wallet in refusals.iter().filter_map(wallet_in) {
+            repeat |= converted(store, &wallet).await?;
+        }
+        if !repeat {
+            return once.replay_or(store, refused(&transfer, &refusals)).await;
+        }
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
     }
 }
 
@@ -39,8 +55,8 @@ fn read(store: &Store, request: &Request<'_>) -> Result<Transfer, Problem> {
     Ok(Transfer { id: EntryId::generate(at, store.random()?), from, to, money, note, at })
 }
 
-/// Explains the transaction's refusals, the most specific first: missing accounts, then a currency
-/// or limit that forbids this transfer, then too little money.
+/// Explains the transaction's refusals, the most specific first: missing accounts, then a limit that
+/// forbids this transfer, then too little money.
 fn refused(transfer: &Transfer, refusals: &[Refusal<Part>]) -> Problem {
     let of = |part| refusals.iter().find(|refusal| refusal.label == part);
     let missing: Vec<&str> = [(Side::From, "/from"), (Side::To, "/to")]
@@ -55,20 +71,14 @@ fn refused(transfer: &Transfer, refusals: &[Refusal<Part>]) -> Problem {
     let taking =
         of(Part::Wallet(Side::From)).map(|refusal| wallet::minus(wallet_in(refusal).as_deref(), transfer.money));
     let giving = of(Part::Wallet(Side::To)).map(|refusal| wallet::plus(wallet_in(refusal).as_deref(), transfer.money));
-    let impossible = |detail: String, pointer: &'static str| {
-        Problem::new(Code::InvalidBody, "The money cannot move between these wallets.").error(pointer, detail)
-    };
     match (taking, giving) {
-        (Some(Err(WalletError::OtherCurrency)), _) => {
-            impossible("is not the currency of the wallet that pays".to_owned(), "/amount/currency")
+        (_, Some(Err(error @ WalletError::TooMuch))) => {
+            Problem::new(Code::InvalidBody, "The money cannot move between these wallets.")
+                .error("/amount/amount", error.to_string())
         }
-        (_, Some(Err(WalletError::OtherCurrency))) => {
-            impossible("is not the currency of the wallet that gets it".to_owned(), "/amount/currency")
-        }
-        (_, Some(Err(error @ WalletError::TooMuch))) => impossible(error.to_string(), "/amount/amount"),
         (Some(Err(_)), _) => {
-            Problem::new(Code::InsufficientFunds, "The wallet's balance is too low. No money was moved.")
-                .error("/amount/amount", WalletError::Insufficient.to_string())
+            let detail = "The wallet's balance in this currency is too low. No money was moved.";
+            Problem::new(Code::InsufficientFunds, detail).error("/amount/amount", WalletError::Insufficient.to_string())
         }
         // Only the key was refused. If `replay_or` finds no valid record, the first request is in
         // progress.

@@ -5,8 +5,9 @@ use http_api::read::{MAX_AMOUNT, money, text};
 use http_api::url::location;
 use key_schema::id::{CustomerId, EntryId, OrderId};
 use key_schema::instant::Instant;
-use key_schema::money::Money;
-use key_schema::wallet::{EntryKind, Transfer, WalletEntry};
+use key_schema::item::Stored;
+use key_schema::money::{Currency, Money};
+use key_schema::wallet::{EntryKind, Transfer, Wallet, WalletEntry};
 use serde::Serialize;
 
 /// The longest note, in bytes of UTF-8.
@@ -25,9 +26,29 @@ pub fn entries_of(customer: &CustomerId) -> String {
 /// A wallet.
 #[derive(Serialize)]
 pub struct WalletView<'a> {
-    pub customer_id: &'a CustomerId,
-    pub balance: Money,
-    pub version: u64,
+    customer_id: &'a CustomerId,
+    /// The balance in the shop's currency.
+    balance: Money,
+    /// The balances above zero, in the order of the currencies' codes.
+    balances: Vec<Money>,
+    version: u64,
+}
+
+impl<'a> WalletView<'a> {
+    /// Shows a wallet. A missing wallet has no money and version 0.
+    pub fn new(customer_id: &'a CustomerId, wallet: Option<&Stored<Wallet>>) -> Self {
+        Self {
+            customer_id,
+            balance: wallet.map_or(Money::new(0, Currency::SHOP), |wallet| wallet.balance(Currency::SHOP)),
+            balances: wallet
+                .map(|wallet| wallet.balances())
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|balance| balance.amount > 0)
+                .collect(),
+            version: wallet.map_or(0, |wallet| wallet.meta.version),
+        }
+    }
 }
 
 /// A movement in the view of the owner of one of its wallets.
@@ -53,7 +74,7 @@ impl<'a> From<&'a WalletEntry> for EntryView<'a> {
     }
 }
 
-/// A deposit, with the balance after it.
+/// A deposit, with the balance in its currency after it.
 #[derive(Serialize)]
 pub struct DepositView<'a> {
     #[serde(flatten)]

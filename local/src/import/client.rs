@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
-use reqwest::{Method, StatusCode};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, LOCATION};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -41,6 +41,8 @@ pub struct Answer {
     pub code: Option<String>,
     /// The body. Null if it is not JSON.
     pub body: Value,
+    /// The path of the resource that was created, or that exists already.
+    pub location: Option<String>,
 }
 
 impl Answer {
@@ -105,7 +107,19 @@ impl Client {
         body: String,
         key: Option<&str>,
     ) -> Result<Answer, String> {
-        match self.persist(|| self.send(path, content_type, &body, key)).await {
+        self.authorized(|| self.send(path, content_type, &body, key)).await
+    }
+
+    /// Sends a GET request, and retries temporary failures like [`Self::post`].
+    ///
+    /// # Errors
+    /// The last attempt's failure.
+    pub async fn get(&self, path: &str) -> Result<Answer, String> {
+        self.authorized(|| self.answer(self.request(Method::GET, path))).await
+    }
+
+    async fn authorized(&self, send: impl AsyncFn() -> Result<Answer, String>) -> Result<Answer, String> {
+        match self.persist(send).await {
             Ok(Answer { status: StatusCode::UNAUTHORIZED, .. }) => {
                 self.unauthorized.notify_one();
                 std::future::pending().await
@@ -144,21 +158,26 @@ impl Client {
     }
 
     async fn send(&self, path: &str, content_type: &str, body: &str, key: Option<&str>) -> Result<Answer, String> {
-        let mut request = self
-            .http
-            .request(Method::POST, format!("{}{path}", self.base))
-            .header(CONTENT_TYPE, content_type)
-            .header(AUTHORIZATION, format!("Bearer {}", self.token))
-            .body(body.to_owned());
+        let mut request = self.request(Method::POST, path).header(CONTENT_TYPE, content_type).body(body.to_owned());
         if let Some(key) = key {
             request = request.header(HeaderName::from_static("idempotency-key"), format!("import-{}-{key}", self.run));
         }
+        self.answer(request).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        request.header(AUTHORIZATION, format!("Bearer {}", self.token))
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<Answer, String> {
         let answer = request.send().await.map_err(|error| error.to_string())?;
         let status = answer.status();
+        let location = answer.headers().get(LOCATION).and_then(|path| path.to_str().ok()).map(str::to_owned);
         let text = answer.text().await.unwrap_or_default();
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
         let code = body.get("code").and_then(Value::as_str).map(str::to_owned);
-        Ok(Answer { status, code, body })
+        Ok(Answer { status, code, body, location })
     }
 }
 
@@ -175,7 +194,7 @@ mod tests {
 
     fn answer(status: u16, code: &str) -> Result<Answer, String> {
         let status = StatusCode::from_u16(status).unwrap();
-        Ok(Answer { status, code: Some(code.to_owned()), body: Value::Null })
+        Ok(Answer { status, code: Some(code.to_owned()), body: Value::Null, location: None })
     }
 
     /// Returns a call's result for these responses, its duration in seconds and the number of

@@ -266,7 +266,11 @@ async fn place(client: &Client, basket: Basket) -> Placed {
             _ => Vec::new(),
         };
         if unknown.is_empty() || attempt == "b" {
-            return Placed { name, outcome: Outcome::of(answer), left_out };
+            let outcome = match &answer {
+                Ok(answer) if answer.code.as_deref() == Some("already_exists") => found(client, answer, &body).await,
+                _ => Outcome::of(answer),
+            };
+            return Placed { name, outcome, left_out };
         }
         left_out.extend(unknown.iter().map(|_| "unknown product"));
         let mut position = 0;
@@ -276,6 +280,34 @@ async fn place(client: &Client, basket: Basket) -> Placed {
         });
     }
     Placed { name, outcome: Outcome::Failed("unreachable".into()), left_out }
+}
+
+/// Reads the order that has a basket's number, and compares it with the basket. Another order may
+/// have taken the number.
+async fn found(client: &Client, answer: &Answer, basket: &Value) -> Outcome {
+    let Some(location) = &answer.location else { return Outcome::Failed("the shop names no order".into()) };
+    match client.get(location).await {
+        Ok(Answer { status: StatusCode::OK, body: order, .. }) if is_same(&order, basket) => {
+            Outcome::Done("already there")
+        }
+        Ok(Answer { status: StatusCode::OK, .. }) => Outcome::Refused("another order has this number".into()),
+        Ok(Answer { status: StatusCode::NOT_FOUND, .. }) => {
+            Outcome::Refused("the order with this number has expired".into())
+        }
+        other => Outcome::Failed(Outcome::of(other).into_failure()),
+    }
+}
+
+/// Returns whether an order has the customer, the lines and the total of a basket.
+fn is_same(order: &Value, basket: &Value) -> bool {
+    let lines = |of: &Value| -> Vec<Value> {
+        let shown = |line: &Value| json!([line["product_id"], line["quantity"], line["total"]]);
+        of["lines"].as_array().into_iter().flatten().map(shown).collect()
+    };
+    let paid = lines(basket).iter().filter_map(|line| line.pointer("/2/amount")?.as_i64()).sum::<i64>();
+    order["customer_id"] == basket["customer_id"]
+        && lines(order) == lines(basket)
+        && order["total"] == json!({ "amount": paid, "currency": "USD" })
 }
 
 /// Returns the positions of the lines that an error response points at, as in

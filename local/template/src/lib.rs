@@ -202,7 +202,8 @@ impl Template {
             Err(error) => Err(error),
         };
         for rule in &self.rules {
-            if !self.buses.iter().any(|bus| bus.name == rule.bus) {
+            // Every account has the default bus, on which AWS services send their events.
+            if rule.bus != "default" && !self.buses.iter().any(|bus| bus.name == rule.bus) {
                 return at(&rule.logical_id, format!("there is no bus {}", rule.bus));
             }
             for target in &rule.targets {

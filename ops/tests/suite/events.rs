@@ -119,6 +119,7 @@ fn customer(id: &str) -> Customer {
     Customer {
         id: id.parse().unwrap(),
         email: format!("{id}@example.com").parse().unwrap(),
+        email_verified: true,
         username: id.parse().unwrap(),
         tier: Tier::Bronze,
         place: None,
@@ -129,6 +130,7 @@ fn customer(id: &str) -> Customer {
 
 fn expired() -> Value {
     let session = Session {
+        sign_in: None,
         id: "s1".parse().unwrap(),
         customer_id: "c1".parse().unwrap(),
         expires_at: "2017-01-01T11:00:00.000Z".parse().unwrap(),

@@ -46,6 +46,9 @@ pub fn order(id: &str, status: OrderStatus, rev: u64) -> Stored<Order> {
         invoice_number: None,
         paid_from_wallet: false,
         refunded: 0,
+        by_customer: false,
+        lapses_at: None,
+        lapsed: false,
         expires_at: None,
     };
     Stored { meta: meta(rev), data }

@@ -78,6 +78,7 @@ kinds! {
     StockLow = 1
     ReviewPosted = 1
     CustomerTierChanged = 1
+    EmailVerificationRequested = 1
 }
 
 impl Kind {
@@ -127,11 +128,28 @@ pub struct OrderStatusChanged {
     pub from: OrderStatus,
     /// The new status.
     pub to: OrderStatus,
+    /// The reason of the change, if it has a special one. A reader ignores reasons that it does not
+    /// know.
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "reason")]
+    pub reason: Option<Reason>,
     /// The sum of the order's lines.
     #[serde(deserialize_with = "money")]
     pub total: Money,
     /// When it was placed.
     pub placed_at: Instant,
+}
+
+/// The reason of a status change that no caller made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The order was cancelled, because it was not paid in time.
+    Lapsed,
+}
+
+/// Decodes a reason, or [`None`] for a reason of a later version.
+fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, D::Error> {
+    Ok(Reason::deserialize(Value::deserialize(deserializer)?).ok())
 }
 
 /// The stock of a product for sale fell below the threshold.
@@ -165,6 +183,16 @@ pub struct CustomerTierChanged {
     pub from: Tier,
     /// The new tier.
     pub to: Tier,
+}
+
+/// A customer requested a mail with a code that proves their email address. The event holds neither
+/// the address nor the code, nor a value from which the code is derived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmailVerificationRequested {
+    /// The customer.
+    pub customer_id: CustomerId,
+    /// When the code expires. It identifies the request among the customer's.
+    pub expires_at: Instant,
 }
 
 /// Decodes [`Money`] and ignores unknown fields. Its own decoder is for request bodies, which may

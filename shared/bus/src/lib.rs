@@ -34,7 +34,10 @@ mod publisher;
 pub use aws::SetupError;
 pub use event::{DecodeError, Event};
 pub use id::{EventId, NotAnEventId, Origin};
-pub use kinds::{CustomerTierChanged, Data, Kind, OrderPlaced, OrderStatusChanged, ReviewPosted, StockLow};
+pub use kinds::{
+    CustomerTierChanged, Data, EmailVerificationRequested, Kind, OrderPlaced, OrderStatusChanged, Reason, ReviewPosted,
+    StockLow,
+};
 pub use publisher::{EventBus, Limits, MAX_ENTRIES, MAX_REQUEST_BYTES, Outcome};
 
 /// The source of every event.

@@ -73,6 +73,10 @@ codes! {
     InsufficientStock = "insufficient_stock", CONFLICT, "Too little in stock";
     /// Not enough money is in the account.
     InsufficientFunds = "insufficient_funds", CONFLICT, "Too little money";
+    /// The customer has as many unpaid orders as allowed.
+    TooManyPendingOrders = "too_many_pending_orders", CONFLICT, "Too many unpaid orders";
+    /// The customer's unpaid orders would have more pieces of a product than allowed.
+    QuantityLimit = "quantity_limit", CONFLICT, "Too many pieces of a product";
     /// The order's total differs from the total that the client expects.
     PriceChanged = "price_changed", CONFLICT, "Price changed";
     /// The order cannot change from its status to the requested one.
@@ -81,6 +85,8 @@ codes! {
     IdempotencyInProgress = "idempotency_in_progress", CONFLICT, "Still in progress";
     /// An organization would be left without an admin.
     LastAdmin = "last_admin", CONFLICT, "Last admin";
+    /// The organization or the customer has the most open invitations.
+    TooManyInvitations = "too_many_invitations", CONFLICT, "Too many invitations";
     /// The team has members and cannot be removed.
     TeamInUse = "team_in_use", CONFLICT, "Team in use";
     /// The document has an open draft, which would be lost.
@@ -105,6 +111,13 @@ codes! {
     InvalidId = "invalid_id", UNPROCESSABLE_ENTITY, "Invalid id";
     /// The Idempotency-Key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "Idempotency-Key used before";
+    /// The code does not prove the email address: it is wrong or expired, or belongs to another
+    /// address.
+    CodeInvalid = "code_invalid", UNPROCESSABLE_ENTITY, "Invalid code";
+    /// The code was tried too often. The customer needs a new one.
+    TooManyTries = "too_many_tries", TOO_MANY_REQUESTS, "Too many tries";
+    /// The customer has had all mails with codes of the day. The client may retry after Retry-After.
+    TooManyMails = "too_many_mails", TOO_MANY_REQUESTS, "Too many mails";
     /// The request has more lines than allowed.
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
     /// The product would have more additional categories than allowed.
@@ -154,7 +167,7 @@ mod tests {
         for fixed in "not_found already_exists email_taken username_taken insufficient_stock illegal_transition \
                       insufficient_funds account_not_found version_mismatch cursor_invalid body_too_large too_many_lines \
                       unknown_product forbidden unauthenticated throttled idempotency_key_missing idempotency_key_reused \
-                      idempotency_in_progress"
+                      idempotency_in_progress too_many_pending_orders quantity_limit"
             .split_whitespace()
         {
             assert!(names.contains(fixed), "{fixed}");

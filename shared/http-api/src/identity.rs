@@ -7,6 +7,8 @@
 //! `issuer`.
 
 use key_schema::id::{CustomerId, IdError};
+use key_schema::revocation::SignIn;
+use key_schema::text::Email;
 
 use crate::json::{Members, Value};
 use crate::problem::{Code, Problem};
@@ -31,6 +33,8 @@ pub enum Caller {
 pub struct SignedIn {
     id: CustomerId,
     staff: bool,
+    sign_in: Option<SignIn>,
+    email: Option<Email>,
 }
 
 /// A caller who is staff.
@@ -48,7 +52,8 @@ pub struct Owner {
 
 impl Caller {
     /// Reads a token's claims. `sub` is the customer's id. The groups are in `cognito:groups`, or
-    /// in `groups` with an issuer other than Cognito. Without a `sub` the caller is anonymous.
+    /// in `groups` with an issuer other than Cognito. Without a `sub` the caller is anonymous. `sid`
+    /// names the sign-in (OpenID Connect), or `origin_jti` with Cognito.
     pub(crate) fn from_claims(claims: &Members<'_>) -> Self {
         let Some(Value::Text(subject)) = claims.get("sub") else {
             return Self::Anonymous;
@@ -58,7 +63,12 @@ impl Caller {
             Err(error) => return Self::Unnamed(error),
         };
         let groups = claims.get("cognito:groups").or_else(|| claims.get("groups"));
-        Self::SignedIn(SignedIn { id, staff: groups.is_some_and(names_staff) })
+        let sign_in = match claims.get("sid").or_else(|| claims.get("origin_jti")) {
+            Some(Value::Text(claim)) if !claim.is_empty() => Some(SignIn::of(&id, claim)),
+            _ => None,
+        };
+        let staff = groups.is_some_and(names_staff);
+        Self::SignedIn(SignedIn { id, staff, sign_in, email: verified_email(claims) })
     }
 
     /// Reads the claims as the token itself has them. Types are preserved there: the groups are an
@@ -112,7 +122,7 @@ impl Caller {
     /// # Errors
     /// 401 `unauthenticated` without a token. 403 `forbidden` for a customer.
     pub fn staff(&self) -> Result<Staff, Problem> {
-        let SignedIn { id, staff } = self.signed_in()?;
+        let SignedIn { id, staff, .. } = self.signed_in()?;
         if staff { Ok(Staff { id }) } else { Err(Problem::forbidden()) }
     }
 
@@ -143,6 +153,20 @@ impl SignedIn {
     #[must_use]
     pub const fn is_staff(&self) -> bool {
         self.staff
+    }
+
+    /// Returns the sign-in of the token, if the token names one.
+    #[must_use]
+    pub const fn sign_in(&self) -> Option<&SignIn> {
+        self.sign_in.as_ref()
+    }
+
+    /// Returns whether the token proves that this address is the caller's: its claim `email` is the
+    /// address, and `email_verified` is true. Only the case of ASCII letters may differ. The folded
+    /// form would be too tolerant, because `straße.example` and `strasse.example` are two domains.
+    #[must_use]
+    pub fn proves(&self, address: &Email) -> bool {
+        self.email.as_ref().is_some_and(|email| email.as_str().eq_ignore_ascii_case(address.as_str()))
     }
 
     /// Returns the caller as staff.
@@ -179,6 +203,20 @@ impl Owner {
     #[must_use]
     pub const fn is_staff(&self) -> bool {
         self.caller.staff
+    }
+}
+
+/// Returns the claim `email` if `email_verified` is true. The HTTP API's authorizer passes every
+/// claim on as text, and Cognito has the attribute itself as text.
+fn verified_email(claims: &Members<'_>) -> Option<Email> {
+    let verified = match claims.get("email_verified") {
+        Some(Value::Boolean(verified)) => *verified,
+        Some(Value::Text(text)) => text == "true",
+        _ => false,
+    };
+    match claims.get("email") {
+        Some(Value::Text(email)) if verified => email.parse().ok(),
+        _ => None,
     }
 }
 
@@ -283,6 +321,32 @@ mod tests {
         ] {
             assert!(!staff(groups), "{groups}");
         }
+    }
+
+    #[test]
+    fn a_token_proves_only_the_address_of_a_verified_claim() {
+        let proves = |claims: &str, address: &str| {
+            let caller = caller(&format!(r#"{{"sub":"c1",{claims}}}"#)).signed_in().unwrap();
+            caller.proves(&address.parse().unwrap())
+        };
+        for verified in [r#""true""#, "true"] {
+            let claims = format!(r#""email":"Ann@example.com","email_verified":{verified}"#);
+            assert!(proves(&claims, "ann@EXAMPLE.com"), "{verified}");
+            assert!(!proves(&claims, "anna@example.com"), "{verified}");
+        }
+        for verified in [r#""false""#, r#""TRUE""#, r#""1""#, "1", "false", "null", r#"["true"]"#] {
+            let claims = format!(r#""email":"ann@example.com","email_verified":{verified}"#);
+            assert!(!proves(&claims, "ann@example.com"), "{verified}");
+        }
+        for claims in [
+            r#""email":"ann@example.com""#,
+            r#""email_verified":true"#,
+            r#""email":["ann@example.com"],"email_verified":true"#,
+        ] {
+            assert!(!proves(claims, "ann@example.com"), "{claims}");
+        }
+        // Another domain that folds to the same text.
+        assert!(!proves(r#""email":"a@strasse.example","email_verified":true"#, "a@straße.example"));
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub mod sample;
 #[cfg(feature = "table")]
 mod settings;
 #[cfg(feature = "table")]
+mod sign_ins;
+#[cfg(feature = "table")]
 mod store;
 mod trail;
 pub mod url;
@@ -77,6 +79,8 @@ pub use crate::response::Response;
 pub use crate::routes::{Answer, Handler, Routes};
 #[cfg(feature = "table")]
 pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
+#[cfg(feature = "table")]
+pub use crate::sign_ins::{MAX_AGE as SIGN_IN_MAX_AGE, SignIns};
 #[cfg(feature = "table")]
 pub use crate::store::{Store, StoreError};
 pub use lambda_runtime::Error;

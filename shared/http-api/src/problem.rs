@@ -30,6 +30,7 @@ struct Inner {
     detail: Cow<'static, str>,
     errors: Vec<FieldError>,
     location: Option<String>,
+    retry_after: Option<i64>,
     cause: Option<Cause>,
 }
 
@@ -50,7 +51,14 @@ impl Problem {
     /// Creates a problem. The client reads `detail`.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Inner { code, detail: detail.into(), errors: Vec::new(), location: None, cause: None }))
+        Self(Box::new(Inner {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            location: None,
+            retry_after: None,
+            cause: None,
+        }))
     }
 
     /// Creates a 404 `not_found`. `what` is a noun, such as "order".
@@ -81,6 +89,12 @@ impl Problem {
     #[must_use]
     pub fn throttled(cause: impl Into<Cause>) -> Self {
         Self::new(Code::Throttled, "There are too many requests at the moment. Try again shortly.").because(cause)
+    }
+
+    /// Creates a 401 `unauthenticated` for a token whose session has ended.
+    #[must_use]
+    pub fn signed_out() -> Self {
+        Self::new(Code::Unauthenticated, "The session of this token has ended. Sign in again.")
     }
 
     /// Creates a 503 `unavailable` with Retry-After: a part that the response needs is unavailable.
@@ -168,6 +182,13 @@ impl Problem {
         Some(text)
     }
 
+    /// Sets Retry-After, in seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: i64) -> Self {
+        self.0.retry_after = Some(seconds);
+        self
+    }
+
     /// Returns the problem's headers, without the headers that every response has.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
@@ -177,6 +198,9 @@ impl Problem {
                 headers.push(("retry-after", RETRY_AFTER_SECONDS.to_owned()));
             }
             _ => {}
+        }
+        if let Some(seconds) = self.0.retry_after {
+            headers.push(("retry-after", seconds.to_string()));
         }
         if let Some(location) = &self.0.location {
             headers.push(("location", location.clone()));

@@ -36,7 +36,13 @@ pub type Handler<S> = for<'a> fn(&'a S, &'a Request<'a>) -> Answer<'a>;
 /// The routes of one function.
 pub struct Routes<S> {
     routes: Vec<Route<S>>,
+    #[cfg(feature = "table")]
+    sign_ins: Option<Lookup<S>>,
 }
+
+/// Returns the parts of a function's state that tell whether a caller's session has ended.
+#[cfg(feature = "table")]
+type Lookup<S> = for<'a> fn(&'a S) -> (&'a table::Table, &'a crate::sign_ins::SignIns);
 
 struct Route<S> {
     key: &'static str,
@@ -58,7 +64,29 @@ impl<S> Routes<S> {
     /// Creates a table without routes.
     #[must_use]
     pub const fn new() -> Self {
-        Self { routes: Vec::new() }
+        Self {
+            routes: Vec::new(),
+            #[cfg(feature = "table")]
+            sign_ins: None,
+        }
+    }
+
+    /// Refuses tokens whose session has ended, on every route, before its handler runs.
+    #[cfg(feature = "table")]
+    #[must_use]
+    pub fn checking(self, sign_ins: Lookup<S>) -> Self {
+        Self { sign_ins: Some(sign_ins), ..self }
+    }
+
+    #[cfg(feature = "table")]
+    async fn refuse_ended(&self, app: &S, request: &Request<'_>) -> Result<(), Problem> {
+        match self.sign_ins {
+            Some(of) => {
+                let (table, sign_ins) = of(app);
+                sign_ins.check(table, request.caller()).await
+            }
+            None => Ok(()),
+        }
     }
 
     /// Adds a route. Its key is method and path as in the template: `GET /v1/orders/{id}`.
@@ -113,6 +141,8 @@ impl<S> Routes<S> {
             // checked before they begin.
             let reads = route.key.starts_with("GET ");
             let work = async {
+                #[cfg(feature = "table")]
+                self.refuse_ended(app, &request).await?;
                 if !reads {
                     request.every_parameter_was_asked_for()?;
                 }

@@ -75,6 +75,12 @@ impl Call {
         self.claims(json!({ "sub": id }))
     }
 
+    /// Signs in as a customer whose token has a verified email address.
+    #[must_use]
+    pub fn customer_with_email(self, id: &str, email: &str) -> Self {
+        self.claims(json!({ "sub": id, "email": email, "email_verified": "true" }))
+    }
+
     /// Signs in as staff.
     #[must_use]
     pub fn staff(self, id: &str) -> Self {

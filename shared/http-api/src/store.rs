@@ -1,5 +1,6 @@
 //! The state that all functions with table access share.
 
+use key_schema::code::CodeKeys;
 use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
 use key_schema::instant::Instant;
@@ -7,8 +8,10 @@ use key_schema::pattern::Consistency;
 use key_schema::reach;
 use table::{SetupError, Table};
 
+use crate::identity::Caller;
 use crate::observe::{Measured, PatternCost};
 use crate::problem::Problem;
+use crate::sign_ins::SignIns;
 
 /// A function's state, built once when its environment starts.
 #[derive(Debug)]
@@ -17,6 +20,10 @@ pub struct Store {
     pub table: Table,
     /// Seals and opens the cursors of lists.
     pub cursors: Cursors,
+    /// The sign-ins of callers that this environment has looked up.
+    pub sign_ins: SignIns,
+    /// Derives the codes that prove email addresses.
+    pub codes: CodeKeys,
 }
 
 /// A reason why a function cannot start.
@@ -39,11 +46,31 @@ impl Store {
     pub async fn from_env() -> Result<Self, StoreError> {
         let table = Table::from_env().await?;
         let keys = std::env::var("CURSOR_KEYS").map_err(|_| SetupError::NotSet("CURSOR_KEYS"))?;
-        let cursors = Cursors::new(&keys)?;
+        let (cursors, codes) = (Cursors::new(&keys)?, CodeKeys::new(&keys)?);
         if let Ok(nothing) = reach::nothing() {
             table.reach(&nothing).await;
         }
-        Ok(Self { table, cursors })
+        Ok(Self::new(table, cursors, codes))
+    }
+
+    /// Creates the state with an empty cache of sign-ins.
+    #[must_use]
+    pub fn new(table: Table, cursors: Cursors, codes: CodeKeys) -> Self {
+        Self { table, cursors, codes, sign_ins: SignIns::default() }
+    }
+
+    /// Returns the parts that [`crate::Routes::checking`] needs.
+    #[must_use]
+    pub const fn sign_ins(&self) -> (&Table, &SignIns) {
+        (&self.table, &self.sign_ins)
+    }
+
+    /// Returns the caller of a public route, or an anonymous one if the caller's session has ended.
+    ///
+    /// # Errors
+    /// 503 when the table does not answer.
+    pub async fn unless_ended(&self, caller: Caller) -> Result<Caller, Problem> {
+        self.sign_ins.unless_ended(&self.table, caller).await
     }
 
     /// Returns ten random bytes from the system's generator, for a time-ordered id.

@@ -14,6 +14,7 @@ use serde::Serialize;
 pub struct CustomerView<'a> {
     id: &'a CustomerId,
     email: &'a Email,
+    email_verified: bool,
     username: &'a Username,
     name: &'a str,
     tier: Tier,
@@ -29,6 +30,7 @@ impl<'a> From<&'a Stored<Customer>> for CustomerView<'a> {
         Self {
             id: &customer.id,
             email: &customer.email,
+            email_verified: customer.email_verified,
             username: &customer.username,
             name: &customer.name,
             tier: customer.tier,

@@ -141,6 +141,12 @@ impl<E: Entity> Change<E> {
         self
     }
 
+    /// Adds to the attribute of this name, which is data such as a currency.
+    pub(crate) fn add_named(mut self, name: &str, amount: i64) -> Self {
+        self.steps.push(Step::AddNamed(name.to_owned(), amount));
+        self
+    }
+
     pub(crate) fn include(mut self, set: &'static str, member: &str) -> Self {
         self.steps.push(Step::Include(set, member.to_owned()));
         self

@@ -34,6 +34,7 @@ pub const MAX_CURSOR_BYTES: usize = 1024;
 
 const VERSION: u8 = 1;
 const MAX_KEY_NAME_BYTES: usize = 16;
+const KEY_BYTES: usize = 32;
 
 /// The list, parameters and caller of a cursor. The cursor authenticates them but does not contain
 /// them.
@@ -82,6 +83,19 @@ pub enum CursorKeyError {
     Seal,
 }
 
+/// Reads keys in the form `name:base64(32 bytes)`, separated by commas.
+pub(crate) fn named_keys(keys: &str) -> Result<Vec<(String, [u8; KEY_BYTES])>, CursorKeyError> {
+    let read = |entry: &str| {
+        let (name, key) = entry.trim().split_once(':').ok_or(CursorKeyError::Malformed)?;
+        if name.is_empty() || name.len() > MAX_KEY_NAME_BYTES {
+            return Err(CursorKeyError::Malformed);
+        }
+        let key = STANDARD.decode(key).map_err(|_| CursorKeyError::Malformed)?;
+        Ok((name.to_owned(), key.try_into().map_err(|_| CursorKeyError::Length)?))
+    };
+    keys.split(',').map(read).collect()
+}
+
 /// The keys that seal and open cursors. The first key seals and every key opens, so that keys
 /// rotate without breaking a page that a client is reading.
 pub struct Cursors {
@@ -103,16 +117,11 @@ impl Cursors {
     /// # Errors
     /// [`CursorKeyError`] when the text has no usable key.
     pub fn new(keys: &str) -> Result<Self, CursorKeyError> {
-        let keys = keys
-            .split(',')
-            .map(|entry| {
-                let (name, key) = entry.trim().split_once(':').ok_or(CursorKeyError::Malformed)?;
-                if name.is_empty() || name.len() > MAX_KEY_NAME_BYTES {
-                    return Err(CursorKeyError::Malformed);
-                }
-                let key = STANDARD.decode(key).map_err(|_| CursorKeyError::Malformed)?;
+        let keys = named_keys(keys)?
+            .into_iter()
+            .map(|(name, key)| {
                 let key = UnboundKey::new(&AES_256_GCM, &key).map_err(|_| CursorKeyError::Length)?;
-                Ok((name.to_owned(), LessSafeKey::new(key)))
+                Ok((name, LessSafeKey::new(key)))
             })
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self { keys, random: SystemRandom::new() })

@@ -1,10 +1,11 @@
 //! Customers: profiles, unique names, and lists by tier.
 //!
 //! The partition `CUSTOMER#<id>` holds, in this byte order, `DOCUMENT#…`, `FOLLOWS#…`, `LIKE#…`,
-//! `ORDER#<order id>`, `PROFILE` and `QUESTION#<complement of time>#<id>`. Order ids grow with
-//! time, question keys shrink with time, and the profile is between them. So one Query backward
-//! from `PROFILE` reads the profile and the newest orders. One Query forward from it reads the
-//! profile and the newest questions. Nothing else may sort between `ORDER#` and `QUESTION$`.
+//! `ORDER#<order id>`, `PROFILE`, `QUESTION#<complement of time>#<id>` and `VERIFICATION`. Order
+//! ids grow with time, question keys shrink with time, and the profile is between them. So one
+//! Query backward from `PROFILE` reads the profile and the newest orders. One Query forward from it
+//! reads the profile and the newest questions. Nothing else may sort between `ORDER#` and
+//! `QUESTION$`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,6 +27,7 @@ use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 use crate::residence::Residence;
 use crate::shard::Shards;
 use crate::text::{Email, Username, fold};
+use crate::verification;
 
 /// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's 400 KB.
 pub const MAX_ADDRESSES: usize = 50;
@@ -114,9 +116,14 @@ entity! {
         keyed {
             /// The caller's `sub`, or an id that staff gave.
             id: CustomerId,
-            /// The email address, unique in its folded form. It changes only together with its
-            /// claim ([`rename`]).
+            /// The email address. A verified one is unique in its folded form. It changes only
+            /// together with its claim ([`rename`]).
             email: Email,
+            /// Whether the customer has proven that the address is theirs, or staff vouches for it.
+            /// Only a verified address has a claim. Profiles of earlier versions lack this
+            /// attribute. They all have a claim, and count as verified.
+            #[serde(default = "verified_before")]
+            email_verified: bool,
             /// The user name, unique in its folded form. It changes only together with its claim
             /// ([`rename`]).
             username: Username,
@@ -134,6 +141,10 @@ entity! {
             addresses: BTreeMap<AddressName, Address>,
         }
     }
+}
+
+const fn verified_before() -> bool {
+    true
 }
 
 /// A customer's place in the list of a tier, oldest customer first.
@@ -204,7 +215,7 @@ pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(key(id)?, Condition::Exists))
 }
 
-/// A sentinel item that reserves an email address for one customer. Its key is the folded address,
+/// A sentinel item that reserves a verified email address for one customer. Its key is the folded address,
 /// so two spellings conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailClaim {
@@ -261,7 +272,7 @@ crate::item::view!(Listed of Customer);
 pub enum Part {
     /// The profile already exists, or is not at the version that the caller saw.
     Profile,
-    /// Another customer has the email address.
+    /// Another customer has verified the email address.
     Email,
     /// Another customer has the user name.
     Username,
@@ -269,37 +280,63 @@ pub enum Part {
     OldClaim,
     /// The note of an erasure. No condition guards it.
     Erasure,
+    /// The customer's request to verify the email address, which is removed with the profile. No
+    /// condition guards it.
+    Verification,
 }
 
 patterns! {
-    CREATE = "customers.create": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>" => "none of the three exists", Consistency::Write, "owner", "Create a customer and claim email and user name", ["POST /v1/customers"];
+    CREATE = "customers.create": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; claims of earlier versions (check)" => "none of the items exists, also in the form of earlier versions; EMAIL#… only for a verified address", Consistency::Write, "owner", "Create a customer and claim the verified email and the user name", ["POST /v1/customers"];
     GET = "customers.get": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Eventual, "owner", "Read a customer", ["GET /v1/customers/{id}", "GET /v1/customers"];
     EDIT = "customers.edit": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the next change compares its names with the stored ones"), "owner", "Read a customer before changing unique names or erasing", ["PATCH /v1/customers/{id}", "DELETE /v1/customers/{id}"];
     UPDATE = "customers.update": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match", Consistency::Write, "owner", "Change a customer", ["PATCH /v1/customers/{id}"];
-    RENAME = "customers.rename": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…" => "version = the If-Match; the new names are free; the old claims are this customer's", Consistency::Write, "owner", "Change email or user name with their claims", ["PATCH /v1/customers/{id}"];
-    DELETE = "customers.delete": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; EMAIL#…; USERNAME#…; ERASURE#<id>" => "version = the If-Match; the claims are this customer's", Consistency::Write, "owner", "Erase a customer, free the names and note the erasure for the archive", ["DELETE /v1/customers/{id}"];
+    RENAME = "customers.rename": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…" => "version = the If-Match; the new names are free, also in the form of earlier versions; the old claims are this customer's; EMAIL#… only for verified addresses", Consistency::Write, "owner", "Change email or user name with their claims", ["PATCH /v1/customers/{id}"];
+    DELETE = "customers.delete": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; USERNAME#…; ERASURE#<id>" => "version = the If-Match; the claims are this customer's", Consistency::Write, "owner", "Erase a customer, free the names and note the erasure for the archive", ["DELETE /v1/customers/{id}"];
     PUT_ADDRESS = "customers.put-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "exists and has this address or room for one more; SET addresses.<name>", Consistency::Write, "owner", "Set one address without touching the others", ["PUT /v1/customers/{id}/addresses/{name}"];
     REMOVE_ADDRESS = "customers.remove-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "has this address; REMOVE addresses.<name>", Consistency::Write, "owner", "Remove one address", ["DELETE /v1/customers/{id}/addresses/{name}"];
-    BY_EMAIL = "customers.by-email": GetItem, "PK = EMAIL#<folded>, SK = EMAIL" => "the claim, which names the customer", Consistency::Eventual, "staff", "Find the customer with an email address", ["GET /v1/customers"];
+    BY_EMAIL = "customers.by-email": GetItem, "PK = EMAIL#<folded>, SK = EMAIL" => "the claim, which names the customer", Consistency::Eventual, "staff", "Find the customer who has verified an email address", ["GET /v1/customers"];
     BY_TIER = "customers.by-tier": ShardedQuery on Gsi2, "GSI2PK = TIER#<tier>#<shard>, GSI2SK = <created_at>#<id>" => "ids, oldest customer first", Consistency::Eventual, "staff", "List the customers of a tier", ["GET /v1/customers"];
     HYDRATE = "customers.hydrate": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, for each id" => "the profiles", Consistency::Eventual, "staff", "Read the profiles of a page", ["GET /v1/customers"];
     OVERVIEW = "customers.overview": Query, "PK = CUSTOMER#<id>, SK between ORDER# and PROFILE, backward" => "the profile, then the newest 20 orders", Consistency::Eventual, "owner", "Read the profile and the newest orders in one request", ["GET /v1/customers/{id}/overview"];
 }
 
-/// Creates a customer and claims both names.
+/// Creates a customer and claims the user name, and the email address if it is verified.
 ///
 /// # Errors
 /// [`EncodeError`] when the profile cannot be stored.
 pub fn create(customer: &Stored<Customer>) -> Result<Transaction<Part>, EncodeError> {
     let claims = Claims::of(customer);
-    Ok(Transaction::new(&CREATE)
-        .action(Part::Profile, Guarded::put(customer, Condition::NotExists)?)
-        .action(Part::Email, Guarded::put(&claims.email, Condition::NotExists)?)
-        .action(Part::Username, Guarded::put(&claims.username, Condition::NotExists)?))
+    let mut transaction =
+        Transaction::new(&CREATE).action(Part::Profile, Guarded::put(customer, Condition::NotExists)?);
+    if let Some(email) = &claims.email {
+        transaction = transaction.action(Part::Email, Guarded::put(email, Condition::NotExists)?);
+        transaction = free_earlier(transaction, Part::Email, earlier_email(&customer.email)?);
+    }
+    let transaction = transaction.action(Part::Username, Guarded::put(&claims.username, Condition::NotExists)?);
+    Ok(free_earlier(transaction, Part::Username, earlier_username(&customer.username)?))
 }
 
+/// Returns the key of the claim of an earlier version, if it differs from today's claim.
+fn earlier_email(email: &Email) -> Result<Option<Key>, KeyError> {
+    email.folded_earlier().map(|folded| email_key(&folded)).transpose()
+}
+
+fn earlier_username(username: &Username) -> Result<Option<Key>, KeyError> {
+    username.folded_earlier().map(|folded| username_key(&folded)).transpose()
+}
+
+/// Requires that no customer of an earlier version has the name in exactly this spelling.
+fn free_earlier(transaction: Transaction<Part>, part: Part, claim: Option<Key>) -> Transaction<Part> {
+    match claim {
+        Some(claim) => transaction.action(part, Guarded::check(claim, Condition::NotExists)),
+        None => transaction,
+    }
+}
+
+/// The claims that belong to a profile.
 struct Claims {
-    email: Stored<EmailClaim>,
+    /// The claim of a verified address.
+    email: Option<Stored<EmailClaim>>,
     username: Stored<UsernameClaim>,
 }
 
@@ -309,7 +346,15 @@ impl Claims {
         let (born, at) = stored(customer.meta.updated_at);
         let email = EmailClaim { email: customer.email.folded(), customer_id: customer.id.clone() };
         let username = UsernameClaim { username: customer.username.folded(), customer_id: customer.id.clone() };
-        Self { email: Stored::new(email, born.clone(), at), username: Stored::new(username, born, at) }
+        Self {
+            email: customer.email_verified.then(|| Stored::new(email, born.clone(), at)),
+            username: Stored::new(username, born, at),
+        }
+    }
+
+    /// Returns the folded address of the claim.
+    fn address(&self) -> Option<&str> {
+        self.email.as_ref().map(|claim| claim.email.as_str())
     }
 }
 
@@ -337,43 +382,63 @@ pub fn update(id: &CustomerId, change: Change<Customer>, version: u64) -> Result
     Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, Condition::version(version))))
 }
 
-/// Changes the email address or the user name, together with the other steps of `change`. `old` is
-/// the profile that was read.
+/// The names of a profile after a change.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// The email address.
+    pub email: &'a Email,
+    /// Whether it is verified.
+    pub email_verified: bool,
+    /// The user name.
+    pub username: &'a Username,
+}
+
+/// Changes the email address, its verification or the user name, together with the other steps of
+/// `change`. `old` is the profile that was read.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn rename(
     old: &Stored<Customer>,
-    email: &Email,
-    username: &Username,
+    names: Names<'_>,
     change: Change<Customer>,
     at: Instant,
 ) -> Result<Transaction<Part>, EncodeError> {
-    let change = change.set("email", email)?.set("username", username)?;
+    let Names { email, email_verified, username } = names;
+    let change = change.set("email", email)?.set("email_verified", email_verified)?.set("username", username)?;
     let mine = Condition::Is("customer_id", value(&old.id)?);
     let mut renamed = old.clone();
     renamed.data.email = email.clone();
+    renamed.data.email_verified = email_verified;
     renamed.data.username = username.clone();
     renamed.meta.updated_at = at;
     let (before, after) = (Claims::of(old), Claims::of(&renamed));
     let update = Guarded::update(key(&old.id)?, change, Condition::version(old.meta.version));
     let mut transaction = Transaction::new(&RENAME).action(Part::Profile, update);
     // Another spelling with the same folded form keeps its claim.
-    if before.email.email != after.email.email {
-        transaction = transaction
-            .action(Part::Email, Guarded::put(&after.email, Condition::NotExists)?)
-            .action(Part::OldClaim, Guarded::delete(before.email.key()?, mine.clone()));
+    if before.address() != after.address() {
+        let own = before.email.as_ref().map(|claim| claim.key()).transpose()?;
+        if let Some(claim) = &after.email {
+            let earlier = earlier_email(email)?.filter(|earlier| own.as_ref() != Some(earlier));
+            transaction = transaction.action(Part::Email, Guarded::put(claim, Condition::NotExists)?);
+            transaction = free_earlier(transaction, Part::Email, earlier);
+        }
+        if let Some(own) = own {
+            transaction = transaction.action(Part::OldClaim, Guarded::delete(own, mine.clone()));
+        }
     }
     if before.username.username != after.username.username {
         transaction = transaction
             .action(Part::Username, Guarded::put(&after.username, Condition::NotExists)?)
             .action(Part::OldClaim, Guarded::delete(before.username.key()?, mine));
+        let earlier = earlier_username(username)?.filter(|claim| before.username.key().is_ok_and(|own| own != *claim));
+        transaction = free_earlier(transaction, Part::Username, earlier);
     }
     Ok(transaction)
 }
 
-/// Removes a customer's profile at the version that was read, frees both names, and notes the
-/// erasure ([`crate::erasure`]).
+/// Removes a customer's profile at the version that was read, frees the claimed names, and notes
+/// the erasure ([`crate::erasure`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -382,10 +447,14 @@ pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Pa
     let erasure = Stored::new(erasure, customer.meta.born.clone(), at);
     let claims = Claims::of(customer);
     let mine = Condition::Is("customer_id", value(&customer.id)?);
-    Ok(Transaction::new(&DELETE)
-        .action(Part::Profile, Guarded::delete(key(&customer.id)?, Condition::version(customer.meta.version)))
-        .action(Part::OldClaim, Guarded::delete(claims.email.key()?, mine.clone()))
+    let mut transaction = Transaction::new(&DELETE)
+        .action(Part::Profile, Guarded::delete(key(&customer.id)?, Condition::version(customer.meta.version)));
+    if let Some(claim) = &claims.email {
+        transaction = transaction.action(Part::OldClaim, Guarded::delete(claim.key()?, mine.clone()));
+    }
+    Ok(transaction
         .action(Part::OldClaim, Guarded::delete(claims.username.key()?, mine))
+        .action(Part::Verification, verification::discard(&customer.id)?)
         .action(Part::Erasure, erasure::note(&erasure)?))
 }
 
@@ -432,12 +501,21 @@ fn at_version(condition: Condition, version: Option<u64>) -> Condition {
     }
 }
 
-/// Reads the claim of an email address, in any spelling.
+/// Reads the claim of a verified email address, in any spelling.
 ///
 /// # Errors
 /// [`KeyError`] when the text is too long for a key.
 pub fn by_email(email: &str) -> Result<Get<Stored<EmailClaim>>, KeyError> {
     Ok(Get::new(&BY_EMAIL, email_key(&fold(email))?))
+}
+
+/// Reads the claim of an email address that an earlier version stored with its invisible characters.
+/// Returns [`None`] for an address without any.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn by_earlier_email(email: &Email) -> Result<Option<Get<Stored<EmailClaim>>>, KeyError> {
+    Ok(earlier_email(email)?.map(|claim| Get::new(&BY_EMAIL, claim)))
 }
 
 /// Lists the customers of a tier, oldest first.

@@ -19,18 +19,23 @@ use crate::mark::Mark;
 use crate::media::UnsettledObject;
 use crate::membership::{Membership, ProductCategories};
 use crate::metric::MetricPoint;
+use crate::order::open::OpenOrders;
 use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
+use crate::organization::invitation::{Invitation, Invitations};
 use crate::organization::{Member, Organization, Team};
 use crate::picking::{PickingStations, WaitingJob};
 use crate::picture::ProductPictures;
 use crate::place::{PlaceSales, SalePlace, Store};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
 use crate::question::{Answer, CustomerQuestion, Question};
+use crate::recipient::{MailDay, MailStop};
 use crate::review::Review;
 use crate::review::recent::{RecentReview, ReviewMonth};
+use crate::revocation::Revocation;
 use crate::sales::Sale;
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::verification::EmailVerification;
 use crate::wallet::{Wallet, WalletEntry};
 
 macro_rules! entities {
@@ -79,8 +84,8 @@ macro_rules! entities {
 
 entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder CustomerQuestion Document DocumentSection
-    DocumentVersion EmailClaim Erasure Expiration Follow Heartbeat IdempotencyRecord Invoice InvoiceCounter Like LikeCount Mail Mark Member Membership
-    MetricPoint Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
-    ProductPictures ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Sale SalePlace Session Settings Stock
+    DocumentVersion EmailClaim EmailVerification Erasure Expiration Follow Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark Member Membership
+    MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization PickingStations PlaceSales Product ProductCategories ProductContent
+    ProductPictures ProductSales Question RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings Stock
     Store Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
 }

@@ -76,6 +76,19 @@ pub fn first_alive(now: Instant) -> AttributeValue {
     AttributeValue::S(now.plus_millis(1).to_string())
 }
 
+/// A comparison of an attribute.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Compare {
+    /// The attribute does not exist.
+    Lacks,
+    /// The attribute has this value.
+    Is(AttributeValue),
+    /// The attribute is at least this.
+    AtLeast(AttributeValue),
+    /// The attribute is less than this.
+    Below(AttributeValue),
+}
+
 /// A condition that must hold for a write to happen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
@@ -96,6 +109,8 @@ pub enum Condition {
     AtLeast(&'static str, AttributeValue),
     /// The attribute is less than this.
     Below(&'static str, AttributeValue),
+    /// The attribute, whose name is data such as a currency, compares like this.
+    Named(String, Compare),
     /// The map attribute has this entry.
     HasEntry(&'static str, String),
     /// The map or set attribute has fewer entries than this. False without the attribute.
@@ -154,6 +169,10 @@ impl Condition {
             Self::IsNot(name, value) => compare(name, "<>", value),
             Self::AtLeast(name, value) => compare(name, ">=", value),
             Self::Below(name, value) => compare(name, "<", value),
+            Self::Named(name, Compare::Lacks) => format!("attribute_not_exists({})", with.name(name)),
+            Self::Named(name, Compare::Is(value)) => compare(name, "=", value),
+            Self::Named(name, Compare::AtLeast(value)) => compare(name, ">=", value),
+            Self::Named(name, Compare::Below(value)) => compare(name, "<", value),
             Self::HasEntry(map, entry) => format!("attribute_exists({}.{})", with.name(map), with.name(entry)),
             Self::FewerEntries(map, limit) => format!("size({}) < {}", with.name(map), with.value(number(limit))),
             Self::Contains(set, member) => format!("contains({}, {})", with.name(set), with.value(member.clone())),
@@ -183,6 +202,8 @@ pub enum Step {
     RemoveEntry(&'static str, String),
     /// Add to a number. A missing number counts as 0.
     Add(&'static str, i64),
+    /// Add to a number whose attribute name is data. A missing number counts as 0.
+    AddNamed(String, i64),
     /// Add the text to the set of strings. A missing set counts as empty.
     Include(&'static str, String),
     /// Remove the text from the set of strings. DynamoDB removes the attribute with its last
@@ -210,6 +231,10 @@ pub fn render_update(steps: &[Step], with: &mut Placeholders) -> String {
             Step::Remove(name) => remove.push(with.name(name)),
             Step::RemoveEntry(map, entry) => remove.push(format!("{}.{}", with.name(map), with.name(entry))),
             Step::Add(name, amount) => {
+                let name = with.name(name);
+                add.push(format!("{name} {}", with.value(number(amount))));
+            }
+            Step::AddNamed(name, amount) => {
                 let name = with.name(name);
                 add.push(format!("{name} {}", with.value(number(amount))));
             }

@@ -4,6 +4,10 @@
 //! A consumer claims the message, sends it and records the result. The claim is a lease. If an
 //! attempt ends without a result, its lease blocks other attempts until the lease expires. The
 //! items outlive every path by which an event can be delivered again ([`LIFETIME_SECONDS`]).
+//!
+//! The first claim of a message counts it for its recipient, in the same transaction. A later
+//! attempt does not count it again. Every attempt requires that mail to the recipient is not
+//! stopped ([`crate::recipient`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +21,8 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::order;
 use crate::pattern::{Consistency, patterns};
-use crate::request::{BatchGet, Guarded, Single};
+use crate::recipient::{self, RecipientHash};
+use crate::request::{BatchGet, Guarded, Single, Transaction};
 
 /// The lifetime of a mail record. It is longer than a queue keeps a message (14 days) and longer
 /// than the quarantine keeps a record (30 days).
@@ -72,7 +77,8 @@ fn key(event: &str) -> Result<Key, KeyError> {
 
 patterns! {
     PREPARE = "mail.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, ORDER#<order>" => "the customer, the customer's copy of the order", Consistency::Strong("an erased customer gets no mail, and a new shipment has its tracking number"), "system", "Read the customer and the order's state for a message", ["notifier"];
-    CLAIM = "mail.claim": PutItem, "PK = MAIL#<event>, SK = MAIL" => "absent, or unfinished with an expired lease", Consistency::Write, "system", "Claim the right to send the message of an event", ["notifier"];
+    CLAIM = "mail.claim": TransactWriteItems, "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = DAY#<day>, STOP" => "the message is new; the recipient is below the limits of the day; mail is not stopped", Consistency::Write, "system", "Claim the right to send the message of an event, and count it for the recipient", ["notifier"];
+    RECLAIM = "mail.reclaim": TransactWriteItems, "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = STOP" => "unfinished with an expired lease; mail is not stopped", Consistency::Write, "system", "Claim the message of an abandoned attempt", ["notifier"];
     SETTLE = "mail.settle": UpdateItem, "PK = MAIL#<event>, SK = MAIL" => "unfinished", Consistency::Write, "system", "Record that a message was sent, or never will be", ["notifier"];
     RELEASE = "mail.release": UpdateItem, "PK = MAIL#<event>, SK = MAIL" => "unfinished, and this attempt has the lease", Consistency::Write, "system", "Release a claim whose message was certainly not sent", ["notifier"];
 }
@@ -85,13 +91,43 @@ pub fn prepare(customer: &CustomerId, order: &OrderId) -> Result<BatchGet<AnyEnt
     Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, order::copy_key(customer, order)?]))
 }
 
-/// Claims the message for an attempt. The lease of the attempt ends at `mail.lease_until`.
+/// An action of the transaction that claims a message. It labels the refusal of that action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailAction {
+    /// Another attempt has claimed the message, or it is settled.
+    Claim,
+    /// The recipient has had all mails of the day.
+    Limit,
+    /// Mail to the recipient is stopped.
+    Stop,
+}
+
+/// Claims a new message for an attempt and counts it for its recipient on the day of `now`. The
+/// lease of the attempt ends at `mail.lease_until`.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn claim(mail: &Stored<Mail>, now: Instant) -> Result<Single<()>, EncodeError> {
+pub fn claim(
+    mail: &Stored<Mail>,
+    to: &RecipientHash,
+    has_code: bool,
+    now: Instant,
+) -> Result<Transaction<MailAction>, EncodeError> {
+    Ok(Transaction::new(&CLAIM)
+        .action(MailAction::Claim, Guarded::put(mail, Condition::NotExists)?)
+        .action(MailAction::Limit, recipient::count(to, has_code, now)?)
+        .action(MailAction::Stop, recipient::not_stopped(to)?))
+}
+
+/// Claims the message of an attempt whose lease has expired. That attempt has counted it.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn reclaim(mail: &Stored<Mail>, to: &RecipientHash, now: Instant) -> Result<Transaction<MailAction>, EncodeError> {
     let abandoned = unfinished()?.and(Condition::Below("lease_until", value(now)?));
-    Ok(Single::new(&CLAIM, Guarded::put(mail, Condition::NotExists.or(abandoned))?))
+    Ok(Transaction::new(&RECLAIM)
+        .action(MailAction::Claim, Guarded::put(mail, abandoned)?)
+        .action(MailAction::Stop, recipient::not_stopped(to)?))
 }
 
 /// Records the final state of a message. DynamoDB refuses the write if a final state is recorded

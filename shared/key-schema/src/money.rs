@@ -6,13 +6,24 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// An ISO 4217 alphabetic code, such as `USD`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Currency([u8; 3]);
 
 impl Currency {
     /// The United States dollar.
     pub const USD: Self = Self(*b"USD");
+    /// The currency of the shop. [`crate::wallet`] stores the balance in it apart from the others, so
+    /// a change of it needs a migration.
+    pub const SHOP: Self = Self::USD;
+
+    /// Returns whether the code is in the list of ISO 4217. A client may send only listed codes, so
+    /// the number of currencies is bounded. Stored items may have any three letters, because
+    /// earlier versions accepted them.
+    #[must_use]
+    pub fn is_listed(self) -> bool {
+        LISTED.split_ascii_whitespace().any(|code| code == self.as_str())
+    }
 
     /// Returns the three letters.
     #[must_use]
@@ -21,6 +32,20 @@ impl Currency {
         std::str::from_utf8(&self.0).unwrap_or("XXX")
     }
 }
+
+/// The codes of ISO 4217 as of 2026, with the three that it withdrew in 2024 and later: `ANG`, `BGN`
+/// and `ZWL`.
+pub const LISTED: &str = "\
+    AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD \
+    BTN BWP BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD \
+    EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD \
+    IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL \
+    MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN \
+    PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN \
+    SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS VED VES \
+    VND VUV WST XAD XAF XAG XAU XBA XBB XBC XBD XCD XCG XDR XOF XPD XPF XPT XSU XTS XUA XXX \
+    YER ZAR ZMW ZWG ZWL \
+    ";
 
 impl fmt::Debug for Currency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +103,7 @@ pub enum MoneyError {
     /// The two amounts have different currencies.
     #[error("amounts of different currencies do not go together")]
     Mixed,
-    /// The text is not three upper-case letters. There is no check against the list of ISO 4217.
+    /// The text is not three upper-case letters. [`Currency::is_listed`] checks the list of ISO 4217.
     #[error("must be an ISO 4217 code of three upper-case letters")]
     Currency,
 }

@@ -360,7 +360,7 @@ impl<R> Single<R> {
 
 /// Up to 100 writes, all or none. Each write has a label `L`, which tells the caller which write
 /// was refused.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Transaction<L> {
     pattern: &'static Pattern,
     actions: Vec<(L, Guarded)>,
@@ -385,6 +385,16 @@ impl<L> Transaction<L> {
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
+    }
+
+    /// Returns the transaction without the actions of a label.
+    #[must_use]
+    pub fn without(mut self, label: &L) -> Self
+    where
+        L: PartialEq,
+    {
+        self.actions.retain(|(of, _)| of != label);
+        self
     }
 
     /// Returns the actions, in order.

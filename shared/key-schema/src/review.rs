@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, IndexEntry, entity};
+use crate::customer;
 use crate::encoding::join;
 use crate::entity::AnyEntity;
 use crate::expression::{Condition, value};
@@ -151,11 +152,13 @@ pub enum Part {
     Stats,
     /// The entry in the list of all reviews, a write without a condition.
     Recent,
+    /// The author has no profile.
+    Customer,
 }
 
 patterns! {
-    CREATE = "reviews.create": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; SK = PRODUCT (check); PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>" => "does not exist; the product is in the catalogue; ADD to the statistics", Consistency::Write, "owner", "Write a review and count it", ["PUT /v1/products/{id}/reviews/{customer}"];
-    CHANGE = "reviews.change": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Change a review and its count", ["PUT /v1/products/{id}/reviews/{customer}"];
+    CREATE = "reviews.create": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; SK = PRODUCT (check); PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "does not exist; the product is in the catalogue; the customer exists; ADD to the statistics", Consistency::Write, "owner", "Write a review and count it", ["PUT /v1/products/{id}/reviews/{customer}"];
+    CHANGE = "reviews.change": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "version = the If-Match; the customer exists; ADD the difference to the statistics", Consistency::Write, "owner", "Change a review and its count", ["PUT /v1/products/{id}/reviews/{customer}"];
     DELETE = "reviews.delete": TransactWriteItems, "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>" => "version = the If-Match; ADD the difference to the statistics", Consistency::Write, "owner", "Remove a review and its count", ["DELETE /v1/products/{id}/reviews/{customer}"];
     GET = "reviews.get": GetItem, "PK = PRODUCT#<product>, SK = REVIEW#<customer>" => "the review", Consistency::Eventual, "any", "Read one review", ["GET /v1/products/{id}/reviews/{customer}"];
     EDIT = "reviews.edit": GetItem, "PK = PRODUCT#<product>, SK = REVIEW#<customer>" => "the review", Consistency::Strong("the statistics change by the difference to the stored rating"), "owner", "Read a review before changing it", ["PUT /v1/products/{id}/reviews/{customer}", "DELETE /v1/products/{id}/reviews/{customer}"];
@@ -179,7 +182,7 @@ fn signed(rating: u64) -> i64 {
     i64::try_from(rating).unwrap_or(0)
 }
 
-/// Writes a review and counts it.
+/// Writes a review of a customer with a profile, and counts it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -189,10 +192,11 @@ pub fn create(review: &Stored<Review>) -> Result<Transaction<Part>, EncodeError>
         .action(Part::Review, Guarded::put(review, Condition::NotExists)?)
         .action(Part::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
         .action(Part::Stats, count(product, 1, signed(review.rating), &review.meta.born, at)?)
-        .action(Part::Recent, recent::enter(review)?))
+        .action(Part::Recent, recent::enter(review)?)
+        .action(Part::Customer, customer::check(&review.customer_id)?))
 }
 
-/// Changes the review that was read.
+/// Changes the review that was read. Its author must still have a profile.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -218,7 +222,8 @@ pub fn change(
     Ok(Transaction::new(&CHANGE)
         .action(Part::Review, update)
         .action(Part::Stats, count(&old.product_id, 0, difference, &old.meta.born, at)?)
-        .action(Part::Recent, recent::enter(&changed)?))
+        .action(Part::Recent, recent::enter(&changed)?)
+        .action(Part::Customer, customer::check(&old.customer_id)?))
 }
 
 /// Removes the review that was read.

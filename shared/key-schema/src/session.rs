@@ -1,9 +1,15 @@
 //! Sessions: a customer's signed-in devices. A session expires by its time to live.
+//!
+//! A session records the sign-in of the token that began it. Its end also revokes that sign-in
+//! ([`crate::revocation`]). A session that expires revokes nothing.
+
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, IndexEntry, entity};
+use crate::customer;
 use crate::encoding::join;
 use crate::expression::{Condition, first_alive, number, value};
 use crate::id::{CustomerId, SessionId};
@@ -11,7 +17,8 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::{Consistency, patterns};
-use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single};
+use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction, Write};
+use crate::revocation::{Revocation, SignIn};
 
 entity! {
     /// A session of a customer. The index of a customer's sessions is ordered by expiry. So the key
@@ -24,6 +31,10 @@ entity! {
             customer_id: CustomerId,
             /// The instant at which the session expires, which is also its time to live.
             expires_at: Instant,
+            /// The sign-in of the token that began the session, if the token named one. Sessions of
+            /// earlier versions have none.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            sign_in: Option<SignIn>,
         }
         free {
             /// The customer's name for the device.
@@ -108,22 +119,38 @@ pub struct Listed {
 
 crate::item::view!(Listed of Session);
 
+/// An action of the transaction that begins or ends a session. It labels the refusal of that action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A new session already exists, or the session to end is another customer's.
+    Session,
+    /// The customer does not exist.
+    Customer,
+    /// A revocation. No condition guards it.
+    Revocation,
+}
+
 patterns! {
-    CREATE = "sessions.create": PutItem, "PK = SESSION#<id>, SK = SESSION" => "does not exist", Consistency::Write, "owner", "Begin a session", ["POST /v1/customers/{id}/sessions"];
+    CREATE = "sessions.create": TransactWriteItems, "PK = SESSION#<id>, SK = SESSION; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "does not exist; the customer exists", Consistency::Write, "owner", "Begin a session", ["POST /v1/customers/{id}/sessions"];
     GET = "sessions.get": GetItem, "PK = SESSION#<id>, SK = SESSION" => "the session", Consistency::Strong("the last change to a session decides whether it may be extended"), "owner", "Read a session", ["PUT /v1/sessions/{id}", "DELETE /v1/sessions/{id}"];
     EXTEND = "sessions.extend": UpdateItem, "PK = SESSION#<id>, SK = SESSION" => "the session is this customer's and has not expired", Consistency::Write, "owner", "Extend or rename a session", ["PUT /v1/sessions/{id}"];
-    END = "sessions.end": DeleteItem, "PK = SESSION#<id>, SK = SESSION" => "the session is this customer's", Consistency::Write, "owner", "End a session", ["DELETE /v1/sessions/{id}"];
+    END = "sessions.end": TransactWriteItems, "PK = SESSION#<id>, SK = SESSION; PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED, for the session's id and its token's sign-in" => "the session is this customer's or already gone", Consistency::Write, "owner", "End a session, and revoke the tokens of its sign-in", ["DELETE /v1/sessions/{id}"];
     ACTIVE = "sessions.active": Query on Gsi1, "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end" => "active sessions, the first to expire first", Consistency::Eventual, "owner", "List a customer's active sessions", ["GET /v1/customers/{id}/sessions"];
     OF_CUSTOMER = "sessions.of-customer": Query on Gsi1, "GSI1PK = SESSIONS#<customer>" => "active and expired sessions, the first to expire first", Consistency::Eventual, "owner", "Find every session of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
+    READ_ALL = "sessions.read-all": BatchGetItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "the sessions, with their sign-ins", Consistency::Strong("a session must not be removed before its sign-in is revoked"), "owner", "Read the sign-ins of an erased customer's sessions", ["DELETE /v1/customers/{id}", "janitor"];
+    REVOKE_ALL = "sessions.revoke-all": BatchWriteItem, "PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED, for the id and the sign-in of each session" => "no condition", Consistency::Write, "owner", "Revoke the tokens of an erased customer's sessions", ["DELETE /v1/customers/{id}", "janitor"];
     END_ALL = "sessions.end-all": BatchWriteItem, "PK = SESSION#<id>, SK = SESSION, for each id" => "no condition", Consistency::Write, "owner", "End all sessions of an erased customer", ["DELETE /v1/customers/{id}", "janitor"];
 }
 
-/// Creates a session.
+/// Creates a session of a customer with a profile. So an erasure ends every session that began
+/// before it, and none begins after it.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn create(session: &Stored<Session>) -> Result<Single<()>, EncodeError> {
-    Ok(Single::new(&CREATE, Guarded::put(session, Condition::NotExists)?))
+pub fn create(session: &Stored<Session>) -> Result<Transaction<Part>, EncodeError> {
+    Ok(Transaction::new(&CREATE)
+        .action(Part::Session, Guarded::put(session, Condition::NotExists)?)
+        .action(Part::Customer, customer::check(&session.customer_id)?))
 }
 
 /// Reads a session. The caller checks that it has not expired.
@@ -145,12 +172,27 @@ pub fn extend(place: &SessionPlace<'_>, device: &String, now: Instant) -> Result
     Ok(Single::new(&EXTEND, Guarded::update(key(place.id)?, change, alive)))
 }
 
-/// Ends a session of this customer.
+/// Returns the sign-ins that a session's end revokes: the one of its token, and the one that tokens
+/// name by the session's own id.
+#[must_use]
+pub fn sign_ins(session: &Session) -> Vec<SignIn> {
+    let own = SignIn::of(&session.customer_id, session.id.as_str());
+    std::iter::once(own).chain(session.sign_in.clone()).collect()
+}
+
+/// Ends a session and revokes its sign-ins. Both also happen if the session has expired and was
+/// removed in the meantime.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn end(id: &SessionId, customer: &CustomerId) -> Result<Single<()>, EncodeError> {
-    Ok(Single::new(&END, Guarded::delete(key(id)?, Condition::Is("customer_id", value(customer)?))))
+pub fn end(session: &Stored<Session>, now: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let mine = Condition::NotExists.or(Condition::Is("customer_id", value(&session.customer_id)?));
+    let mut transaction = Transaction::new(&END).action(Part::Session, Guarded::delete(key(&session.id)?, mine));
+    for sign_in in sign_ins(session) {
+        let item = Revocation::new(sign_in, &session.meta.born, now).to_item()?;
+        transaction = transaction.action(Part::Revocation, Guarded { write: Write::Put { item }, condition: None });
+    }
+    Ok(transaction)
 }
 
 /// Lists a customer's sessions that expire after `now`.
@@ -172,7 +214,38 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<Listed>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, partition(customer)?, Range::All))
 }
 
-/// Ends sessions in any state.
+/// Reads sessions in any state, in the given order. The index of a customer's sessions has no
+/// sign-ins.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn read_all<'a>(ids: impl IntoIterator<Item = &'a SessionId>) -> Result<BatchGet<Stored<Session>>, KeyError> {
+    Ok(BatchGet::new(&READ_ALL, ids.into_iter().map(key).collect::<Result<_, _>>()?))
+}
+
+/// Revokes the sign-ins of sessions. [`end_all`] follows it, so that no session is removed whose
+/// sign-in is not revoked.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn revoke_all<'a>(
+    sessions: impl IntoIterator<Item = &'a Stored<Session>>,
+    now: Instant,
+) -> Result<BatchWrite, EncodeError> {
+    // A batch must not have a key twice, and sessions may share a sign-in.
+    let mut seen = BTreeSet::new();
+    let mut puts = Vec::new();
+    for session in sessions {
+        for sign_in in sign_ins(session) {
+            if seen.insert(sign_in.clone()) {
+                puts.push(BatchWriteAction::Put(Revocation::new(sign_in, &session.meta.born, now).to_item()?));
+            }
+        }
+    }
+    Ok(BatchWrite::new(&REVOKE_ALL, puts))
+}
+
+/// Ends sessions in any state, after [`revoke_all`].
 ///
 /// # Errors
 /// [`KeyError`].

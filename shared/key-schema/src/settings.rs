@@ -77,7 +77,7 @@ impl From<Stored<Settings>> for Known {
 }
 
 patterns! {
-    READ = "settings.read": GetItem, "PK = SETTINGS#<n>, SK = SETTINGS, n at random" => "the settings, if any were set", Consistency::Strong("a value must be current when it is cached, so that it never gets older than the cache's lifetime"), "any", "Read the settings", ["GET /v1/settings", "GET /v1/settings/private"];
+    READ = "settings.read": GetItem, "PK = SETTINGS#<n>, SK = SETTINGS, n at random" => "the settings, if any were set", Consistency::Strong("a value must be current when it is cached, so that it never gets older than the cache's lifetime"), "any", "Read the settings", ["GET /v1/settings", "GET /v1/settings/private", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     CREATE = "settings.create": TransactWriteItems, "PK = SETTINGS#<n>, SK = SETTINGS, for all 10" => "none exists", Consistency::Write, "staff", "Set the first settings", ["PUT /v1/settings"];
     CHANGE = "settings.change": TransactWriteItems, "PK = SETTINGS#<n>, SK = SETTINGS, for all 10" => "version = the If-Match", Consistency::Write, "staff", "Replace the settings", ["PUT /v1/settings"];
 }

@@ -8,11 +8,51 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::id;
 
-/// Normalises a text with NFKC and full case folding, repeated until stable, as Unicode's
-/// NFKC_Casefold requires. It makes `Straße` equal to `STRASSE`, `ﬁ` to `fi`, and full-width
-/// letters to plain ones.
+/// Returns the NFKC_Casefold form of a text: without invisible characters, with NFKC and full case
+/// folding. It makes `Straße` equal to `STRASSE`, `ﬁ` to `fi`, full-width letters to plain ones, and
+/// `a\u{200D}nn` to `ann`.
+///
+/// This contains the mappings of the PRECIS profile `UsernameCaseMapped` (RFC 8265): width, case and
+/// NFC. The profile also refuses spaces and symbols, which user names may contain here.
 #[must_use]
 pub fn fold(text: &str) -> String {
+    claim_form(&without_invisible(text))
+}
+
+/// Removes the characters with Unicode's property `Default_Ignorable_Code_Point`. They have no glyph,
+/// such as joiners, soft hyphens, variation selectors and marks of direction.
+fn without_invisible(text: &str) -> String {
+    text.chars().filter(|c| !is_invisible(*c)).collect()
+}
+
+/// The property of Unicode 17. It includes the code points that Unicode reserves for it.
+const fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{AD}'
+            | '\u{34F}'
+            | '\u{61C}'
+            | '\u{115F}'..='\u{1160}'
+            | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180F}'
+            | '\u{200B}'..='\u{200F}'
+            | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}'
+            | '\u{3164}'
+            | '\u{FE00}'..='\u{FE0F}'
+            | '\u{FEFF}'
+            | '\u{FFA0}'
+            | '\u{FFF0}'..='\u{FFF8}'
+            | '\u{1BCA0}'..='\u{1BCA3}'
+            | '\u{1D173}'..='\u{1D17A}'
+            | '\u{E0000}'..='\u{E0FFF}'
+    )
+}
+
+/// Normalises a text with NFKC and full case folding, repeated until stable. The keys of claims have
+/// this form. It equals [`fold`] for a text without invisible characters, which earlier versions
+/// accepted in names.
+fn claim_form(text: &str) -> String {
     // A fast path: most names are ASCII, and every read of a customer folds two names.
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -20,6 +60,66 @@ pub fn fold(text: &str) -> String {
     let folded: String = text.nfkc().collect();
     let folded: String = caseless::default_case_fold_str(&folded).nfkc().collect();
     caseless::default_case_fold_str(&folded).nfkc().collect()
+}
+
+/// The longest name in a mail, in characters.
+pub const MAX_MAILED_NAME: usize = 60;
+
+/// Returns a customer's name in a form that is safe in a mail, or `None` if nothing is left of it.
+///
+/// Customers choose their names, and a mail carries the shop's reputation. So the result is one
+/// line of at most [`MAX_MAILED_NAME`] characters without control characters, characters that
+/// reorder or hide text, and words that a mail program could turn into a link: addresses, paths,
+/// schemes, `www…` and dotted domains in every script.
+#[must_use]
+pub fn mailed_name(name: &str) -> Option<String> {
+    // NFKC turns look-alikes such as full-width letters, colons and dots into plain ones.
+    let plain: String = name.nfkc().filter_map(mailed_char).collect();
+    let mut mailed = String::new();
+    for word in plain.split_whitespace().filter(|word| !is_link(word)) {
+        if !mailed.is_empty() {
+            mailed.push(' ');
+        }
+        mailed.push_str(word);
+    }
+    let mailed: String = mailed.chars().take(MAX_MAILED_NAME).collect();
+    let mailed = mailed.trim_end();
+    mailed.chars().any(char::is_alphanumeric).then(|| mailed.to_owned())
+}
+
+/// Returns a character in a mail: a blank for a break, nothing for an invisible character.
+fn mailed_char(c: char) -> Option<char> {
+    match c {
+        c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => Some(' '),
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}' => None,
+        c => Some(c),
+    }
+}
+
+/// Returns whether a mail program could turn a word into a link.
+fn is_link(word: &str) -> bool {
+    const DOTS: [char; 4] = ['.', '\u{3002}', '\u{ff0e}', '\u{ff61}'];
+    if word.contains([':', '/', '\\', '@', '<', '>']) || word.to_lowercase().starts_with("www") {
+        return true;
+    }
+    // A domain has a dot between a name and a longer name. Initials such as `J.R.R.` have none.
+    let labels: Vec<&str> = word.split(DOTS).collect();
+    let is_long = |label: &str| label.chars().filter(|c| c.is_alphanumeric()).count() >= 2;
+    labels.iter().zip(labels.iter().skip(1)).any(|(before, after)| !before.is_empty() && is_long(after))
 }
 
 /// The reason why a text is not an email address or user name.
@@ -40,41 +140,87 @@ pub enum NameError {
 macro_rules! folded {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        pub struct $name {
+            text: String,
+            /// The text of the request, if it has invisible characters.
+            typed: Option<String>,
+        }
 
         impl $name {
-            /// Returns the text as the customer wrote it.
+            /// Returns the text as the customer wrote it, without invisible characters. A name that
+            /// an earlier version stored may have such characters.
             #[must_use]
             pub fn as_str(&self) -> &str {
-                &self.0
+                &self.text
             }
 
-            /// Returns the text as [`fold`] normalises it, for comparisons.
+            /// Returns the normalised text of the name's claim, for comparisons. It equals [`fold`]
+            /// except for names of earlier versions with invisible characters.
             #[must_use]
             pub fn folded(&self) -> String {
-                fold(&self.0)
+                claim_form(&self.text)
+            }
+
+            /// Returns whether the request had exactly the text of a name that an earlier version
+            /// stored with invisible characters. Then it changes nothing.
+            #[must_use]
+            pub fn is_typed_as(&self, stored: &Self) -> bool {
+                self.typed.as_deref() == Some(stored.as_str())
+            }
+
+            /// Returns the form in which an earlier version would have claimed the text of the
+            /// request. Returns [`None`] if that is [`Self::folded`].
+            #[must_use]
+            pub fn folded_earlier(&self) -> Option<String> {
+                self.typed.as_deref().map(claim_form)
             }
         }
 
+        /// Two names are equal if they are stored as the same text.
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                self.text == other.text
+            }
+        }
+
+        impl Eq for $name {}
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(&self.text)
             }
         }
 
         impl From<$name> for String {
             fn from(name: $name) -> Self {
-                name.0
+                name.text
             }
         }
 
+        /// Reads a stored name and keeps its text, whose claim depends on every character.
         impl TryFrom<String> for $name {
             type Error = NameError;
 
             fn try_from(text: String) -> Result<Self, NameError> {
-                text.parse()
+                Self::check(&text)?;
+                Ok(Self { text, typed: None })
+            }
+        }
+
+        /// Reads the name of a request, and removes its invisible characters.
+        impl FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(typed: &str) -> Result<Self, NameError> {
+                Self::check(typed)?;
+                let text = without_invisible(typed);
+                if text == typed {
+                    return Ok(Self { text, typed: None });
+                }
+                Self::check(&text).map_err(|_| Self::INVISIBLE)?;
+                Ok(Self { text, typed: Some(typed.to_owned()) })
             }
         }
     )*};
@@ -88,29 +234,31 @@ folded! {
     Username
 }
 
-impl FromStr for Email {
-    type Err = NameError;
+impl Email {
+    /// The error for a text that is no address without its invisible characters.
+    const INVISIBLE: NameError = NameError::Email;
 
     /// Accepts one `@` with text on both sides, no white space and no control character. The limit
     /// is 254 bytes (RFC 5321), before and after folding. The mail server decides about all other
     /// rules.
-    fn from_str(text: &str) -> Result<Self, NameError> {
+    fn check(text: &str) -> Result<(), NameError> {
         let plausible = |text: &str| {
             text.len() <= 254
                 && !text.chars().any(|c| c.is_control() || c.is_whitespace())
                 && matches!(text.split_once('@'), Some((local, domain))
                     if !local.is_empty() && !domain.is_empty() && !domain.contains('@'))
         };
-        if plausible(text) && plausible(&fold(text)) { Ok(Self(text.to_owned())) } else { Err(NameError::Email) }
+        if plausible(text) && plausible(&claim_form(text)) { Ok(()) } else { Err(NameError::Email) }
     }
 }
 
-impl FromStr for Username {
-    type Err = NameError;
+impl Username {
+    /// The error for a text that is no name without its invisible characters.
+    const INVISIBLE: NameError = NameError::Blank;
 
-    fn from_str(text: &str) -> Result<Self, NameError> {
+    fn check(text: &str) -> Result<(), NameError> {
         id::check(text)?;
-        let folded = fold(text);
+        let folded = claim_form(text);
         if folded.trim().is_empty() {
             return Err(NameError::Blank);
         }
@@ -119,6 +267,6 @@ impl FromStr for Username {
         if folded.len() > 4 * id::MAX_ID_BYTES {
             return Err(NameError::Id(id::IdError::TooLong));
         }
-        Ok(Self(text.to_owned()))
+        Ok(())
     }
 }

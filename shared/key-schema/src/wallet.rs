@@ -1,51 +1,72 @@
-//! Wallets: a customer's balance with the shop, and every movement of it.
+//! Wallets: a customer's balances with the shop, one in each currency, and every movement of them.
 //!
-//! A wallet is one item with its balance, and each movement is an entry in the same partition. One
+//! A wallet is one item with its balances, and each movement is an entry in the same partition. One
 //! transaction writes both. It adds to the balance instead of setting one that was read. So
-//! concurrent movements are safe, and the sum of a wallet's entries always equals its balance. A
-//! transfer gives one wallet the amount that it takes from another. Its two entries share one id,
-//! the transfer's.
+//! concurrent movements are safe, and the sum of a wallet's entries in a currency always equals its
+//! balance in that currency. A transfer gives one wallet the amount that it takes from another. Its
+//! two entries share one id, the transfer's.
+//!
+//! The balance in the shop's currency is the attribute `amount`. Each other balance is an attribute
+//! with the currency's code as its name, because DynamoDB adds only to top-level attributes. Clients
+//! can send only listed currencies ([`Currency::is_listed`]). So the money of strangers cannot fill
+//! an item: with every currency it has less than 4 KB.
 //!
 //! # Guarantees of the conditions
 //!
-//! - The first money opens a wallet in the currency of that money. The currency never changes.
-//! - Money is taken only from a wallet in the same currency with at least that amount. So no
-//!   balance is ever negative.
-//! - Money is given only to a wallet in the same currency with enough room. So no balance is ever
-//!   above [`MAX_BALANCE`], which is far below the limit of 64 bits.
+//! - Money of one currency neither needs nor changes the balance in another currency.
+//! - Money is taken only from a balance of at least that amount. So no balance is ever negative.
+//! - Money is given only to a balance with enough room. So no balance is ever above
+//!   [`MAX_BALANCE`], which is far below the limit of 64 bits.
 //! - Both customers of a transfer, and the customer of a deposit, have a profile in the same
 //!   transaction.
 //!
+//! # Wallets of earlier versions
+//!
+//! In earlier versions the first money set the only currency of a wallet for good. If this was not
+//! the shop's currency, then `currency` and `amount` still hold that balance. Every reader accepts
+//! this. A movement in that currency, or into the wallet, is refused. [`convert`] then moves the
+//! balance to its own attribute, and the caller repeats the movement. Code of an earlier version
+//! reads every wallet and knows only the balance in `currency`.
+//!
 //! Amounts in the arguments are positive. [`EntryKind`] and [`Side`] decide the sign in the entry.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::change::{Change, entity};
 use crate::customer;
 use crate::entity::AnyEntity;
-use crate::expression::{Condition, number, value};
+use crate::expression::{Compare, Condition, number, value};
 use crate::id::{CustomerId, EntryId, OrderId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Currency, Money};
 use crate::pattern::{Consistency, patterns};
-use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
-/// The largest balance, in minor units. It is below 2^53, so that every JSON reader reads it
+/// The largest balance in one currency, in minor units. It is below 2^53, so that every JSON reader reads it
 /// exactly.
 pub const MAX_BALANCE: i64 = 9_000_000_000_000_000;
 
 entity! {
-    /// The balance of a customer.
+    /// The balances of a customer.
     Wallet = "Wallet" {
         keyed {
             /// The customer who owns the wallet.
             customer_id: CustomerId,
-            /// The currency of the wallet's first money and of all later money.
+            /// The currency of `amount`: the shop's, or another one in a wallet that an earlier
+            /// version opened.
             currency: Currency,
-            /// The balance in minor units, 0 to [`MAX_BALANCE`]. It equals the sum of the entries.
+            /// The balance in `currency`, in minor units, 0 to [`MAX_BALANCE`]. It equals the sum of
+            /// the entries in this currency.
             amount: i64,
+            /// The balances in other currencies, under the same rules.
+            #[serde(flatten, deserialize_with = "others")]
+            others: BTreeMap<Currency, i64>,
         }
         free {}
     }
@@ -60,11 +81,51 @@ impl Entity for Wallet {
 }
 
 impl Wallet {
-    /// Returns the balance.
+    /// Returns the balance in a currency.
     #[must_use]
-    pub const fn balance(&self) -> Money {
-        Money::new(self.amount, self.currency)
+    pub fn balance(&self, currency: Currency) -> Money {
+        Money::new(self.amount_in(currency).unwrap_or(0), currency)
     }
+
+    /// Returns the balances, in the order of the currencies' codes.
+    #[must_use]
+    pub fn balances(&self) -> Vec<Money> {
+        let mut all = vec![Money::new(self.amount, self.currency)];
+        all.extend(self.others.iter().map(|(currency, amount)| Money::new(*amount, *currency)));
+        all.sort_unstable_by_key(|balance| balance.currency);
+        all
+    }
+
+    fn amount_in(&self, currency: Currency) -> Option<i64> {
+        if currency == self.currency { Some(self.amount) } else { self.others.get(&currency).copied() }
+    }
+}
+
+/// Reads the attributes whose names are codes of currencies.
+fn others<'de, D: Deserializer<'de>>(item: D) -> Result<BTreeMap<Currency, i64>, D::Error> {
+    struct Attributes;
+
+    impl<'de> Visitor<'de> for Attributes {
+        type Value = BTreeMap<Currency, i64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the balances of a wallet")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut amounts = BTreeMap::new();
+            while let Some(name) = map.next_key::<String>()? {
+                match name.parse::<Currency>() {
+                    Ok(currency) => drop(amounts.insert(currency, map.next_value()?)),
+                    // Another attribute of the item.
+                    Err(_) => drop(map.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(amounts)
+        }
+    }
+
+    item.deserialize_map(Attributes)
 }
 
 /// The reason of a movement.
@@ -108,7 +169,7 @@ entity! {
             id: EntryId,
             /// The amount in minor units, negative for money that leaves the wallet.
             amount: i64,
-            /// The currency of the wallet.
+            /// The currency of the amount.
             currency: Currency,
             /// The reason of the movement.
             kind: EntryKind,
@@ -182,38 +243,30 @@ impl Transfer {
 /// The reason why a movement is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WalletError {
-    /// The wallet has too little money, or does not exist yet.
+    /// The wallet has too little money of this currency, or does not exist yet.
     #[error("there is too little money in the wallet")]
     Insufficient,
-    /// The wallet has another currency.
-    #[error("is not the currency of the wallet")]
-    OtherCurrency,
-    /// The wallet would hold more than [`MAX_BALANCE`].
-    #[error("is too much: a wallet holds at most {MAX_BALANCE}")]
+    /// The wallet would hold more than [`MAX_BALANCE`] of this currency.
+    #[error("is too much: a wallet holds at most {MAX_BALANCE} of a currency")]
     TooMuch,
 }
 
-/// Returns the balance after money was given to a wallet. A missing wallet counts as empty.
+/// Returns the balance in the money's currency after the money was given to a wallet. A missing
+/// wallet counts as empty.
 ///
 /// # Errors
 /// [`WalletError`] when the condition of [`transfer`] or [`credit`] would fail.
 pub fn plus(wallet: Option<&Wallet>, money: Money) -> Result<Money, WalletError> {
-    let before = wallet.map_or(Money::new(0, money.currency), Wallet::balance);
-    if before.currency != money.currency {
-        return Err(WalletError::OtherCurrency);
-    }
+    let before = wallet.map_or(Money::new(0, money.currency), |wallet| wallet.balance(money.currency));
     before.plus(money).ok().filter(|after| after.amount <= MAX_BALANCE).ok_or(WalletError::TooMuch)
 }
 
-/// Returns the balance after money was taken from a wallet.
+/// Returns the balance in the money's currency after the money was taken from a wallet.
 ///
 /// # Errors
 /// [`WalletError`] when the condition of [`transfer`] or [`debit`] would fail.
 pub fn minus(wallet: Option<&Wallet>, money: Money) -> Result<Money, WalletError> {
-    let before = wallet.ok_or(WalletError::Insufficient)?;
-    if before.currency != money.currency {
-        return Err(WalletError::OtherCurrency);
-    }
+    let before = wallet.ok_or(WalletError::Insufficient)?.balance(money.currency);
     let after = before.amount.checked_sub(money.amount).filter(|after| *after >= 0);
     Ok(Money::new(after.ok_or(WalletError::Insufficient)?, money.currency))
 }
@@ -230,8 +283,8 @@ pub enum Side {
 /// An action of a wallet transaction, which labels its refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The wallet. For the stored item, [`minus`] or [`plus`] returns the reason. For a deposit,
-    /// the wallet may also have changed since it was read.
+    /// The wallet. For the stored item, [`convert`], then [`minus`] or [`plus`] return the reason.
+    /// For a deposit, the wallet may also have changed since it was read.
     Wallet(Side),
     /// The customer does not exist.
     Customer(Side),
@@ -245,8 +298,9 @@ patterns! {
     READ = "wallet.read": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = WALLET#<id>, SK = WALLET" => "the customer, and the wallet if it was opened", Consistency::Eventual, "owner", "Read a balance", ["GET /v1/customers/{id}/wallet"];
     EDIT = "wallet.edit": GetItem, "PK = WALLET#<id>, SK = WALLET" => "the wallet", Consistency::Strong("the deposit computes the new balance from it and is conditional on it"), "staff", "Read a balance before a deposit", ["POST /v1/customers/{id}/wallet/deposits"];
     ENTRIES = "wallet.entries": Query, "PK = WALLET#<id>, SK under ENTRY#, backward" => "the movements, newest first", Consistency::Eventual, "owner", "List the movements of a wallet", ["GET /v1/customers/{id}/wallet/entries"];
-    DEPOSIT = "wallet.deposit": TransactWriteItems, "PK = WALLET#<id>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<id>, SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key>" => "the wallet is unchanged, or still missing; the customer exists; the entry and the key are new", Consistency::Write, "staff", "Pay money into a wallet once", ["POST /v1/customers/{id}/wallet/deposits"];
-    TRANSFER = "wallet.transfer": TransactWriteItems, "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key>" => "from: the money's currency and enough money; to: missing, or the money's currency and room for the money; both customers exist; the entries and the key are new", Consistency::Write, "owner", "Move money from one wallet to another once", ["POST /v1/transfers"];
+    DEPOSIT = "wallet.deposit": TransactWriteItems, "PK = WALLET#<id>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<id>, SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key>" => "the balance in the money's currency is unchanged; the customer exists; the entry and the key are new", Consistency::Write, "staff", "Pay money into a wallet once", ["POST /v1/customers/{id}/wallet/deposits"];
+    TRANSFER = "wallet.transfer": TransactWriteItems, "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = IDEMPOTENCY#<caller>#<key>" => "from: enough money of the currency; to: room for money of the currency; both customers exist; the entries and the key are new", Consistency::Write, "owner", "Move money from one wallet to another once", ["POST /v1/transfers"];
+    CONVERT = "wallet.convert": UpdateItem, "PK = WALLET#<id>, SK = WALLET" => "the wallet's currency is not the shop's, and its amount is unchanged; SET currency, amount, ADD <currency>", Consistency::Write, "owner", "Convert a wallet that an earlier version opened in another currency", ["POST /v1/customers/{id}/wallet/deposits", "POST /v1/transfers", "POST /v1/orders/{id}/status", "POST /v1/orders/{id}/refunds"];
 }
 
 /// Reads the profile, then the wallet.
@@ -273,8 +327,27 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
     Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
 }
 
-/// Pays an entry's money into the wallet, on the condition that the wallet is still as it was
-/// `seen`. So the balance in the response ([`plus`]) is the stored balance right after this
+/// Makes the shop's currency the one of `currency` and `amount`, in a wallet that an earlier version
+/// opened in another currency. Returns [`None`] for any other wallet. The conversion changes no
+/// balance, so it moves only `rev`. It fails if the wallet has changed since it was read.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
+    let Wallet { customer_id, currency, amount, others: _ } = wallet;
+    if *currency == Currency::SHOP {
+        return Ok(None);
+    }
+    let unchanged = in_currency(*currency)?.and(Condition::Is("amount", number(amount)));
+    let change = Change::<Wallet>::copied()
+        .set("currency", Currency::SHOP)?
+        .set("amount", 0)?
+        .add_named(currency.as_str(), *amount);
+    Ok(Some(Single::new(&CONVERT, Guarded::update(key(customer_id)?, change, unchanged))))
+}
+
+/// Pays an entry's money into the wallet, on the condition that the balance in its currency is
+/// still as it was `seen`. So the balance in the response ([`plus`]) is the stored balance right after this
 /// deposit. `claim` is the idempotency record ([`crate::idempotency::claim`]).
 ///
 /// # Errors
@@ -286,7 +359,10 @@ pub fn deposit(
 ) -> Result<Transaction<Part>, EncodeError> {
     let customer = &entry.customer_id;
     let unchanged = match seen {
-        Some(wallet) => in_currency(wallet.currency)?.and(Condition::Is("amount", number(wallet.amount))),
+        Some(wallet) => in_currency(Currency::SHOP)?.and(match wallet.amount_in(entry.currency) {
+            Some(amount) => compared(entry.currency, Compare::Is(number(amount))),
+            None => compared(entry.currency, Compare::Lacks),
+        }),
         None => Condition::NotExists,
     };
     Ok(Transaction::new(&DEPOSIT)
@@ -314,8 +390,8 @@ pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<Part>
 }
 
 /// Pays for an order. The returned actions belong to the caller's transaction. DynamoDB refuses
-/// them if the wallet has too little money or another currency. The refusal has the label
-/// [`Part::Wallet`], and [`minus`] explains it. `money` is at least 0, and `id` is new.
+/// them if the wallet has too little money of this currency. The refusal has the label
+/// [`Part::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -331,8 +407,8 @@ pub fn debit(
 }
 
 /// Refunds a payment for an order. The returned actions belong to the caller's transaction.
-/// DynamoDB refuses them if the wallet has no room or another currency. The refusal has the label
-/// [`Part::Wallet`], and [`plus`] explains it. `money` is at least 0, and `id` is new.
+/// DynamoDB refuses them if the wallet has no room for money of this currency. The refusal has the
+/// label [`Part::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least 0, and `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -363,29 +439,41 @@ fn in_currency(currency: Currency) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("currency", value(currency)?))
 }
 
+/// Returns the name of the attribute with the balance in a currency.
+fn attribute(currency: Currency) -> String {
+    if currency == Currency::SHOP { "amount".to_owned() } else { currency.to_string() }
+}
+
+fn compared(currency: Currency, compare: Compare) -> Condition {
+    Condition::Named(attribute(currency), compare)
+}
+
 /// Takes the entry's amount from the wallet, on the condition that the wallet has enough money in
 /// the same currency.
 fn taken(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
-    let enough = in_currency(entry.currency)?.and(Condition::AtLeast("amount", number(-entry.amount)));
-    let change = Change::<Wallet>::visible(entry.at).add("amount", entry.amount);
+    let enough = in_currency(Currency::SHOP)?.and(compared(entry.currency, Compare::AtLeast(number(-entry.amount))));
+    let change = Change::<Wallet>::visible(entry.at).add_named(&attribute(entry.currency), entry.amount);
     Ok(Guarded::update(key(&entry.customer_id)?, change, enough))
 }
 
-/// Gives the entry's amount to the wallet, on the condition that the wallet has room and the same
-/// currency, or is missing.
+/// Gives the entry's amount to the wallet, on the condition that the wallet has room for it or is
+/// missing.
 fn given(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
-    let room = Condition::Below("amount", number(MAX_BALANCE - entry.amount + 1));
-    let fits = Condition::NotExists.or(in_currency(entry.currency)?.and(room));
+    let room = compared(entry.currency, Compare::Below(number(MAX_BALANCE - entry.amount + 1)));
+    let room = if entry.currency == Currency::SHOP { room } else { compared(entry.currency, Compare::Lacks).or(room) };
+    let fits = Condition::NotExists.or(in_currency(Currency::SHOP)?.and(room));
     Ok(Guarded::update(key(&entry.customer_id)?, receipt(entry)?, fits))
 }
 
 /// Adds the entry's amount to the wallet, and creates the wallet if it is missing.
 fn receipt(entry: &WalletEntry) -> Result<Change<Wallet>, EncodeError> {
-    Ok(Change::<Wallet>::visible(entry.at)
+    let change = Change::<Wallet>::visible(entry.at)
         .or_create(&entry.id.born(), entry.at)
         .set("customer_id", &entry.customer_id)?
-        .set("currency", entry.currency)?
-        .add("amount", entry.amount))
+        .set("currency", Currency::SHOP)?
+        .add_named(&attribute(entry.currency), entry.amount);
+    // Every wallet has an amount in the shop's currency.
+    Ok(if entry.currency == Currency::SHOP { change } else { change.add("amount", 0) })
 }
 
 fn written(entry: &WalletEntry) -> Result<Guarded, EncodeError> {

@@ -1,5 +1,6 @@
 //! Work on orders that takes several transactions: placing an order that is too large for one,
-//! undoing it, and returning the stock of a cancelled or returned order.
+//! undoing it, and returning the stock of a cancelled or returned order. An order that has lapsed is
+//! cancelled here, too.
 //!
 //! [`key_schema::order::staged`] contains the transactions, and each is valid on its own. An
 //! interruption at any point leaves an order that is either invisible or already in its new status,
@@ -7,6 +8,8 @@
 //! janitor, cannot both take the same step. The second one finds that the head has changed, and
 //! reads it again.
 
+mod advance;
+mod lapse;
 mod place;
 mod rest;
 mod undo;
@@ -16,6 +19,8 @@ use key_schema::key::KeyError;
 use key_schema::order::Part;
 use table::{Refusal, TableError, TransactError};
 
+pub use advance::advance;
+pub use lapse::{Lapsed, lapse};
 pub use place::{Placing, place};
 pub use rest::give_back;
 pub use undo::{Undone, undo};

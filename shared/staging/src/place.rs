@@ -27,6 +27,8 @@ pub struct Placing<'a> {
     pub by: &'a str,
     /// The claim of the idempotency key, if one was given.
     pub claim: Option<Guarded>,
+    /// The order's entry in its customer's open orders, if the customer places it.
+    pub open: Option<Guarded>,
     /// The removal of the cart that the order was made from, if any.
     pub cart: Option<Guarded>,
 }
@@ -64,7 +66,7 @@ pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingErr
 
 async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError> {
     let mut head = placing.order.clone();
-    table.transact(&staged::begin(&head, placing.claim.clone())?).await?;
+    table.transact(&staged::begin(&head, placing.claim.clone(), placing.open.clone())?).await?;
     telemetry::crash_point("orders.staged.begun");
     // An order that cannot be served completely should not take stock from others, even briefly.
     // The check runs after the claims, because a refused claim is the more useful response.

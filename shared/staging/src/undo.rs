@@ -74,7 +74,7 @@ async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLi
         }
         telemetry::crash_point("orders.staged.undone");
     }
-    let mut claims = Claims { reference: true, idempotency: true };
+    let mut claims = Claims { reference: true, idempotency: true, open: true };
     // Each iteration drops at least one claim, or ends the loop.
     loop {
         let refusals = match table.transact(&staged::undo_last(&head, last, claims, at)?).await {
@@ -87,6 +87,7 @@ async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLi
         let kept = Claims {
             reference: claims.reference && !other(Part::Reference),
             idempotency: claims.idempotency && !other(Part::Idempotency),
+            open: claims.open && !other(Part::Open),
         };
         if kept == claims {
             return Err(StagingError::Refused(refusals));

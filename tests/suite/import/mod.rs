@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use crate::support::client::{Call, http};
+use crate::support::shop::order_call;
 use crate::support::{drain, table, with_own_system, with_system};
 use data::Folder;
 
@@ -173,6 +174,46 @@ fn a_run_that_was_killed_is_finished_by_the_next() {
         assert!(found["orders"].1.contains_key("already there"), "{}", run.out);
         drain(system).await;
         shop::is_as_expected(system, &expected).await;
+    });
+}
+
+#[test]
+fn an_order_found_under_a_baskets_number_counts_as_there_only_if_it_is_the_basket() {
+    with_own_system(async |system| {
+        let folder = Folder::new("taken");
+        let files = [
+            ("--products", folder.write("products.csv", &data::products())),
+            ("--households", folder.write("households.csv", &data::households())),
+            ("--baskets", folder.write("baskets.ndjson", &data::baskets())),
+        ];
+        let files = files.each_ref().map(|(option, path)| (*option, path.as_path()));
+        let stock = ["--stock", &data::STOCK.to_string()];
+        assert_eq!(import(system, &files[..2], &stock).await.code, Some(0));
+        let place = async |household: &str, basket: &str, lines: &[(u64, u64, i64)]| {
+            let line = |(product, quantity, cents): &(u64, u64, i64)| json!({ "product_id": product.to_string(), "quantity": quantity, "total": data::money(*cents) });
+            let lines: Vec<_> = lines.iter().map(line).collect();
+            let body = json!({ "customer_id": household, "reference": basket, "lines": lines });
+            order_call(&body, basket).staff().send(system).await.expect(201);
+        };
+        // A line is missing, a quantity differs, an amount differs, and the household differs.
+        place("1", "5001", &[(1001, 2, 258)]).await;
+        place("1", "6000", &[(1005, 2, 350), (1001, 1, 129)]).await;
+        place("1", "6001", &[(1005, 1, 351), (1001, 1, 129)]).await;
+        place("9", "5002", &[(1003, 1, 0)]).await;
+        // This one is the basket.
+        place("2", "5003", &[(1001, 1, 150)]).await;
+        // A customer's own number does not block the shop's.
+        let lines = json!([{ "product_id": "1001", "quantity": 1 }]);
+        let own = json!({ "customer_id": "1", "reference": "6002", "lines": lines });
+        order_call(&own, "own").customer("1").send(system).await.expect(201);
+
+        let run = import(system, &files, &stock).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let orders = &summary(&run)["orders"].1;
+        assert_eq!(orders["refused, another order has this number"], "4 (5001, 5002, 6000, 6001)", "{}", run.out);
+        assert_eq!(orders["already there"], "1", "{}", run.out);
+        assert_eq!(orders["created"], (data::expected().orders.len() - 5).to_string(), "{}", run.out);
+        assert!(!run.out.contains(NOTHING_CHANGED), "{}", run.out);
     });
 }
 

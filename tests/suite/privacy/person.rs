@@ -101,6 +101,11 @@ async fn profile(system: &System) {
         "email": format!("{}@example.com", goes("email")), "username": goes("username"), "place": place,
     });
     changed(system, &own(&[]), asks("PATCH", &own(&[]), &second)).await;
+    // A request for a code stays open, and the token proves the address.
+    done(system, Call::new("POST", &own(&["email", "verification"])).customer(SUBJECT)).await;
+    let email = second["email"].as_str().unwrap();
+    let proof = Call::new("PATCH", &own(&[])).customer_with_email(SUBJECT, email);
+    changed(system, &own(&[]), proof.json(&json!({ "name": goes("name") }))).await;
     let address = json!({
         "street": goes("street"), "city": goes("city"), "postal_code": goes("postal-code"), "region": goes("region"),
         "country": goes("country"),
@@ -154,7 +159,14 @@ async fn friends(system: &System) {
     let team = path(&["organizations", &club, "teams", "team"]);
     done(system, asks("PUT", &team, &json!({ "name": stays("team") })).header("if-none-match", "*")).await;
     let member = json!({ "role": "admin", "team": "team" });
-    done(system, asks("PUT", &path(&["organizations", &club, "members", FRIEND]), &member)).await;
+    let join = path(&["organizations", &club, "members", FRIEND]);
+    done(system, asks("PUT", &join, &member)).await;
+    done(system, Call::new("PUT", &join).customer(FRIEND).json(&json!({}))).await;
+    // A club of the friend has invited the subject.
+    let other = Call::new("POST", "/v1/organizations").customer(FRIEND).json(&json!({ "name": "The friend's" }));
+    let other = id(&done(system, other).await);
+    let invite = Call::new("PUT", &path(&["organizations", &other, "members", SUBJECT])).customer(FRIEND);
+    done(system, invite.json(&json!({ "role": "member" }))).await;
     let paper = json!({ "title": stays("paper"), "organization_id": club, "sections": { "a": stays("paper-text") } });
     done(system, asks("POST", "/v1/documents", &paper)).await;
     for number in 0..2 {
@@ -195,8 +207,13 @@ async fn papers(system: &System) {
 pub async fn lapse(system: &System, session: &str, with_cart: bool) {
     let (now, customer_id) = (Instant::now(), CustomerId::new(SUBJECT).unwrap());
     let expires_at = now.plus_seconds(-60);
-    let data =
-        Session { id: session.parse().unwrap(), customer_id: customer_id.clone(), expires_at, device: goes("device") };
+    let data = Session {
+        sign_in: None,
+        id: session.parse().unwrap(),
+        customer_id: customer_id.clone(),
+        expires_at,
+        device: goes("device"),
+    };
     put(system, data, now).await;
     if with_cart {
         put(system, Cart { customer_id, expires_at, lines: [].into() }, now).await;

@@ -28,6 +28,7 @@ pub struct Call {
 enum Caller {
     Anonymous,
     Customer(String),
+    CustomerWithEmail(String, String),
     Staff,
 }
 
@@ -53,6 +54,12 @@ impl Call {
     /// Adds a customer's token.
     pub fn customer(mut self, id: &str) -> Self {
         self.caller = Caller::Customer(id.to_owned());
+        self
+    }
+
+    /// Adds the token of a customer with a verified email address.
+    pub fn customer_with_email(mut self, id: &str, email: &str) -> Self {
+        self.caller = Caller::CustomerWithEmail(id.to_owned(), email.to_owned());
         self
     }
 
@@ -86,6 +93,7 @@ impl Call {
         request = match &self.caller {
             Caller::Anonymous => request,
             Caller::Customer(id) => request.bearer_auth(system.token(id, &[])),
+            Caller::CustomerWithEmail(id, email) => request.bearer_auth(system.token_with_email(id, email)),
             Caller::Staff => request.bearer_auth(system.token("staff", &["staff".to_owned()])),
         };
         for (name, value) in &self.headers {

@@ -112,7 +112,7 @@ pub async fn moved(system: &System, mut order: Json, through: &[&str]) -> Json {
 
 /// Returns a product's stock in pieces.
 pub async fn stock(system: &System, product: &str) -> u64 {
-    let found = Call::new("GET", &path(&["products", product])).send(system).await.expect(200);
+    let found = Call::new("GET", &path(&["products", product])).staff().send(system).await.expect(200);
     found.body["stock"].as_u64().unwrap()
 }
 

@@ -75,13 +75,16 @@ impl World {
     /// Creates the shop. Every list has at least two entries.
     ///
     /// The customer `bad-ann` owns most of the data. In the organization `bad-org`, `bad-bob` is an
-    /// admin and owns the documents. The other customers are its members.
+    /// admin and manages the documents. `bad-ann` and `bad-cat` are its members.
     pub async fn create(system: &System) -> Self {
         let customers = ["bad-ann", "bad-bob", "bad-cat"];
         for id in customers {
             customer(system, id).await;
             let moved = Call::new("PATCH", &path(&["customers", id])).staff().header("if-match", "\"1\"");
             moved.json(&json!({ "place": { "country": "bad", "city": "x" } })).send(system).await.expect(200);
+        }
+        for invited in ["bad-dan", "bad-eva"] {
+            customer(system, invited).await;
         }
         let categories = [["bad", "x"], ["bad", "y"]];
         let products = ["bad-1", "bad-2"];
@@ -105,9 +108,12 @@ impl World {
         let put = |path: String, body: Json| Call::new("PUT", &path).staff().json(&body);
         let bare = |path: String| Call::new("POST", &path).staff().header("if-match", "\"1\"");
         let post = |path: String, body: Json| Call::new("POST", &path).staff().json(&body);
-        let document_of_bob = |id: &str| Call::new("POST", "/v1/documents").customer("bad-bob").json(&document(id));
         let review = json!({ "rating": 4, "title": "T", "text": "T" });
         let new = |call: Call| call.header("if-none-match", "*");
+        let invite = |organization: &str, customer: &str| {
+            let call = Call::new("PUT", &path(&["organizations", organization, "members", customer]));
+            call.customer("bad-bob").json(&json!({ "role": "member" }))
+        };
         let follow = |id: &str, other: &str| Call::new("PUT", &path(&["customers", id, "following", other])).staff();
         let like = |id: &str, product: &str| Call::new("PUT", &path(&["customers", id, "likes", product])).staff();
         let log = path(&["orders", &order, "log"]);
@@ -162,11 +168,19 @@ impl World {
             put(path(&["organizations", "bad-org-2", "members", "bad-ann"]), json!({ "role": "member" })),
             put(path(&["organizations", "bad-org", "members", "bad-bob"]), json!({ "role": "admin" })),
             put(path(&["organizations", "bad-org", "members", "bad-cat"]), json!({ "role": "member" })),
-            document_of_bob("bad-doc"),
+            post("/v1/organizations".to_owned(), json!({ "id": "bad-org-3", "name": "N" })),
+            post("/v1/organizations".to_owned(), json!({ "id": "bad-org-4", "name": "N" })),
+            put(path(&["organizations", "bad-org-3", "members", "bad-bob"]), json!({ "role": "admin" })),
+            put(path(&["organizations", "bad-org-4", "members", "bad-bob"]), json!({ "role": "admin" })),
+            invite("bad-org", "bad-dan"),
+            invite("bad-org", "bad-eva"),
+            invite("bad-org-3", "bad-ann"),
+            invite("bad-org-4", "bad-ann"),
+            post("/v1/documents".to_owned(), document("bad-doc")),
             put(path(&["documents", "bad-doc", "sections", "a"]), json!({ "text": "A" })).header("if-match", "\"1\""),
-            document_of_bob("bad-doc-draft"),
+            post("/v1/documents".to_owned(), document("bad-doc-draft")),
             bare(path(&["documents", "bad-doc-draft", "drafts"])),
-            document_of_bob("bad-doc-discard"),
+            post("/v1/documents".to_owned(), document("bad-doc-discard")),
             bare(path(&["documents", "bad-doc-discard", "drafts"])),
         ] {
             let answer = call.send(system).await;
@@ -329,6 +343,8 @@ fn body(operation: &str) -> Json {
         "createCustomer" => with(customer, json!({ "id": "bad-new" })),
         "changeCustomer" => with(customer, json!({ "email": "ann@example.com", "username": "ann", "tier": "gold" })),
         "putAddress" => address(),
+        // The customer's address is verified, so any code will do.
+        "verifyEmail" => json!({ "code": "042917" }),
         "createSession" | "putSession" => json!({ "device": "phone", "ttl_seconds": 3600 }),
         "putCartLine" => json!({ "quantity": 2 }),
         "createProduct" => with(product, json!({ "id": "bad-new", "stock": 5 })),

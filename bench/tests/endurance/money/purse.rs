@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use key_schema::money::Currency;
 use key_schema::wallet::{EntryKind, WalletEntry};
 
 use super::books::{Books, Report};
@@ -13,22 +14,22 @@ use crate::support::Answer;
 type Movement<'a> = (&'a str, &'a str, i64, &'a str, Option<&'a str>, Option<&'a str>);
 
 impl Books {
-    /// Checks that every wallet is the sum of its entries, and that the entries are exactly those
-    /// of the acknowledged requests.
+    /// Checks that every balance is the sum of the entries in its currency, and that the entries are
+    /// exactly those of the acknowledged requests.
     pub fn money(&self, done: &[(&Request, &Answer)], report: &mut Report) {
-        let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+        let mut sums: BTreeMap<(&str, Currency), i64> = BTreeMap::new();
         for entry in &self.entries {
-            *sums.entry(entry.customer_id.as_str()).or_default() += entry.amount;
-            let currency = self.wallets.get(entry.customer_id.as_str()).map(|wallet| wallet.currency);
-            report.same(|| format!("the currency of {entry:?}"), currency, Some(entry.currency));
+            *sums.entry((entry.customer_id.as_str(), entry.currency)).or_default() += entry.amount;
         }
         for (customer, wallet) in &self.wallets {
-            let sum = sums.remove(customer.as_str()).unwrap_or_default();
-            if sum != wallet.amount || wallet.amount < 0 {
-                report.wrong.push(format!("the wallet of {customer} has {}, its entries come to {sum}", wallet.amount));
+            for balance in wallet.balances() {
+                let sum = sums.remove(&(customer.as_str(), balance.currency)).unwrap_or_default();
+                if sum != balance.amount || balance.amount < 0 {
+                    report.wrong.push(format!("the wallet of {customer} has {balance:?}, its entries come to {sum}"));
+                }
             }
         }
-        report.wrong.extend(sums.keys().map(|customer| format!("entries of {customer}, who has no wallet")));
+        report.wrong.extend(sums.keys().map(|of| format!("entries of {of:?}, who has no such balance")));
         let (mut deposits, mut transfers) = (Vec::new(), Vec::new());
         for (request, answer) in done {
             let (body, id) = (&request.body, answer.body["id"].as_str().unwrap_or_default());

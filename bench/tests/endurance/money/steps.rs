@@ -1,5 +1,6 @@
 //! The random steps of clients, and the faults between them.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -44,11 +45,11 @@ impl World {
             34..=63 => self.walk(rng).await,
             64..=72 => {
                 let path = format!("/v1/customers/{}/wallet/deposits", customer(c));
-                let body = json!({"amount": usd(rng.i64(100..20_000)), "note": format!("n{:x}", rng.u64(..))});
+                let body = json!({"amount": money(rng, 100..20_000), "note": format!("n{:x}", rng.u64(..))});
                 self.create(rng, None, path, body).await;
             }
             73..=84 => {
-                let mut body = json!({"from": customer(c), "to": customer(other), "amount": usd(rng.i64(1..5_000))});
+                let mut body = json!({"from": customer(c), "to": customer(other), "amount": money(rng, 1..5_000)});
                 if rng.bool() {
                     body["note"] = format!("n{:x}", rng.u64(..)).into();
                 }
@@ -196,6 +197,12 @@ impl World {
         }
         None
     }
+}
+
+/// Returns an amount in the shop's currency, or sometimes in another one.
+fn money(rng: &mut Rng, amounts: Range<i64>) -> Value {
+    let currency = ["USD", "USD", "USD", "EUR"][rng.usize(0..4)];
+    json!({"amount": rng.i64(amounts), "currency": currency})
 }
 
 fn usd(amount: i64) -> Value {

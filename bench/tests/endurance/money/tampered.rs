@@ -3,10 +3,19 @@
 
 use key_schema::item::Stored;
 use key_schema::order::{Order, OrderStatus};
-use key_schema::wallet::{EntryKind, WalletEntry};
+use key_schema::wallet::{EntryKind, Wallet, WalletEntry};
 
 use super::books::Books;
 use super::world::World;
+
+/// Adds an amount to the wallet's balance in the entry's currency.
+fn add(wallet: &mut Wallet, entry: &WalletEntry, amount: i64) {
+    if entry.currency == wallet.currency {
+        wallet.amount += amount;
+    } else {
+        *wallet.others.entry(entry.currency).or_default() += amount;
+    }
+}
 
 /// A change of the data that was read. Returns `None` if the run has nothing to change.
 type Tampering = fn(&mut Books, &World) -> Option<()>;
@@ -28,14 +37,14 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         for entry in books.entries.iter_mut().filter(|entry| entry.id == id) {
             let more = entry.amount.signum();
             entry.amount += more;
-            books.wallets.get_mut(entry.customer_id.as_str())?.amount += more;
+            add(books.wallets.get_mut(entry.customer_id.as_str())?, entry, more);
         }
         Some(())
     }),
     ("a transfer went the other way", |books, _| {
         let id = books.entry(EntryKind::Transfer)?.id.clone();
         for entry in books.entries.iter_mut().filter(|entry| entry.id == id) {
-            books.wallets.get_mut(entry.customer_id.as_str())?.amount -= 2 * entry.amount;
+            add(books.wallets.get_mut(entry.customer_id.as_str())?, entry, -2 * entry.amount);
             entry.amount = -entry.amount;
         }
         Some(())
@@ -44,8 +53,8 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         let (id, payer) = books.entry(EntryKind::Payment).map(|entry| (entry.id.clone(), entry.customer_id.clone()))?;
         let other = books.wallets.values().find(|wallet| wallet.customer_id != payer)?.customer_id.clone();
         let entry = books.entries.iter_mut().find(|entry| entry.id == id)?;
-        books.wallets.get_mut(payer.as_str())?.amount -= entry.amount;
-        books.wallets.get_mut(other.as_str())?.amount += entry.amount;
+        add(books.wallets.get_mut(payer.as_str())?, entry, -entry.amount);
+        add(books.wallets.get_mut(other.as_str())?, entry, entry.amount);
         entry.customer_id = other;
         Some(())
     }),
@@ -146,7 +155,7 @@ impl Books {
 
     /// Adds the entry again with another id, and adds its amount to the wallet.
     fn again(&mut self, entry: WalletEntry) -> Option<()> {
-        self.wallets.get_mut(entry.customer_id.as_str())?.amount += entry.amount;
+        add(self.wallets.get_mut(entry.customer_id.as_str())?, &entry, entry.amount);
         let id = format!("{}x", entry.id).parse().ok().unwrap_or_else(|| entry.id.clone());
         self.entries.push(WalletEntry { id, ..entry });
         Some(())

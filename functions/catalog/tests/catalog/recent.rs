@@ -44,6 +44,7 @@ fn review(product: &str, customer: &str, at: Instant) -> Stored<Review> {
 /// Writes a review with the given time of writing.
 async fn written(shop: &Shop, product: &str, customer: &str, at: Instant) {
     note(shop, at).await;
+    shop.join(customer).await;
     let review = review(product, customer, at);
     for _ in 0..50 {
         if shop.app.store.table.transact(&review::create(&review).unwrap()).await.is_ok() {
@@ -93,6 +94,8 @@ async fn a_review_is_listed_as_it_is_until_it_is_removed() {
         shop.stock_up(product, 1).await;
     }
     let (long, odd) = ("#".repeat(128), "p+2 #ä 蘇黎世$");
+    shop.join(&long).await;
+    shop.join("c2").await;
     let first = shop.send(write("p1", &long, 5).header("if-none-match", "*")).await;
     assert_eq!(first.status, 201, "{}", first.body);
     let second = shop.send(write(odd, "c2", 1).header("if-none-match", "*")).await;
@@ -195,6 +198,7 @@ async fn what_is_written_and_removed_between_two_pages_costs_no_other_review_its
         let answer = shop.send(cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await;
         let items = answer.body["items"].as_array().unwrap();
         found.extend(items.iter().map(|item| item["customer_id"].as_str().unwrap().to_owned()));
+        shop.join(&format!("new{page}")).await;
         let new = shop.send(write("p1", &format!("new{page}"), 5).header("if-none-match", "*")).await;
         assert_eq!(new.status, 201);
         // The last review of the page is removed, too.
@@ -227,6 +231,9 @@ async fn fifty_who_write_and_change_at_once_are_each_listed_once_as_their_review
         panic!("no answer")
     };
     let customers: Vec<String> = (0..50).map(|n| format!("c{n:02}")).collect();
+    for id in &customers {
+        shop.join(id).await;
+    }
     let created = join_all(customers.iter().map(|id| settled(write("p1", id, 3).header("if-none-match", "*")))).await;
     assert!(created.iter().all(|answer| answer.status == 201));
     // Every customer sends two requests at once: two changes, or a change and a removal.

@@ -111,6 +111,7 @@ async fn prepare_a_move(shop: &Shop) {
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
     let shop = Shop::open().await;
+    shop.join("c1").await;
     prepare_a_move(&shop).await;
     for (kind, id, content_type) in [(MediaKind::Picture, "x", "image/png"), (MediaKind::Content, "text", "text/plain")]
     {

@@ -20,6 +20,7 @@ fn list(sort: &str) -> Call {
 }
 
 async fn write(shop: &Shop, customer: &str, rating: u64) -> Answered {
+    shop.join(customer).await;
     let answer = shop.send(put(customer, rating).header("if-none-match", "*")).await;
     assert_eq!(answer.status, 201, "{}", answer.body);
     answer
@@ -64,6 +65,7 @@ async fn a_review_is_written_changed_and_removed_by_its_author_and_counted_each_
 #[tokio::test]
 async fn a_review_exists_once_and_its_conditions_hold() {
     let shop = Shop::open().await;
+    shop.join("c1").await;
     assert_eq!(shop.send(put("c1", 5).header("if-none-match", "*")).await.status, 404, "no such product");
     shop.stock_up("p1", 1).await;
     assert_eq!(shop.send(put("c1", 5)).await.status, 428);
@@ -79,6 +81,26 @@ async fn a_review_exists_once_and_its_conditions_hold() {
     let answer = shop.send(call).await;
     assert_eq!((answer.status, answer.pointers()), (422, vec!["/rating", "/title", "/text", "/stars"]));
     assert_eq!(statistics(&shop).await, (json!(5.0), json!(1)));
+}
+
+/// The check of the profile is in the transaction that writes, so a concurrent erasure is no gap.
+#[tokio::test]
+async fn who_has_no_profile_writes_and_changes_no_review_and_staff_neither_for_them() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    write(&shop, "c1", 5).await;
+    shop.leave("c1").await;
+    for (customer, header) in [("c1", ("if-match", "\"1\"")), ("stranger", ("if-none-match", "*"))] {
+        for call in [put(customer, 1), put(customer, 1).staff("s1")] {
+            let answer = shop.send(call.header(header.0, header.1)).await;
+            assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{customer}");
+            assert!(answer.body["detail"].as_str().unwrap().contains("customer"), "{}", answer.body);
+        }
+    }
+    assert_eq!(statistics(&shop).await, (json!(5.0), json!(1)));
+    // The author may still remove the review.
+    let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "c1").header("if-match", "\"1\"");
+    assert_eq!(shop.send(remove.customer("c1")).await.status, 204);
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! A separate catalogue for each test.
 
+use std::collections::BTreeMap;
+
 use ::media::Media;
 use aws::s3::Bucket;
 use aws::{Credentials, SharedCredentialsProvider};
@@ -7,18 +9,23 @@ use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use catalog::App;
 use emulators::objects::ObjectServer;
 use emulators::table::{Fault, FaultKind};
-use fixture::TestTable;
+use fixture::{TestIssuer, TestTable};
 use http_api::Routes;
 use http_api::sample::{Answered, Call};
+use key_schema::customer::{self, Customer, Tier};
+use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity, Item};
+use key_schema::item::{Entity, Item, Stored};
 use key_schema::media;
+use key_schema::product::STOCK_LOW;
 use serde_json::{Value, json};
 
 pub struct Shop {
     pub app: App,
     pub routes: Routes<App>,
     pub objects: ObjectServer,
+    /// The issuer of the tokens.
+    pub issuer: TestIssuer,
     test: TestTable,
 }
 
@@ -32,7 +39,9 @@ impl Shop {
         let objects = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
         let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
         let media = Media::new(Bucket::new(BUCKET, "us-east-1", Some(objects.url()), credentials).unwrap());
-        Self { app: App { store: test.store(), media }, routes: catalog::routes(), objects, test }
+        let issuer = TestIssuer::start().await;
+        let app = App { store: test.store(), media, issuer: issuer.known(), stock_low: STOCK_LOW };
+        Self { app, routes: catalog::routes(), objects, issuer, test }
     }
 
     /// Sends a request.
@@ -52,9 +61,33 @@ impl Shop {
         answer
     }
 
-    /// Reads a product without a token.
+    /// Signs up a customer. Repeating it changes nothing that these tests see.
+    pub async fn join(&self, id: &str) {
+        let profile = Customer {
+            id: CustomerId::new(id).unwrap(),
+            email: "c@example.com".parse().unwrap(),
+            email_verified: true,
+            username: "customer".parse().unwrap(),
+            tier: Tier::Bronze,
+            name: "C".to_owned(),
+            place: None,
+            addresses: BTreeMap::new(),
+        };
+        let profile = Stored::new(profile, Born::new("b").unwrap(), Instant::now());
+        self.put_all(vec![profile.to_item().unwrap()]).await;
+    }
+
+    /// Removes a customer's profile.
+    pub async fn leave(&self, id: &str) {
+        let key = customer::edit(&CustomerId::new(id).unwrap()).unwrap().key().clone();
+        let delete = self.test.client().delete_item().table_name(self.test.name());
+        let delete = delete.key("PK", AttributeValue::S(key.pk.into_string()));
+        delete.key("SK", AttributeValue::S(key.sk.into_string())).send().await.unwrap();
+    }
+
+    /// Reads a product as staff.
     pub async fn product(&self, id: &str) -> Answered {
-        self.send(Call::new("GET /v1/products/{id}").path("id", id)).await
+        self.staff(Call::new("GET /v1/products/{id}").path("id", id)).await
     }
 
     /// Writes items directly into the table, without any check.

@@ -13,6 +13,8 @@ fn valid(route: &'static str, customer: &str) -> Call {
         "POST /v1/customers" => json!({ "email": "new@example.com", "username": "new", "name": "New" }),
         "PATCH /v1/customers/{id}" => json!({ "name": "Other" }),
         "PUT /v1/customers/{id}/addresses/{name}" => json!({ "street": "1 Road", "city": "Ulm", "country": "DE" }),
+        // Ann's address is verified, so any code will do.
+        "PUT /v1/customers/{id}/email/verification" => json!({ "code": "000000" }),
         "POST /v1/customers/{id}/sessions" => json!({ "device": "phone" }),
         "PUT /v1/customers/{id}/cart/items/{product}" => json!({ "quantity": 2 }),
         _ => json!({}),

@@ -40,7 +40,7 @@ async fn transact<L: Clone + std::fmt::Debug>(shop: &Shop, transaction: request:
 /// Creates, as staff, an organization with one admin.
 async fn found(shop: &Shop, organization: &str, admin: &str) {
     let organization_id = OrganizationId::new(organization).unwrap();
-    let head = stored(Organization { id: organization_id, teams: 0, admins: 1, name: "Club".to_owned() });
+    let head = stored(Organization { id: organization_id, teams: 0, admins: 1, invited: 0, name: "Club".to_owned() });
     let admin = membership(organization, admin, Role::Admin, None);
     transact(shop, organization::create(&head, &admin, Authority::Staff).unwrap()).await;
 }
@@ -78,9 +78,9 @@ async fn create(shop: &Shop, document: &str, owner: &str, organization: Option<&
     transact(shop, document::create(&head, &[section], &id(owner), false).unwrap()).await;
 }
 
-fn let_edit(document: &str, editor: &str) -> request::Transaction<document::Part> {
-    let (document, born) = (DocumentId::new(document).unwrap(), Born::new("born").unwrap());
-    document::add_editor(&document, &id(editor), None, &born, Instant::now()).unwrap()
+async fn let_edit(shop: &Shop, document: &str, editor: &str) -> request::Transaction<document::Part> {
+    let (head, born) = (read(shop, document).await.unwrap(), Born::new("born").unwrap());
+    document::add_editor(&head, &id(editor), Right::Staff, &born, Instant::now()).unwrap()
 }
 
 async fn read(shop: &Shop, document: &str) -> Option<Stored<Document>> {
@@ -166,12 +166,14 @@ async fn ones_own_documents_go_with_their_history_and_those_of_others_and_of_org
         shop.customer(customer).await;
     }
     found(&shop, "club", "ann").await;
+    let bob = membership("club", "bob", Role::Member, None);
+    transact(&shop, organization::put_member(None, &bob, Authority::Staff).unwrap()).await;
     create(&shop, "own", "ann", None).await;
     create(&shop, "of-the-club", "ann", Some("club")).await;
     create(&shop, "of-bob", "bob", None).await;
     create(&shop, "of-anna", "anna", None).await;
     for (document, editor) in [("own", "bob"), ("own", "ann"), ("of-bob", "ann"), ("of-the-club", "bob")] {
-        transact(&shop, let_edit(document, editor)).await;
+        transact(&shop, let_edit(&shop, document, editor).await).await;
     }
     // The versions fill more than one page.
     for _ in 0..30 {
@@ -202,7 +204,7 @@ async fn a_deletion_that_its_owner_began_is_finished_and_what_leads_nowhere_is_r
     }
     create(&shop, "begun", "ann", None).await;
     create(&shop, "of-bob", "bob", None).await;
-    transact(&shop, let_edit("of-bob", "ann")).await;
+    transact(&shop, let_edit(&shop, "of-bob", "ann").await).await;
     for (document, owner) in [("begun", "ann"), ("of-bob", "bob")] {
         let document = DocumentId::new(document).unwrap();
         let retire = document::retire(&document, 1, Some(&id(owner)), Instant::now()).unwrap();
@@ -245,6 +247,7 @@ async fn of_grants_and_an_erasure_at_once_nothing_is_left() {
                     id: OrganizationId::new(club.as_str()).unwrap(),
                     teams: 0,
                     admins: 1,
+                    invited: 0,
                     name: "C".to_owned(),
                 };
                 let admin = membership(&club, "ann", Role::Admin, None);
@@ -252,7 +255,7 @@ async fn of_grants_and_an_erasure_at_once_nothing_is_left() {
                 let member = membership(&format!("club-{n}"), "ann", Role::Admin, None);
                 match n % 4 {
                     0 => outcome(table.transact(&document::create(&head, &[section], &ann, false).unwrap()).await),
-                    1 => outcome(table.transact(&let_edit(&format!("doc-{n}"), "ann")).await),
+                    1 => outcome(table.transact(&let_edit(shop, &format!("doc-{n}"), "ann").await).await),
                     2 => outcome(
                         table.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await,
                     ),
@@ -308,8 +311,8 @@ async fn broken_off(kind: FaultKind, seed: u64) {
     create(&shop, "own", "ann", None).await;
     create(&shop, "of-the-club", "ann", Some("club")).await;
     create(&shop, "of-bob", "bob", None).await;
-    transact(&shop, let_edit("of-bob", "ann")).await;
-    transact(&shop, let_edit("own", "bob")).await;
+    transact(&shop, let_edit(&shop, "of-bob", "ann").await).await;
+    transact(&shop, let_edit(&shop, "own", "bob").await).await;
     publish(&shop, "own").await;
     // Enough faults to break off a few attempts. Each fault that the SDK retries costs time, a
     // timeout most.

@@ -221,7 +221,7 @@ async fn of_an_erasure_and_a_change_at_once_one_happens_whole() {
     shop.customer("ann").await;
     let change = Call::new("PATCH /v1/customers/{id}")
         .path("id", "ann")
-        .customer("ann")
+        .customer_with_email("ann", "x@example.com")
         .json(&json!({ "email": "x@example.com" }));
     let (erased, changed) = futures::future::join(erase(&shop, 1), shop.send(if_match(change, 1))).await;
     if erased.status == 204 {

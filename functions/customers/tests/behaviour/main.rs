@@ -14,3 +14,4 @@ mod overviews;
 mod profiles;
 mod sessions;
 mod shop;
+mod verification;

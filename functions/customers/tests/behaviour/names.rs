@@ -1,14 +1,21 @@
-//! Tests of unique email addresses and user names: spelling does not matter, and a name that a
-//! customer gives up is free again.
+//! Tests of unique user names and verified email addresses: spelling does not matter, and a name
+//! that a customer gives up is free again.
+
+use std::collections::BTreeMap;
 
 use http_api::sample::{Answered, Call};
+use key_schema::customer::{self, Customer, Tier};
+use key_schema::id::Born;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match, sign_up};
 
 async fn patch(shop: &Shop, id: &str, body: &Value) -> Answered {
     let version = shop.read(id).await.version().unwrap();
-    let call = Call::new("PATCH /v1/customers/{id}").path("id", id).customer(id).json(body);
+    let email = body["email"].as_str().unwrap_or("none@example.com");
+    let call = Call::new("PATCH /v1/customers/{id}").path("id", id).customer_with_email(id, email).json(body);
     shop.send(if_match(call, version)).await
 }
 
@@ -103,4 +110,102 @@ async fn of_two_who_want_a_name_at_once_one_gets_it() {
     assert_eq!(created.len(), 1);
     assert!(refused.iter().all(|answer| answer.code() == Some("email_taken")));
     assert_eq!(shop.find("one@example.com").await, [created[0].body.clone()]);
+}
+
+/// Spellings of `zoe` that look the same.
+const INVISIBLE: [&str; 6] = ["z\u{200B}oe", "zo\u{200D}e", "zo\u{AD}e", "zoe\u{FE0F}", "\u{202E}zoe", "ZOE\u{E0100}"];
+
+#[tokio::test]
+async fn an_invisible_character_does_not_make_another_name() {
+    let shop = Shop::open().await;
+    shop.customer("zoe").await;
+    for name in INVISIBLE {
+        let taken = shop.send(sign_up("b", &format!("{name}@example.com"), "b")).await;
+        assert_eq!((taken.status, taken.code()), (409, Some("email_taken")), "{}", name.escape_unicode());
+        let taken = shop.send(sign_up("b", "b@example.com", name)).await;
+        assert_eq!((taken.status, taken.code()), (409, Some("username_taken")), "{}", name.escape_unicode());
+    }
+    // A free name is stored without them, and keeps other characters beyond ASCII.
+    let body = shop.send(sign_up("b", "b\u{200B}@example.com", "Straße\u{AD}")).await.body;
+    assert_eq!((&body["email"], &body["username"]), (&json!("b@example.com"), &json!("Straße")));
+    for email in ["b@example.com", "b\u{200B}@example.com", "\u{200D}B@example.com"] {
+        assert_eq!(shop.find(email).await, std::slice::from_ref(&body), "{}", email.escape_unicode());
+    }
+    let blank = shop.send(sign_up("c", "c@example.com", "\u{200B}\u{AD}")).await;
+    assert_eq!((blank.status, blank.pointers()), (422, vec!["/username"]));
+}
+
+/// Signs up a customer as an earlier version did, with invisible characters in both names.
+async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
+    let customer = Customer {
+        id: id.parse().unwrap(),
+        email: format!("{name}@example.com").try_into().unwrap(),
+        email_verified: true,
+        username: name.to_owned().try_into().unwrap(),
+        tier: Tier::Bronze,
+        name: id.to_owned(),
+        place: None,
+        addresses: BTreeMap::new(),
+    };
+    let customer = Stored::new(customer, Born::new(id).unwrap(), Instant::now());
+    shop.store.table.transact(&customer::create(&customer).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_of_an_earlier_version_with_invisible_characters_keeps_working_and_stays_unique() {
+    let shop = Shop::open().await;
+    let (typed, email) = ("z\u{200B}oe", "z\u{200B}oe@example.com");
+    earlier_customer(&shop, "old", typed).await;
+    assert_eq!(shop.find(email).await[0]["id"], "old", "found by its own spelling");
+    // The same spelling is taken, although its folded form is free.
+    for (email, username, code) in [
+        (email, "b", "email_taken"),
+        ("b@example.com", typed, "username_taken"),
+        ("b@example.com", "Z\u{200B}OE", "username_taken"),
+    ] {
+        let taken = shop.send(sign_up("b", email, username)).await;
+        assert_eq!((taken.status, taken.code()), (409, Some(code)), "{}", username.escape_unicode());
+    }
+    shop.customer("bob").await;
+    for (body, code) in [(json!({ "email": email }), "email_taken"), (json!({ "username": typed }), "username_taken")] {
+        assert_eq!(patch(&shop, "bob", &body).await.code(), Some(code), "{body}");
+    }
+    // Another change keeps the names and their claims.
+    let renamed = patch(&shop, "old", &json!({ "name": "Zoë" })).await;
+    assert_eq!((renamed.status, &renamed.body["username"]), (200, &json!(typed)));
+    assert_eq!(shop.find(email).await[0]["id"], "old");
+    // The owner takes the visible form of the own name. The old claims are free then.
+    let upper = "Z\u{200B}OE";
+    let renamed = patch(&shop, "old", &json!({ "username": upper, "email": "zoe@example.com" })).await;
+    assert_eq!((renamed.status, &renamed.body["username"]), (200, &json!("ZOE")), "{}", renamed.body);
+    let claims = |keys: Vec<(String, String)>| -> Vec<String> {
+        keys.into_iter().map(|(pk, _)| pk).filter(|pk| pk.contains("oe")).collect()
+    };
+    assert_eq!(claims(shop.keys().await), ["EMAIL#zoe@example.com", "USERNAME#zoe"]);
+    assert_eq!(shop.send(sign_up("c", "c@example.com", typed)).await.code(), Some("username_taken"));
+}
+
+#[tokio::test]
+async fn a_customer_of_an_earlier_version_beside_the_visible_name_changes_and_leaves_alone() {
+    let shop = Shop::open().await;
+    let typed = "z\u{200B}oe";
+    earlier_customer(&shop, "old", typed).await;
+    earlier_customer(&shop, "older", "zo\u{AD}e").await;
+    shop.customer("zoe").await;
+    let same = patch(&shop, "old", &json!({ "username": typed, "email": format!("{typed}@example.com") })).await;
+    assert_eq!((same.status, same.version()), (200, Some(1)), "the own spelling is no change");
+    let taken = patch(&shop, "old", &json!({ "username": "zoe" })).await;
+    assert_eq!(taken.code(), Some("username_taken"));
+    let changed = patch(&shop, "old", &json!({ "username": "other" })).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    for id in ["old", "older"] {
+        let version = shop.read(id).await.version().unwrap();
+        let call = Call::new("DELETE /v1/customers/{id}").path("id", id).customer(id);
+        assert_eq!(shop.send(if_match(call, version)).await.status, 204, "{id}");
+    }
+    assert_eq!(shop.find("zoe@example.com").await[0]["id"], "zoe", "the claims of the other stay");
+    let claims =
+        shop.keys().await.into_iter().map(|(pk, _)| pk).filter(|pk| pk.contains("oe") && !pk.contains("CUSTOMER#"));
+    let claims: Vec<String> = claims.filter(|pk| !pk.starts_with("ERASURE")).collect();
+    assert_eq!(claims, ["EMAIL#zoe@example.com", "USERNAME#zoe"]);
 }

@@ -15,7 +15,7 @@ async fn who_signs_up_gets_the_profile_with_its_place_and_version() {
     assert_eq!(created.version(), Some(1));
     let at = &created.body["created_at"];
     let expected = json!({
-        "id": "a#1", "email": "Ann@Example.com", "username": "ann", "name": "Ann", "tier": "bronze",
+        "id": "a#1", "email": "Ann@Example.com", "email_verified": false, "username": "ann", "name": "Ann", "tier": "bronze",
         "place": { "country": "DE", "city": "Ulm" }, "addresses": {}, "version": 1, "created_at": at, "updated_at": at,
     });
     assert_eq!(created.body, expected);

@@ -1,5 +1,6 @@
 //! Tests of a customer's sessions.
 
+use http_api::SignIns;
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;
 use serde_json::{Value, json};
@@ -49,6 +50,25 @@ async fn a_session_begins_is_listed_and_ends() {
     assert_eq!(list(&shop, "20", None).await.body["items"], json!([]));
     assert_eq!(end(&shop, id).await.status, 404);
     assert_eq!(prolong(&shop, id, &json!({})).await.status, 404);
+}
+
+/// The check of the profile is in the transaction that writes, so an erasure ends every session.
+#[tokio::test]
+async fn who_has_no_profile_begins_no_session() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    begin(&shop, &json!({ "device": "phone" })).await;
+    let erase = Call::new("DELETE /v1/customers/{id}").path("id", "ann").customer("ann").header("if-match", "\"1\"");
+    assert_eq!(shop.send(erase).await.status, 204);
+    for who in ["ann", "stranger"] {
+        let call = Call::new("POST /v1/customers/{id}/sessions").path("id", who).json(&json!({ "device": "phone" }));
+        for call in [call.clone().customer(who), call.staff("s1")] {
+            let answer = shop.send(call).await;
+            assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{who}");
+        }
+    }
+    let left: Vec<_> = shop.keys().await.into_iter().filter(|(pk, _)| pk.starts_with("SESSION#")).collect();
+    assert_eq!(left, []);
 }
 
 #[tokio::test]
@@ -149,4 +169,100 @@ async fn the_session_of_another_customer_can_neither_be_prolonged_nor_ended() {
     }
     let list = shop.send(Call::new("GET /v1/customers/{id}/sessions").path("id", "bob").staff("s")).await;
     assert_eq!((ids(&list.body["items"]), &list.body["items"][0]["device"]), (vec!["bobs"], &json!("phone")));
+}
+
+/// The claims of a token in a sign-in.
+fn in_sign_in(sub: &str, sid: &str) -> Value {
+    json!({ "sub": sub, "sid": sid })
+}
+
+async fn begin_in(shop: &Shop, claims: Value) -> String {
+    let call = Call::new("POST /v1/customers/{id}/sessions").path("id", "ann").claims(claims);
+    let begun = shop.send(call.json(&json!({ "device": "phone" }))).await;
+    assert_eq!((begun.status, begun.body.as_object().unwrap().len()), (201, 5), "{}", begun.body);
+    begun.body["id"].as_str().unwrap().to_owned()
+}
+
+/// Reads a profile with these claims, in an environment that has not seen the token yet.
+async fn status_of(shop: &mut Shop, claims: Value) -> u16 {
+    shop.store.sign_ins = SignIns::default();
+    shop.send(Call::new("GET /v1/customers/{id}").path("id", claims["sub"].as_str().unwrap()).claims(claims.clone()))
+        .await
+        .status
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_ends_its_sign_in_and_no_other() {
+    let mut shop = Shop::open().await;
+    for customer in ["ann", "bob"] {
+        shop.customer(customer).await;
+    }
+    let phone = begin_in(&shop, in_sign_in("ann", "phone")).await;
+    let cognito = begin_in(&shop, json!({ "sub": "ann", "origin_jti": "tablet" })).await;
+    // Another device ends the session.
+    let end = |id: &str, claims: Value| Call::new("DELETE /v1/sessions/{id}").path("id", id).claims(claims);
+    assert_eq!(shop.send(end(&phone, in_sign_in("ann", "laptop"))).await.status, 204);
+    // The environment that ended it refuses the token at once, also for a new session.
+    let again = Call::new("POST /v1/customers/{id}/sessions").path("id", "ann").claims(in_sign_in("ann", "phone"));
+    let again = shop.send(again.json(&json!({ "device": "phone" }))).await;
+    assert_eq!((again.status, again.code()), (401, Some("unauthenticated")));
+    for (sub, sid, status) in [
+        ("ann", "phone", 401),
+        ("ann", phone.as_str(), 401),
+        ("ann", "laptop", 200),
+        ("ann", "tablet", 200),
+        ("bob", "phone", 200),
+    ] {
+        assert_eq!(status_of(&mut shop, in_sign_in(sub, sid)).await, status, "{sub} {sid}");
+    }
+    assert_eq!(status_of(&mut shop, json!({ "sub": "ann" })).await, 200);
+    // A token may end its own session.
+    assert_eq!(shop.send(end(&cognito, json!({ "sub": "ann", "origin_jti": "tablet" }))).await.status, 204);
+    assert_eq!(status_of(&mut shop, json!({ "sub": "ann", "origin_jti": "tablet" })).await, 401);
+}
+
+#[tokio::test]
+async fn a_session_that_staff_begins_is_not_of_staffs_sign_in() {
+    let mut shop = Shop::open().await;
+    shop.customer("ann").await;
+    let staff = json!({ "sub": "s1", "cognito:groups": "[staff]", "sid": "desk" });
+    let id = begin_in(&shop, staff.clone()).await;
+    assert_eq!(end(&shop, &id).await.status, 204);
+    let read = Call::new("GET /v1/customers/{id}").path("id", "ann").claims(staff);
+    shop.store.sign_ins = SignIns::default();
+    assert_eq!(shop.send(read).await.status, 200);
+    assert_eq!(status_of(&mut shop, in_sign_in("ann", "desk")).await, 200);
+}
+
+#[tokio::test]
+async fn a_session_that_expires_ends_no_sign_in() {
+    let mut shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.session("ann", "expired", -1).await;
+    assert_eq!(end(&shop, "expired").await.status, 404);
+    assert_eq!(status_of(&mut shop, in_sign_in("ann", "expired")).await, 200);
+}
+
+/// The request can be repeated with the same token until the profile is gone.
+#[tokio::test]
+async fn an_erasure_ends_every_sign_in_of_the_customer_after_the_profile() {
+    let mut shop = Shop::open().await;
+    shop.customer("ann").await;
+    // Two sessions of one sign-in, and one of another.
+    for sid in ["phone", "phone", "laptop"] {
+        begin_in(&shop, in_sign_in("ann", sid)).await;
+    }
+    let erase = || Call::new("DELETE /v1/customers/{id}").path("id", "ann").claims(in_sign_in("ann", "phone"));
+    let stale = shop.send(erase().header("if-match", "\"9\"")).await;
+    assert_eq!((stale.status, status_of(&mut shop, in_sign_in("ann", "phone")).await), (412, 200));
+    let erased = shop.send(erase().header("if-match", "\"1\"")).await;
+    assert_eq!(erased.status, 204, "{}", erased.body);
+    for sid in ["phone", "laptop"] {
+        assert_eq!(status_of(&mut shop, in_sign_in("ann", sid)).await, 401, "{sid}");
+    }
+    // No key of what is left has the customer's id.
+    let left: Vec<_> =
+        shop.keys().await.into_iter().filter(|(partition, _)| partition.starts_with("REVOKED#")).collect();
+    assert_eq!(left.len(), 5);
+    assert!(left.iter().all(|(partition, _)| !partition.contains("ann")), "{left:?}");
 }

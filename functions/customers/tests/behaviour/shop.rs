@@ -17,7 +17,7 @@ use key_schema::like::{self, Like};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement};
 use key_schema::product::{self, CategoryPath, Copied, Product};
-use key_schema::session::{self, Session};
+use key_schema::session::Session;
 use serde_json::{Value, json};
 
 pub struct Shop {
@@ -129,6 +129,9 @@ impl Shop {
             invoice_number: None,
             paid_from_wallet: false,
             refunded: 0,
+            by_customer: false,
+            lapses_at: None,
+            lapsed: false,
         };
         let line = OrderLine {
             order_id: order.id.clone(),
@@ -141,7 +144,7 @@ impl Shop {
             expires_at: None,
         };
         let (order, line) = (Stored::new(order, born(), at), Stored::new(line, born(), at));
-        let placement = Placement { order: &order, lines: &[line], by: customer, claim: None, cart: None };
+        let placement = Placement { order: &order, lines: &[line], by: customer, claim: None, open: None, cart: None };
         self.store.table.transact(&order::place(placement).unwrap()).await.unwrap();
         order.id.to_string()
     }
@@ -150,12 +153,13 @@ impl Shop {
     pub async fn session(&self, customer: &str, id: &str, seconds: i64) {
         let now = Instant::now();
         let session = Session {
+            sign_in: None,
             id: SessionId::new(id).unwrap(),
             customer_id: CustomerId::new(customer).unwrap(),
             expires_at: now.plus_seconds(seconds),
             device: "phone".to_owned(),
         };
-        self.store.table.write(&session::create(&Stored::new(session, born(), now)).unwrap()).await.unwrap();
+        self.seed(&Stored::new(session, born(), now)).await;
     }
 
     /// Creates a cart of the products `p0`, `p1` … that expires in `seconds`. A negative number
@@ -172,7 +176,13 @@ impl Shop {
     }
 }
 
+/// Signs up with a token that proves the address.
 pub fn sign_up(id: &str, email: &str, username: &str) -> Call {
+    sign_up_unproven(id, email, username).customer_with_email(id, email)
+}
+
+/// Signs up with a token without an address.
+pub fn sign_up_unproven(id: &str, email: &str, username: &str) -> Call {
     let body = json!({ "email": email, "username": username, "name": "Ann" });
     Call::new("POST /v1/customers").customer(id).json(&body)
 }

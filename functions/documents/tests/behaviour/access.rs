@@ -1,6 +1,8 @@
 //! Tests of the permissions to read and write documents.
 
 use http_api::sample::Call;
+use key_schema::organization::Role;
+use serde_json::json;
 
 use crate::desk::{
     CLUB, DOC, Desk, add_editor, begin, delete, discard, hidden, publish, put, read, remove_editor, restore, version,
@@ -67,17 +69,64 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
         assert_eq!(desk.refusal(call.clone().customer("max")).await, (403, "forbidden".into()), "{call:?}");
         assert_eq!(desk.refusal(call.clone().customer("ann")).await, hidden(), "{call:?}");
     }
-    // Max owns this document. So mia writes it as an admin, and a condition on her membership
+    // Max owns this document. So mia manages it as an admin, and a condition on her membership
     // checks that.
-    let body = serde_json::json!({ "id": "m", "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
-    desk.expect(201, Call::new("POST /v1/documents").json(&body).customer("max")).await;
+    desk.own("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
     desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
     assert_eq!(desk.refusal(put("m", "a", "X", 1).customer("mia")).await, (412, "version_mismatch".into()));
-    assert_eq!(desk.refusal(delete("m", 2).customer("mia")).await, (403, "forbidden".into()));
     assert_eq!(desk.refusal(put("m", "a", "X", 2).customer("ann")).await, hidden());
+    // An editor must be a member, whoever asks.
+    for call in [add_editor("m", "ann").customer("max"), add_editor("m", "ann").customer("mia")] {
+        assert_eq!(desk.refusal(call).await, hidden());
+    }
+    assert_eq!(desk.refusal(add_editor("m", "ann").staff("s1")).await, hidden());
+    desk.enter("ann", Role::Member).await;
     desk.expect(200, add_editor("m", "ann").customer("max")).await;
     desk.expect(200, put("m", "a", "by ann", 2).customer("ann")).await;
+    for call in [delete("m", 3), add_editor("m", "mia"), remove_editor("m", "max")] {
+        assert_eq!(desk.refusal(call.customer("ann")).await, (403, "forbidden".into()));
+    }
     assert_eq!(desk.texts("m").await["a"], "by ann");
+    // Owner, admins and editors may add and remove themselves as far as they may manage.
+    for who in ["max", "mia"] {
+        desk.expect(200, add_editor("m", who).customer(who)).await;
+        desk.expect(204, remove_editor("m", who).customer(who)).await;
+    }
+    desk.expect(204, remove_editor("m", "ann").customer("ann")).await;
+    assert_eq!(desk.refusal(put("m", "a", "X", 3).customer("ann")).await, (403, "forbidden".into()));
+    desk.expect(204, delete("m", 3).customer("mia")).await;
+    desk.own("n", "max", Some(CLUB), &json!({ "a": "A" })).await;
+    assert_eq!(desk.refusal(delete("n", 9).customer("max")).await, (412, "version_mismatch".into()));
+    desk.expect(204, delete("n", 1).customer("max")).await;
+    assert_eq!(desk.stored("n").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn who_was_removed_from_an_organization_has_no_right_to_its_documents_until_added_again() {
+    let desk = Desk::with_club("c").await;
+    desk.enter("ben", Role::Member).await;
+    desk.own("m", "max", Some(CLUB), &json!({ "a": "A" })).await;
+    desk.expect(200, add_editor("m", "ben").customer("max")).await;
+    // A membership decides about no document without an organization.
+    desk.own("private", "max", None, &json!({ "a": "A" })).await;
+    desk.expect(200, add_editor("private", "ben").customer("max")).await;
+    for removed in ["max", "ben"] {
+        desk.leave(removed).await;
+        for call in reads("m").into_iter().chain(writes("m")) {
+            assert_eq!(desk.refusal(call.clone().customer(removed)).await, hidden(), "{removed}: {call:?}");
+        }
+        desk.expect(200, read("private").customer(removed)).await;
+    }
+    desk.expect(200, put("private", "a", "by ben", 1).customer("ben")).await;
+    // Nothing of the document was rewritten. The admin manages it.
+    let body = desk.expect(200, read("m").customer("mia")).await;
+    assert_eq!((&body["owner_id"], &body["editors"], &body["version"]), (&json!("max"), &json!(["ben"]), &json!(1)));
+    desk.expect(204, remove_editor("m", "ben").customer("mia")).await;
+    for who in ["ben", "max"] {
+        desk.enter(who, Role::Member).await;
+    }
+    assert_eq!(desk.refusal(put("m", "a", "X", 1).customer("ben")).await, (403, "forbidden".into()));
+    desk.expect(200, put("m", "a", "by max", 1).customer("max")).await;
 }
 
 /// The table refuses a write by a caller who is no longer an editor, even if the function read an
@@ -90,11 +139,18 @@ async fn the_condition_on_the_document_itself_refuses_who_is_no_editor() {
     use table::TransactError;
 
     let desk = Desk::with_club("c").await;
-    let (ben, max) = (CustomerId::new("ben").unwrap(), CustomerId::new("max").unwrap());
+    let [ann, ben, max, mia] = ["ann", "ben", "max", "mia"].map(|id| CustomerId::new(id).unwrap());
+    desk.enter("ann", Role::Member).await;
+    desk.own("m", "ann", Some(CLUB), &json!({ "a": "A1" })).await;
+    desk.leave("ann").await;
     let club = OrganizationId::new(CLUB).unwrap();
     for (id, right, by, label) in [
         (DOC, Right::Own(&ben), &ben, Part::Document),
         ("c", Right::Own(&max), &max, Part::Document),
+        // An owner needs the membership, whichever right the function chooses.
+        ("c", Right::Own(&mia), &mia, Part::Document),
+        ("c", Right::Member(&club, &max), &max, Part::Document),
+        ("m", Right::Member(&club, &ann), &ann, Part::Member),
         ("c", Right::Admin(&club, &max), &max, Part::Admin),
         ("c", Right::Admin(&club, &ben), &ben, Part::Admin),
     ] {

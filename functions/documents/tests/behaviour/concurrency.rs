@@ -1,9 +1,11 @@
 //! Tests of many concurrent editors.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::desk::{DOC, Desk, begin, create, delete, put, read, texts, version, versions};
+use crate::desk::{CLUB, DOC, Desk, begin, create, delete, put, read, texts, version, versions};
 
 /// The number of concurrent clients.
 const CLIENTS: usize = 50;
@@ -11,10 +13,11 @@ const CLIENTS: usize = 50;
 #[tokio::test]
 async fn of_many_who_create_one_document_one_does() {
     let desk = Desk::open().await;
-    let answers = join_all((0..CLIENTS).map(|n| {
-        desk.settled(move || create("d", &json!({ "a": n.to_string(), "b": n.to_string() })).customer("ann"))
-    }))
-    .await;
+    let answers =
+        join_all((0..CLIENTS).map(|n| {
+            desk.settled(move || create("d", &json!({ "a": n.to_string(), "b": n.to_string() })).staff("s1"))
+        }))
+        .await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
     assert!(answers.iter().all(|answer| [201, 409].contains(&answer.status)));
     let texts = desk.texts("d").await;
@@ -98,4 +101,34 @@ async fn a_document_that_is_deleted_while_many_write_it_leaves_nothing() {
     } else {
         assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["current"], 2);
     }
+}
+
+/// The condition on the membership decides. A write whose function read the membership before its
+/// end is refused as well.
+#[tokio::test]
+async fn no_write_of_a_removed_member_follows_the_removal() {
+    let desk = Desk::with_club("c").await;
+    desk.own("m", "max", Some(CLUB), &json!({ "a": "0" })).await;
+    let is_removed = AtomicBool::new(false);
+    let remove = async {
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        desk.leave("max").await;
+        is_removed.store(true, Ordering::SeqCst);
+    };
+    let work = (0..4).map(|_| async {
+        let mut version = 1;
+        loop {
+            let was_removed = is_removed.load(Ordering::SeqCst);
+            let answer = desk.settled(|| put("m", "a", "by max", version).customer("max")).await;
+            match answer.status {
+                200 => assert!(!was_removed, "a write began after the removal and was made"),
+                412 => {}
+                404 => return,
+                _ => panic!("{}", answer.body),
+            }
+            version = desk.expect(200, read("m").staff("s1")).await["version"].as_u64().unwrap();
+        }
+    });
+    tokio::join!(remove, join_all(work));
+    assert!(desk.expect(200, read("m").customer("mia")).await["version"].as_u64().unwrap() > 1);
 }

@@ -6,7 +6,8 @@ use fixture::TestTable;
 use http_api::sample::{Answered, Call};
 use http_api::{Routes, Store};
 use key_schema::customer::{self, Customer, Tier};
-use key_schema::id::{Born, CustomerId, OrganizationId};
+use key_schema::document::{self, Document, DocumentSection};
+use key_schema::id::{Born, CustomerId, DocumentId, OrganizationId, SectionName};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::organization::{self, Authority, Member, Organization, Role};
@@ -23,6 +24,7 @@ pub struct Desk {
     routes: Routes<Store>,
 }
 
+/// Creates a document with a chosen id, which only staff may do.
 pub fn create(id: &str, sections: &Value) -> Call {
     Call::new("POST /v1/documents").json(&json!({ "id": id, "title": "Statutes", "sections": sections }))
 }
@@ -92,7 +94,7 @@ impl Desk {
         for id in ["ann", "ben"] {
             desk.join(id).await;
         }
-        desk.expect(201, create(DOC, &json!({ "a": "A1", "b": "B1" })).customer("ann")).await;
+        desk.own(DOC, "ann", None, &json!({ "a": "A1", "b": "B1" })).await;
         desk
     }
 
@@ -105,7 +107,7 @@ impl Desk {
             let member = Member { id: organization.clone(), customer_id, role, team: None };
             Stored::new(member, Born::new("b").unwrap(), Instant::now())
         };
-        let head = Organization { id: organization.clone(), teams: 0, admins: 1, name: "Club".into() };
+        let head = Organization { id: organization.clone(), teams: 0, admins: 1, invited: 0, name: "Club".into() };
         let head = Stored::new(head, Born::new("b").unwrap(), Instant::now());
         let table = &desk.store.table;
         for id in ["mia", "max"] {
@@ -115,16 +117,58 @@ impl Desk {
         table.transact(&organization::create(&head, &mia, Authority::Staff).unwrap()).await.unwrap();
         let max = organization::put_member(None, &member("max", Role::Member), Authority::Staff).unwrap();
         table.transact(&max).await.unwrap();
-        let mut body = json!({ "id": id, "title": "Of the club", "sections": { "a": "A1" } });
-        body["organization_id"] = CLUB.into();
-        desk.expect(201, Call::new("POST /v1/documents").json(&body).customer("mia")).await;
+        desk.own(id, "mia", Some(CLUB), &json!({ "a": "A1" })).await;
         desk
+    }
+
+    /// Writes a customer's document with a chosen id, as its creation does.
+    pub async fn own(&self, id: &str, owner: &str, organization: Option<&str>, sections: &Value) {
+        let (id, by) = (DocumentId::new(id).unwrap(), CustomerId::new(owner).unwrap());
+        let (born, at) = (Born::new(format!("{id}-1")).unwrap(), Instant::now());
+        let sections = sections.as_object().unwrap().iter();
+        let sections: BTreeMap<SectionName, String> =
+            sections.map(|(name, text)| (SectionName::new(name).unwrap(), text.as_str().unwrap().to_owned())).collect();
+        let head = Document {
+            id: id.clone(),
+            owner_id: Some(by.clone()),
+            organization_id: organization.map(|id| OrganizationId::new(id).unwrap()),
+            editors: [].into(),
+            deleting: false,
+            title: "Statutes".to_owned(),
+            current: 1,
+            sections: sections.keys().map(|name| (name.clone(), 1)).collect(),
+            draft: None,
+        };
+        let section = |(name, text)| {
+            let section = DocumentSection { id: id.clone(), name, number: 1, text, by: by.clone(), at };
+            Stored::new(section, born.clone(), at)
+        };
+        let sections: Vec<_> = sections.into_iter().map(section).collect();
+        let create = document::create(&Stored::new(head, born.clone(), at), &sections, &by, false).unwrap();
+        self.store.table.transact(&create).await.unwrap();
+    }
+
+    /// Ends a membership of the club.
+    pub async fn leave(&self, customer: &str) {
+        let (club, customer) = (OrganizationId::new(CLUB).unwrap(), CustomerId::new(customer).unwrap());
+        let member = self.store.table.get(&organization::member(&club, &customer).unwrap()).await.unwrap().unwrap();
+        let remove = organization::remove_member(&member, Authority::Staff).unwrap();
+        self.store.table.transact(&remove).await.unwrap();
+    }
+
+    /// Begins a membership of the club.
+    pub async fn enter(&self, customer: &str, role: Role) {
+        let (id, customer_id) = (OrganizationId::new(CLUB).unwrap(), CustomerId::new(customer).unwrap());
+        let member = Member { id, customer_id, role, team: None };
+        let member = Stored::new(member, Born::new("later").unwrap(), Instant::now());
+        self.store.table.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await.unwrap();
     }
 
     pub async fn join(&self, id: &str) {
         let profile = Customer {
             id: CustomerId::new(id).unwrap(),
             email: format!("{id}@example.com").parse().unwrap(),
+            email_verified: true,
             username: id.parse().unwrap(),
             tier: Tier::Bronze,
             name: id.to_owned(),

@@ -8,24 +8,39 @@ use crate::desk::{CLUB, DOC, Desk, create, hidden, put, read, texts, versions};
 #[tokio::test]
 async fn a_document_is_created_once_and_is_version_1() {
     let desk = Desk::open().await;
-    let answer = desk.send(create("d", &json!({ "a": "A", "": "" })).customer("ann")).await;
+    let answer = desk.send(create("d", &json!({ "a": "A", "": "" })).staff("s1")).await;
     assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/sections/")));
-    let answer = desk.send(create("d", &json!({ "a": "A" })).customer("ann")).await;
+    let answer = desk.send(create("d", &json!({ "a": "A" })).staff("s1")).await;
     assert_eq!((answer.status, answer.header("etag")), (201, Some("\"1\"")));
     assert_eq!(answer.header("location"), Some("/v1/documents/d"));
     assert_eq!((&answer.body["current"], &answer.body["sections"]), (&json!(1), &json!({ "a": 1 })));
-    assert_eq!((&answer.body["owner_id"], &answer.body["draft"]), (&json!("ann"), &json!(null)));
-    for caller in ["ann", "ben"] {
-        let again = desk.send(create("d", &json!({ "a": "X" })).customer(caller)).await;
+    assert_eq!((&answer.body["owner_id"], &answer.body["draft"]), (&json!("s1"), &json!(null)));
+    for caller in ["s1", "s2"] {
+        let again = desk.send(create("d", &json!({ "a": "X" })).staff(caller)).await;
         assert_eq!(
             (again.status, again.code(), again.header("location")),
             (409, Some("already_exists"), Some("/v1/documents/d"))
         );
     }
     assert_eq!(desk.texts("d").await, json!({ "a": "A" }));
-    let listed = desk.expect(200, versions("d").customer("ann")).await;
-    assert_eq!((&listed["items"][0]["number"], &listed["items"][0]["by"]), (&json!(1), &json!("ann")));
+    let listed = desk.expect(200, versions("d").staff("s1")).await;
+    assert_eq!((&listed["items"][0]["number"], &listed["items"][0]["by"]), (&json!(1), &json!("s1")));
     assert_eq!(desk.refusal(put("none", "a", "X", 1).customer("ann")).await, hidden());
+}
+
+/// A customer could otherwise learn which ids exist, or take one before its user does.
+#[tokio::test]
+async fn only_staff_chooses_the_id_of_a_document() {
+    let desk = Desk::open().await;
+    for id in [DOC, "free"] {
+        for customer in ["ann", "ben", "nobody"] {
+            let call = create(id, &json!({ "a": "X" })).customer(customer);
+            assert_eq!(desk.refusal(call).await, (403, "forbidden".into()), "{id}");
+        }
+    }
+    assert_eq!(desk.stored("free").await, [""; 0]);
+    assert_eq!(desk.texts(DOC).await["a"], "A1");
+    desk.expect(201, create("free", &json!({ "a": "A" })).staff("s1")).await;
 }
 
 #[tokio::test]
@@ -43,7 +58,7 @@ async fn a_document_without_an_id_gets_one_and_without_sections_has_none() {
 async fn the_current_document_is_read_in_two_requests_whatever_its_size() {
     let desk = Desk::open().await;
     let sections: Value = (0..50).map(|n| (format!("{n} #+~é"), json!("x".repeat(4000)))).collect();
-    desk.expect(201, create("large", &sections).customer("ann")).await;
+    desk.own("large", "ann", None, &sections).await;
     let _ = desk.requests();
     let body = desk.expect(200, read("large").customer("ann")).await;
     assert_eq!(desk.requests().into_iter().collect::<Vec<_>>(), [("documents.get", 1), ("documents.texts", 1)]);
@@ -51,7 +66,7 @@ async fn the_current_document_is_read_in_two_requests_whatever_its_size() {
     let section = &body["sections"]["7 #+~é"];
     assert_eq!((&section["version"], &section["by"]), (&json!(1), &json!("ann")));
     let many: Value = (0..51).map(|n| (n.to_string(), json!(""))).collect();
-    let answer = desk.send(create("more", &many).customer("ann")).await;
+    let answer = desk.send(create("more", &many).staff("s1")).await;
     assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/sections")));
     let full = desk.send(put("large", "one more", "", 1).customer("ann")).await;
     assert_eq!((full.status, full.code()), (422, Some("invalid_body")));

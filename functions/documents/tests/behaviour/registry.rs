@@ -3,17 +3,19 @@
 use std::collections::BTreeSet;
 
 use http_api::sample::Call;
+use key_schema::organization::Role;
 use key_schema::registry;
 use serde_json::json;
 
 use crate::desk::{
-    CLUB, Desk, add_editor, begin, delete, discard, publish, put, read, remove_editor, restore, section, version,
+    CLUB, DOC, Desk, add_editor, begin, delete, discard, publish, put, read, remove_editor, restore, section, version,
     versions,
 };
 
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
     let desk = Desk::with_club("c").await;
+    desk.enter("ben", Role::Member).await;
     let of_club = json!({ "title": "t", "organization_id": CLUB, "sections": { "a": "A" } });
     let calls = [
         (201, Call::new("POST /v1/documents").json(&of_club).customer("mia")),
@@ -21,6 +23,7 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
         (200, section("c", "a").customer("max")),
         (200, versions("c").customer("max")),
         (200, version("c", 1).customer("max")),
+        (404, version("c", 9).customer("max")),
         (200, put("c", "a", "A2", 1).customer("mia")),
         (201, begin("c", 2).customer("mia")),
         (200, put("c", "a", "A3", 3).customer("mia")),
@@ -40,6 +43,7 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
         (403, remove_editor("c", "ben").customer("max")),
         (403, delete("c", 8).customer("max")),
         (204, delete("c", 8).customer("mia")),
+        (204, delete(DOC, 1).customer("ann")),
     ];
     let _ = desk.requests();
     let (mut used, mut routes) = (BTreeSet::new(), BTreeSet::new());

@@ -8,7 +8,7 @@ use http_api::sample::Call;
 use key_schema::document::{MAX_SECTIONS, MAX_TEXT};
 use serde_json::{Value, json};
 
-use crate::desk::{CLUB, DOC, Desk, begin, create, hidden, publish, put, read, section, version};
+use crate::desk::{CLUB, DOC, Desk, begin, hidden, publish, put, read, section, version};
 
 /// Returns the name of the `n`th section. It is mostly quotes, which take the most bytes in a
 /// response: `\\\"`.
@@ -22,7 +22,7 @@ fn text(n: usize) -> String {
 
 /// Creates a document whose draft has as much text as possible.
 async fn full_draft(desk: &Desk) {
-    desk.expect(201, create("full", &json!({})).customer("ann")).await;
+    desk.own("full", "ann", None, &json!({})).await;
     desk.expect(201, begin("full", 1).customer("ann")).await;
     for n in 0..MAX_SECTIONS {
         desk.expect(200, put("full", &name(n), &text(n), u64::try_from(n).unwrap() + 2).customer("ann")).await;

@@ -62,6 +62,9 @@ impl Warehouse {
             invoice_number: None,
             paid_from_wallet: false,
             refunded: 0,
+            by_customer: false,
+            lapses_at: None,
+            lapsed: false,
         };
         let item = Stored::new(order, Born::new("b1").unwrap(), at).to_item().unwrap();
         let put = self.test.client().put_item().table_name(self.test.name());

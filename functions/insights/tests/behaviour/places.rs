@@ -50,6 +50,9 @@ impl Shop {
             invoice_number: None,
             paid_from_wallet: false,
             refunded: 0,
+            by_customer: false,
+            lapses_at: None,
+            lapsed: false,
         };
         let (table, id) = (self.test.table(), place::store_of(&order));
         let store = table.get(&place::edit(&id).unwrap()).await.unwrap();

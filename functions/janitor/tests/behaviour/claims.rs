@@ -15,7 +15,8 @@ async fn claims_that_are_anothers_meanwhile_are_left() {
     other.scope = left.scope.clone();
     shop.put(record(&other, "2026-11-21T12:00:01.000Z").data).await;
     let reference = left.order.reference.clone().unwrap();
-    shop.put(ReferenceClaim { reference: reference.clone(), order_id: other.order.id.clone() }).await;
+    shop.put(ReferenceClaim { reference: reference.clone(), order_id: other.order.id.clone(), customer_id: None })
+        .await;
 
     assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0));
     assert_eq!(shop.items(&left.order.id).await, 0);

@@ -14,6 +14,7 @@ use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order;
+use key_schema::revocation::{self, SignIn};
 use key_schema::session::{self, Session};
 use tokio::time;
 
@@ -67,12 +68,13 @@ fn erased(erased: u32) -> Round {
 /// Begins a session of ann.
 async fn begin_session(shop: &Shop, id: &str, at: Instant) {
     let data = Session {
+        sign_in: None,
         id: id.parse().unwrap(),
         customer_id: ann(),
         expires_at: Instant::now().plus_seconds(3_600),
         device: "phone".to_owned(),
     };
-    shop.table.write(&session::create(&Stored::new(data, Born::new("b2").unwrap(), at)).unwrap()).await.unwrap();
+    shop.put_stored(&Stored::new(data, Born::new("b2").unwrap(), at)).await;
 }
 
 async fn begin_cart(shop: &Shop, at: Instant) {
@@ -131,6 +133,8 @@ async fn what_began_in_the_moment_of_the_erasure_goes_too() {
     begin_cart(&shop, moment).await;
     assert_eq!(comes_by(&shop, 0).await, erased(1));
     assert_eq!(sessions(&shop).await, Vec::<String>::new());
+    let ended = revocation::get(&SignIn::of(&ann(), "s1")).unwrap();
+    assert!(shop.table.get(&ended).await.unwrap().is_some());
     assert_eq!(shop.table.get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
 }
 

@@ -6,6 +6,7 @@ mod category;
 mod claims;
 mod erasures;
 mod failures;
+mod lapses;
 mod objects;
 mod orders;
 mod support;

@@ -69,6 +69,7 @@ async fn list(shop: &Shop, pictures: Vec<Picture>) {
 
 const fn deleted(deleted: u32) -> Round {
     Round {
+        lapsed: 0,
         found: 0,
         undone: 0,
         finished: 0,

@@ -12,13 +12,15 @@ use futures::future::join_all;
 use janitor::Grace;
 use janitor::round::{Janitor, ListError, Round};
 use key_schema::customer::{self, Customer, Tier};
+use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId};
 use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::money::{Currency, Money};
+use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, Order, OrderLine, OrderStatus, Step};
+use key_schema::order::{self, Order, OrderLine, OrderStatus, OrderStatusEvent, Step};
 use key_schema::product::{self, Stock};
 use media::Media;
 use objects::ObjectStore;
@@ -70,6 +72,7 @@ impl Shop {
         let customer = Customer {
             id: customer(),
             email: "ann@example.com".parse().unwrap(),
+            email_verified: true,
             username: "ann".parse().unwrap(),
             tier: Tier::Bronze,
             name: "Ann".to_owned(),
@@ -82,7 +85,12 @@ impl Shop {
 
     /// Puts an item unchanged.
     pub async fn put<T: Entity>(&self, data: T) {
-        let item = Stored::new(data, Born::new("b1").unwrap(), begun()).to_item().unwrap();
+        self.put_stored(&Stored::new(data, Born::new("b1").unwrap(), begun())).await;
+    }
+
+    /// Puts an item with its metadata unchanged.
+    pub async fn put_stored<T: Entity>(&self, stored: &Stored<T>) {
+        let item = stored.to_item().unwrap();
         let put = self.test.client().put_item().table_name(self.test.name());
         put.set_item(Some(item.into())).send().await.unwrap();
     }
@@ -119,6 +127,9 @@ impl Shop {
             invoice_number: None,
             paid_from_wallet: false,
             refunded: 0,
+            by_customer: false,
+            lapses_at: None,
+            lapsed: false,
         };
         let born = Born::new(format!("born-{number}")).unwrap();
         let line = |line: usize| OrderLine {
@@ -135,10 +146,39 @@ impl Shop {
         Plan { order: Stored::new(order, born, begun()), lines, scope }
     }
 
+    /// Places an order of ann that lapses at this instant.
+    pub async fn pending(&self, number: u8, lines: usize, lapses_at: Instant) -> Plan {
+        let mut plan = self.plan(number, lines);
+        (plan.order.data.by_customer, plan.order.data.lapses_at) = (true, Some(lapses_at));
+        self.place(&plan).await.unwrap();
+        plan
+    }
+
+    /// Returns the number of ann's open orders.
+    pub async fn open_orders(&self) -> usize {
+        let open = self.table.get(&open::get(&customer()).unwrap()).await.unwrap();
+        open.map_or(0, |open| open.entries.len())
+    }
+
+    /// Returns the number of orders that lapse at some time.
+    pub async fn lapsing(&self) -> usize {
+        self.table.query(&open::lapsing(Instant::MAX).unwrap()).await.unwrap().items.len()
+    }
+
+    /// Returns the last step of an order.
+    pub async fn last_step(&self, id: &OrderId) -> OrderStatusEvent {
+        let items = self.table.query(&order::edit(id).unwrap()).await.unwrap().items;
+        let steps = items.into_iter().filter_map(|item| match item {
+            AnyEntity::OrderStatusEvent(step) => Some(step.data),
+            _ => None,
+        });
+        steps.max_by_key(|step| step.at).unwrap()
+    }
+
     /// Begins an order, reserves this many portions of its lines and returns its head.
     pub async fn leave(&self, plan: &Plan, reserved: usize) -> Stored<Order> {
         let claim = idempotency::claim(&record(plan, BEGUN), begun()).unwrap();
-        self.table.transact(&staged::begin(&plan.order, Some(claim)).unwrap()).await.unwrap();
+        self.table.transact(&staged::begin(&plan.order, Some(claim), None).unwrap()).await.unwrap();
         let mut head = plan.order.clone();
         for lines in plan.lines.chunks(RESERVED_AT_ONCE).take(reserved) {
             self.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
@@ -157,7 +197,10 @@ impl Shop {
     /// Places an order like a client.
     pub async fn place(&self, plan: &Plan) -> Result<(), StagingError> {
         let claim = Some(idempotency::claim(&record(plan, BEGUN), begun()).unwrap());
-        let placing = Placing { order: &plan.order, lines: &plan.lines, by: "ann", claim, cart: None };
+        let known = self.table.get(&open::get(&customer()).unwrap()).await.unwrap();
+        let entry = OpenOrder { most: QUANTITY, lines: plan.lines.len() as u64 };
+        let open = plan.order.by_customer.then(|| open::enter(&plan.order, entry, known.as_ref()).unwrap());
+        let placing = Placing { order: &plan.order, lines: &plan.lines, by: "ann", claim, open, cart: None };
         staging::place(&self.table, placing).await
     }
 

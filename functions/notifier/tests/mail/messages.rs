@@ -14,7 +14,7 @@ async fn a_placed_order_is_confirmed_with_its_lines() {
     assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Sent);
     let [sent] = shop.post.sent().try_into().unwrap();
     assert_eq!((sent.to.as_str(), sent.kind), ("zoe@example.com", "OrderPlaced"));
-    assert_eq!(sent.subject, format!("Your order {}", shop.order));
+    assert_eq!(sent.subject, "Your order");
     let text = format!(
         "Dear Zoë,\n\nthank you for your order {}. This is what we have noted:\n\n2 x ICE - CRUSHED/CUBED: 2.58 USD\n1 x Milk: 0.99 USD\n\
          Total: 3.57 USD\nOrdered on: 2026-11-20\n",
@@ -44,8 +44,24 @@ async fn the_steps_that_matter_to_a_customer_are_told_and_no_others() {
     assert_eq!(shop.post.sent().len(), 5);
 }
 
+/// A customer who did not pay must not read that somebody cancelled the order, or look for a refund.
 #[tokio::test]
-async fn a_shipment_is_told_with_carrier_and_number_and_the_clients_own_reference() {
+async fn an_order_that_lapsed_says_why_it_was_cancelled_and_that_nothing_is_owed() {
+    let shop = Shop::open().await;
+    let lapsed = shop.moved_because(1, "pending", "cancelled", "lapsed");
+    assert_eq!(shop.notifier.take(&lapsed, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    let [sent] = shop.post.sent().try_into().unwrap();
+    assert_eq!((sent.subject, sent.kind), ("Your order has lapsed".to_owned(), "OrderStatusChanged"));
+    let text = format!("your order {} was not paid in time, so we have cancelled it. You owe us nothing.", shop.order);
+    assert!(sent.text.contains(&text), "{}", sent.text);
+    // A reason of a later version is an ordinary cancellation.
+    let other = shop.moved_because(2, "pending", "cancelled", "of a later version");
+    assert_eq!(shop.notifier.take(&other, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    assert!(shop.post.sent()[1].subject.ends_with("was cancelled"));
+}
+
+#[tokio::test]
+async fn a_shipment_is_told_with_carrier_and_number_and_without_the_clients_own_reference() {
     let shop = Shop::open().await;
     let mut copy = shop.copy();
     copy.carrier = Some("Post".into());
@@ -54,7 +70,8 @@ async fn a_shipment_is_told_with_carrier_and_number_and_the_clients_own_referenc
     shop.put(copy).await;
     shop.notifier.take(&shop.moved(1, "picking", "shipped"), at(NOW), at_once()).await.unwrap();
     let [sent] = shop.post.sent().try_into().unwrap();
-    assert_eq!(sent.subject, "Your order basket #26984851472 is on its way");
+    assert_eq!(sent.subject, "Your order is on its way");
+    assert!(!sent.text.contains("basket") && sent.text.contains(shop.order.as_str()), "{}", sent.text);
     assert!(
         sent.text.contains("\nCarrier: Post\nTracking number: CH-0001  Bcc: everybody@example.com\n"),
         "{}",
@@ -63,12 +80,19 @@ async fn a_shipment_is_told_with_carrier_and_number_and_the_clients_own_referenc
 }
 
 #[tokio::test]
-async fn what_a_customer_calls_himself_is_one_line_and_no_header() {
-    let shop = Shop::of("Zoë\r\nTotal: 0.00 USD\u{2028}Bcc: x@example.com", "zoe@example.com").await;
-    shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap();
-    let [sent] = shop.post.sent().try_into().unwrap();
-    assert!(sent.text.starts_with("Dear Zoë  Total: 0.00 USD Bcc: x@example.com,\n\n"), "{}", sent.text);
-    assert!(!sent.subject.contains(char::is_control));
+async fn the_name_is_the_only_text_of_a_customer_and_has_no_link_and_no_line_break() {
+    for (name, greeting) in [
+        ("Zoë\r\nTotal: 0.00 USD\u{2028}Bcc: x@example.com", "Dear Zoë USD,\n\n"),
+        ("Zoë https://evil.example/pay www.evil.example evil。example", "Dear Zoë,\n\n"),
+        ("\u{202e}ëoZ\u{2066}", "Dear ëoZ,\n\n"),
+        ("https://evil.example", "Dear customer,\n\n"),
+    ] {
+        let shop = Shop::of(name, "zoe@example.com").await;
+        shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap();
+        let [sent] = shop.post.sent().try_into().unwrap();
+        assert!(sent.text.starts_with(greeting), "{}", sent.text);
+        assert!(!sent.text.contains("evil") && sent.subject == "Your order", "{}", sent.text);
+    }
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{CustomerOrder, OrderLine, OrderStatus};
+use key_schema::verification::EmailVerification;
 use notifier::event::Delivery;
 use notifier::mailer::{MailError, Mailer};
 use notifier::message::Message;
@@ -131,12 +132,13 @@ impl Shop {
     pub async fn of(name: &str, email: &str) -> Self {
         let table = TestTable::create().await;
         let post = Post::default();
-        let notifier = Notifier::new(table.table(), post.clone());
+        let notifier = Notifier::new(table.table(), post.clone(), table.codes());
         let order = OrderId::generate(at(NOW), [7; 10]);
         let shop = Self { table, post, notifier, customer: CustomerId::new("c1").unwrap(), order };
         shop.put(Customer {
             id: shop.customer.clone(),
             email: email.parse().unwrap(),
+            email_verified: true,
             username: "zoe".parse().unwrap(),
             tier: Tier::Bronze,
             name: name.into(),
@@ -159,6 +161,48 @@ impl Shop {
             .await;
         }
         shop
+    }
+
+    /// Replaces the customer's profile.
+    pub async fn profile(&self, email: &str, email_verified: bool) {
+        self.put(Customer {
+            id: self.customer.clone(),
+            email: email.parse().unwrap(),
+            email_verified,
+            username: "zoe".parse().unwrap(),
+            tier: Tier::Bronze,
+            name: "Zoë".into(),
+            place: None,
+            addresses: BTreeMap::new(),
+        })
+        .await;
+    }
+
+    /// Stores a request for a code to this address and returns its event.
+    pub async fn requested(&self, number: u32, email: &str, code_expires_at: &str) -> Delivery {
+        self.put(EmailVerification {
+            customer_id: self.customer.clone(),
+            email: email.parse().unwrap(),
+            expires_at: at(NOW).plus_seconds(86_400),
+            nonce: Some(format!("nonce-{number}")),
+            key: self.table.codes().newest().to_owned(),
+            code_expires_at: at(code_expires_at),
+            tries: 0,
+            requested_at: vec![at(NOW)],
+        })
+        .await;
+        let data = json!({"customer_id": self.customer, "expires_at": code_expires_at});
+        delivery("EmailVerificationRequested", number, data)
+    }
+
+    /// Returns the number of items whose key starts with this text.
+    pub async fn count(&self, pk: &str) -> usize {
+        let mut items = self.table.client().scan().table_name(self.table.name()).into_paginator().items().send();
+        let mut count = 0;
+        while let Some(item) = items.next().await {
+            count += usize::from(item.unwrap()["PK"].as_s().unwrap().starts_with(pk));
+        }
+        count
     }
 
     pub fn copy(&self) -> CustomerOrder {
@@ -205,6 +249,13 @@ impl Shop {
             "total": {"amount": 357, "currency": "USD"}, "placed_at": NOW,
         });
         delivery("OrderStatusChanged", number, data)
+    }
+
+    /// Returns the event of a status change with a reason.
+    pub fn moved_because(&self, number: u32, from: &str, to: &str, reason: &str) -> Delivery {
+        let mut delivery = self.moved(number, from, to);
+        delivery.detail["data"]["reason"] = json!(reason);
+        delivery
     }
 }
 

@@ -82,11 +82,23 @@ async fn a_refused_checkout_names_the_product_and_the_line_of_the_cart() {
     shop.fill_cart(&[("tea", 2), ("salt", 3), ("rice", 1)]).await;
     let short = shop.check_out(&json!({})).await;
     assert_eq!((short.status, short.code()), (409, Some("insufficient_stock")));
-    let lines = [("/items/2/quantity", "tea", "only 1 in stock"), ("/items/1/quantity", "salt", "only 0 in stock")];
+    let lines = [("/items/2/quantity", "tea", "not enough in stock"), ("/items/1/quantity", "salt", "out of stock")];
     assert_eq!(errors(&short), lines);
 
     shop.retire("salt").await;
     let gone = shop.check_out(&json!({})).await;
     assert_eq!((gone.status, gone.code()), (422, Some("unknown_product")));
     assert_eq!(errors(&gone), [("/items/1/product_id", "salt", "is not in the catalogue")]);
+}
+
+#[tokio::test]
+async fn a_total_that_is_too_large_names_the_lines_of_the_cart() {
+    let shop = Shop::open().await;
+    for product in ["tea", "rice"] {
+        shop.product(product, 10).await;
+        shop.reprice(product, money(6_000_000_000_000)).await;
+    }
+    shop.fill_cart(&[("tea", 1), ("rice", 1)]).await;
+    let refused = shop.check_out(&json!({})).await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/items"]), "{}", refused.body);
 }

@@ -3,7 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod bounds;
 mod checkout;
+mod payment;
 mod place;
 mod program;
+mod references;
 mod shop;

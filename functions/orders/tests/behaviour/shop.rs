@@ -1,22 +1,30 @@
 //! A shop for one test: a fresh table, the function's routes, and items that other functions write.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Routes, Store};
+use http_api::{Routes, SettingsCache};
 use key_schema::cart::{self, Cart, CartLine};
 use key_schema::customer::{self, Customer, Tier};
-use key_schema::id::{Born, CustomerId, ProductId};
+use key_schema::id::{Born, CustomerId, OrderId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::money::{Currency, Money};
+use key_schema::order::open::{self, OpenOrder};
+use key_schema::order::{self, Order};
 use key_schema::product::{self, CategoryPath, Copied, Product};
+use key_schema::settings;
+use key_schema::wallet::{self, Wallet};
+use orders::App;
 use serde_json::{Value, json};
 
 pub struct Shop {
-    store: Store,
-    routes: Routes<Store>,
+    app: App,
+    routes: Routes<App>,
+    clock: Arc<AtomicI64>,
     test: TestTable,
 }
 
@@ -24,28 +32,38 @@ impl Shop {
     /// Opens a shop with the customer ann.
     pub async fn open() -> Self {
         let test = TestTable::create().await;
-        let shop = Self { store: test.store(), routes: orders::routes(), test };
-        let ann = Customer {
-            id: CustomerId::new("ann").unwrap(),
-            email: "ann@example.com".parse().unwrap(),
-            username: "ann".parse().unwrap(),
-            tier: Tier::Bronze,
-            name: "Ann".to_owned(),
-            place: None,
-            addresses: BTreeMap::new(),
-        };
-        shop.store.table.transact(&customer::create(&stored(ann)).unwrap()).await.unwrap();
+        let clock = Arc::new(AtomicI64::new(0));
+        let ahead = Arc::clone(&clock);
+        let settings = SettingsCache::new(move || Instant::now().plus_seconds(ahead.load(Ordering::Relaxed)));
+        let app = App { settings, ..App::new(test.store()) };
+        let shop = Self { app, routes: orders::routes(), clock, test };
+        shop.sign_up("ann").await;
         shop
     }
 
+    /// Makes somebody a customer.
+    pub async fn sign_up(&self, id: &str) {
+        let customer = Customer {
+            id: CustomerId::new(id).unwrap(),
+            email: format!("{}@example.com", id.replace('#', "-")).parse().unwrap(),
+            email_verified: true,
+            username: id.parse().unwrap(),
+            tier: Tier::Bronze,
+            name: "Somebody".to_owned(),
+            place: None,
+            addresses: BTreeMap::new(),
+        };
+        self.app.store.table.transact(&customer::create(&stored(customer)).unwrap()).await.unwrap();
+    }
+
     pub async fn send(&self, call: Call) -> Answered {
-        call.send(&self.routes, &self.store).await
+        call.send(&self.routes, &self.app).await
     }
 
     /// Creates a product that costs one dollar.
     pub async fn product(&self, id: &str, stock: u64) {
         let product = product_at(id, money(100));
-        self.store.table.transact(&product::create(&product, stock, &[]).unwrap()).await.unwrap();
+        self.app.store.table.transact(&product::create(&product, stock, &[]).unwrap()).await.unwrap();
     }
 
     /// Changes the price of a product.
@@ -55,11 +73,11 @@ impl Shop {
 
     pub async fn retire(&self, id: &str) {
         let retire = product::retire(&product_id(id), 1, Instant::now()).unwrap();
-        self.store.table.transact(&retire).await.unwrap();
+        self.app.store.table.transact(&retire).await.unwrap();
     }
 
     pub async fn stock(&self, id: &str) -> u64 {
-        self.store.table.get(&product::stock(&product_id(id)).unwrap()).await.unwrap().unwrap().available
+        self.app.store.table.get(&product::stock(&product_id(id)).unwrap()).await.unwrap().unwrap().available
     }
 
     /// Fills the cart of ann, the first product first.
@@ -73,7 +91,7 @@ impl Shop {
             expires_at: now.plus_seconds(3_600),
             lines: (0_i64..).zip(lines).map(line).collect(),
         };
-        self.store.table.write(&cart::create(&stored(cart), now).unwrap()).await.unwrap();
+        self.app.store.table.write(&cart::create(&stored(cart), now).unwrap()).await.unwrap();
     }
 
     /// Checks out the cart of ann.
@@ -82,10 +100,58 @@ impl Shop {
     }
 
     pub async fn has_cart(&self) -> bool {
-        self.store.table.get(&cart::get(&CustomerId::new("ann").unwrap()).unwrap()).await.unwrap().is_some()
+        self.app.store.table.get(&cart::get(&CustomerId::new("ann").unwrap()).unwrap()).await.unwrap().is_some()
     }
 
-    async fn put<T: Entity>(&self, item: &Stored<T>) {
+    /// Sets the limits of open orders.
+    pub async fn limit(&self, orders: &Value) {
+        let values = json!({ "orders": orders }).to_string();
+        let create = settings::create(&values, &"{}".to_owned(), &Born::new("born").unwrap(), Instant::now()).unwrap();
+        self.app.store.table.transact(&create).await.unwrap();
+    }
+
+    /// Moves the clock of the settings' cache.
+    pub fn wait(&self, seconds: i64) {
+        self.clock.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// Returns ann's open orders with their largest lines.
+    pub async fn open_orders(&self) -> BTreeMap<OrderId, OpenOrder> {
+        let open = self.app.store.table.get(&open::get(&CustomerId::new("ann").unwrap()).unwrap()).await.unwrap();
+        open.map(|open| open.data.entries).unwrap_or_default()
+    }
+
+    pub async fn head(&self, order: &Value) -> Stored<Order> {
+        let id = order["id"].as_str().unwrap().parse().unwrap();
+        self.app.store.table.get(&order::head(&id).unwrap()).await.unwrap().unwrap()
+    }
+
+    /// Returns the number of orders that lapse until an instant.
+    pub async fn lapsing(&self, until: Instant) -> usize {
+        self.app.store.table.query(&open::lapsing(until).unwrap()).await.unwrap().items.len()
+    }
+
+    /// Creates a product with this price.
+    pub async fn priced_product(&self, id: &str, price: Money) {
+        let product = product_at(id, price);
+        self.app.store.table.transact(&product::create(&product, 10, &[]).unwrap()).await.unwrap();
+    }
+
+    /// Stores the wallet of ann: the balance of `amount`, then the others.
+    pub async fn store_wallet(&self, balance: Money, others: &[Money]) {
+        let others = others.iter().map(|money| (money.currency, money.amount)).collect();
+        let Money { amount, currency } = balance;
+        self.put(&stored(Wallet { customer_id: CustomerId::new("ann").unwrap(), currency, amount, others })).await;
+    }
+
+    /// Returns the balances in the wallet of ann.
+    pub async fn balances(&self) -> Vec<Money> {
+        let edit = wallet::edit(&CustomerId::new("ann").unwrap()).unwrap();
+        self.app.store.table.get(&edit).await.unwrap().unwrap().balances()
+    }
+
+    /// Puts an item unchanged.
+    pub async fn put<T: Entity>(&self, item: &Stored<T>) {
         let put = self.test.client().put_item().table_name(self.test.name());
         put.set_item(Some(item.to_item().unwrap().into())).send().await.unwrap();
     }
@@ -102,6 +168,22 @@ pub fn order(lines: &[(&str, u64)], key: &str) -> Call {
     let lines: Vec<Value> = lines.iter().map(line).collect();
     let body = json!({ "customer_id": "ann", "lines": lines });
     Call::new("POST /v1/orders").customer("ann").header("idempotency-key", key).json(&body)
+}
+
+/// The same order, placed by staff with these further fields.
+pub fn staff_order(lines: &[(&str, u64)], key: &str, more: &Value) -> Call {
+    let line = |(product, quantity): &(&str, u64)| json!({ "product_id": product, "quantity": quantity });
+    let lines: Vec<Value> = lines.iter().map(line).collect();
+    let mut body = json!({ "customer_id": "ann", "lines": lines });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    Call::new("POST /v1/orders").staff("sam").header("idempotency-key", key).json(&body)
+}
+
+/// The order that was answered, moved to this status by staff.
+pub fn moved(order: &Value, to: &str) -> Call {
+    let version = format!("\"{}\"", order["version"]);
+    let call = Call::new("POST /v1/orders/{id}/status").path("id", order["id"].as_str().unwrap()).staff("sam");
+    call.header("if-match", &version).json(&json!({ "to": to }))
 }
 
 /// What each entry of `errors` says: pointer, product and detail.

@@ -23,7 +23,7 @@ fn writes() -> Vec<Call> {
         delete_team(CLUB, "none", 1),
         put_member(CLUB, "eve", "admin", None),
         put_member(CLUB, "bob", "admin", None),
-        put_member(CLUB, "bob", "member", None),
+        put_member(CLUB, "ann", "member", None),
         put_member(CLUB, "nobody", "member", Some("none")),
         remove_member(CLUB, "ann"),
         remove_member(CLUB, "eve"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
 use http_api::{Routes, Store};
@@ -9,6 +10,8 @@ use key_schema::customer::{self, Customer, Tier};
 use key_schema::id::{Born, CustomerId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
+use key_schema::organization::invitation::{self, Invitation};
+use key_schema::request::Get;
 use serde_json::{Value, json};
 
 /// The organization of most tests. `ann` is its admin and `bob` a member.
@@ -60,6 +63,24 @@ pub fn put_member(id: &str, customer: &str, role: &str, team: Option<&str>) -> C
     call.json(&json!({ "role": role, "team": team }))
 }
 
+/// Accepts an invitation, or repeats that.
+pub fn accept(id: &str, customer: &str) -> Call {
+    let call = Call::new("PUT /v1/organizations/{id}/members/{customer}").path("id", id).path("customer", customer);
+    call.json(&json!({}))
+}
+
+pub fn invitations(id: &str) -> Call {
+    Call::new("GET /v1/organizations/{id}/invitations").path("id", id)
+}
+
+pub fn uninvite(id: &str, customer: &str) -> Call {
+    Call::new("DELETE /v1/organizations/{id}/invitations/{customer}").path("id", id).path("customer", customer)
+}
+
+pub fn invitations_of(customer: &str) -> Call {
+    Call::new("GET /v1/customers/{id}/invitations").path("id", customer)
+}
+
 pub fn remove_member(id: &str, customer: &str) -> Call {
     Call::new("DELETE /v1/organizations/{id}/members/{customer}").path("id", id).path("customer", customer)
 }
@@ -96,6 +117,7 @@ impl Club {
         let profile = Customer {
             id: CustomerId::new(id).unwrap(),
             email: format!("{id}@example.com").parse().unwrap(),
+            email_verified: true,
             username: id.parse().unwrap(),
             tier: Tier::Bronze,
             name: id.to_owned(),
@@ -117,6 +139,21 @@ impl Club {
                 put.unwrap();
             }
         }
+    }
+
+    /// Removes the item that a request reads, without any check.
+    pub async fn take_away<T>(&self, read: &Get<T>) {
+        let key = read.key();
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let delete = self.test.client().delete_item().table_name(self.test.name());
+        delete.key("PK", text(key.pk.as_str())).key("SK", text(key.sk.as_str())).send().await.unwrap();
+    }
+
+    /// Reads an invitation to the club.
+    pub async fn invitation(&self, customer: &str) -> Option<Stored<Invitation>> {
+        let open = invitation::open(&CLUB.parse().unwrap()).unwrap();
+        let found = self.store.table.query(&open).await.unwrap().items;
+        found.into_iter().find(|invitation| invitation.customer_id.as_str() == customer)
     }
 
     pub async fn send(&self, call: Call) -> Answered {

@@ -69,7 +69,7 @@ async fn however_many_admins_leave_at_once_one_is_left() {
     let club = Club::open().await;
     for admin in &admins {
         club.join(admin).await;
-        club.expect(200, put_member(CLUB, admin, "admin", None).customer("ann")).await;
+        club.expect(200, put_member(CLUB, admin, "admin", None).staff("s1")).await;
     }
     let everybody: Vec<&str> = admins.iter().map(String::as_str).chain(["ann"]).collect();
     let calls = (0..CLIENTS).map(|n| {
@@ -105,7 +105,7 @@ async fn somebody_who_is_moved_between_teams_by_many_is_counted_in_one() {
                 1 => put_member(CLUB, "eve", "admin", Some("b")),
                 _ => remove_member(CLUB, "eve"),
             };
-            club.settled(|| call().customer("ann")).await.status
+            club.settled(|| call().staff("s1")).await.status
         }
     });
     let statuses = join_all(moves).await;

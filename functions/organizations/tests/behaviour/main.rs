@@ -6,6 +6,7 @@ mod access;
 mod club;
 mod concurrency;
 mod ghosts;
+mod invitations;
 mod lists;
 mod members;
 mod organizations;

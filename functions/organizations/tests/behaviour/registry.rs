@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use key_schema::registry;
 
 use crate::club::{
-    CLUB, Club, add_team, delete_team, found, members, organizations_of, put_member, read, remove_member, rename,
-    rename_team,
+    CLUB, Club, accept, add_team, delete_team, found, invitations, invitations_of, members, organizations_of,
+    put_member, read, remove_member, rename, rename_team, uninvite,
 };
 
 #[tokio::test]
@@ -27,7 +27,15 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
         rename(CLUB, "Go", 1).customer("ann"),
         add_team(CLUB, "t").customer("ann"),
         rename_team(CLUB, "t", "T", 1).customer("ann"),
+        put_member(CLUB, "bob", "member", Some("t")).customer("ann"),
+        put_member(CLUB, "bob", "member", None).customer("ann"),
         put_member(CLUB, "eve", "member", Some("t")).customer("ann"),
+        invitations(CLUB).customer("ann"),
+        invitations(&of_staff[1]).staff("s1"),
+        invitations_of("eve").customer("eve"),
+        uninvite(CLUB, "eve").customer("ann"),
+        put_member(CLUB, "eve", "member", Some("t")).customer("ann"),
+        accept(CLUB, "eve").customer("eve"),
         members(CLUB).customer("eve"),
         organizations_of("eve").customer("eve"),
         remove_member(CLUB, "eve").customer("ann"),

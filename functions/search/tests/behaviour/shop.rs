@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use emulators::search::SearchServer;
 use fixture::CURSOR_KEYS;
+use http_api::SignIns;
 use http_api::sample::{Answered, Call};
 use key_schema::cursor::Cursors;
 use key_schema::product::CategoryPath;
@@ -77,7 +78,12 @@ fn app(endpoint: &str) -> App {
         (limits.attempt, limits.total) = (Duration::from_secs(30), Duration::from_secs(60));
     }
     let config = SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits);
-    App { client: SearchClient::new(&config), cursors: Cursors::new(CURSOR_KEYS).unwrap() }
+    App {
+        client: SearchClient::new(&config),
+        cursors: Cursors::new(CURSOR_KEYS).unwrap(),
+        table: fixture::no_table(),
+        sign_ins: SignIns::default(),
+    }
 }
 
 pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> ProductDocument {

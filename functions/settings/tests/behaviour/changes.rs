@@ -131,3 +131,32 @@ async fn settings_that_are_none_are_refused_and_the_largest_are_taken() {
     function.set(change(&json!({ "values": { "x".repeat(128): nested(16) }, "private": null }), 1)).await;
     assert_eq!(function.send(whole()).await.body["private"], json!({}));
 }
+
+#[tokio::test]
+async fn the_limits_of_orders_are_checked_and_may_be_left_out() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    for (wrong, pointer) in [
+        (json!(3), "/values/orders"),
+        (json!({ "pending_minutes": 0 }), "/values/orders/pending_minutes"),
+        (json!({ "pending_minutes": 43_201 }), "/values/orders/pending_minutes"),
+        (json!({ "pending_minutes": "60" }), "/values/orders/pending_minutes"),
+        (json!({ "max_pending_orders": 1.5 }), "/values/orders/max_pending_orders"),
+        (json!({ "max_pending_orders": 1_001 }), "/values/orders/max_pending_orders"),
+        (json!({ "max_pending_quantity": -1 }), "/values/orders/max_pending_quantity"),
+        (json!({ "max_pending_quantity": 1_000_000_001 }), "/values/orders/max_pending_quantity"),
+        (json!({ "max_pending": 1 }), "/values/orders/max_pending"),
+    ] {
+        let refused = function.send(first(&json!({ "values": { "orders": wrong, "banner": "Ice" } }))).await;
+        assert_eq!((refused.status, refused.pointers()), (422, vec![pointer]), "{}", refused.body);
+    }
+    let misplaced = function.send(first(&json!({ "values": {}, "private": { "orders": {} } }))).await;
+    assert_eq!((misplaced.status, misplaced.pointers()), (422, vec!["/private"]), "{}", misplaced.body);
+    assert_eq!(function.send(get()).await.version(), Some(0));
+
+    let limits = json!({ "pending_minutes": 43_200, "max_pending_orders": 1, "max_pending_quantity": 1_000_000_000 });
+    for (version, orders) in (0..).zip([json!({}), json!({ "max_pending_orders": 20 }), limits]) {
+        let set = function.send(change(&json!({ "values": { "orders": orders, "banner": "Ice" } }), version)).await;
+        assert_eq!((set.status, &set.body["values"]["orders"]), (200, &orders), "{}", set.body);
+    }
+}

@@ -8,11 +8,14 @@ use splitter::report::{Report, window};
 
 use crate::watch::{minute, name, partition};
 
-/// A response in the form of the API reference, with times in the form of the JSON protocol.
-const RECORDED: &str = include_str!("../recorded/get-insight-rule-report.json");
+/// A response written by hand, with every member that AWS documents. The API reference has the form
+/// (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetInsightRuleReport.html>).
+/// The example of `aws cloudwatch get-insight-rule-report` has the label of the key, the statistic,
+/// and a member that the reference lacks, `RuleAttributes`. Times have the form of the JSON protocol.
+const DOCUMENTED: &str = include_str!("../documented/get-insight-rule-report.json");
 
 /// Returns the start of a minute of that response.
-fn recorded(number: i64) -> Instant {
+fn documented(number: i64) -> Instant {
     Instant::EPOCH.plus_seconds(1_795_129_200 + 60 * number)
 }
 
@@ -26,18 +29,18 @@ fn contributor(keys: &Value, at: &Value, value: &Value) -> Value {
 }
 
 #[test]
-fn the_counters_of_a_recorded_report_are_hot_in_the_last_minute_that_was() {
-    let report = serde_json::from_str(RECORDED).unwrap();
-    let expected = [(name("a#b"), recorded(0)), (name("product:1082185"), recorded(1))];
-    assert_eq!(hot(&report, recorded(2)), expected);
-    assert_eq!(hot(&report, recorded(1)), expected);
+fn the_counters_of_a_documented_report_are_hot_in_the_last_minute_that_was() {
+    let report = serde_json::from_str(DOCUMENTED).unwrap();
+    let expected = [(name("a#b"), documented(0)), (name("product:1082185"), documented(1))];
+    assert_eq!(hot(&report, documented(2)), expected);
+    assert_eq!(hot(&report, documented(1)), expected);
     // The first minute is too far back, and then both are.
-    assert_eq!(hot(&report, recorded(6)), [(name("product:1082185"), recorded(1))]);
-    assert_eq!(hot(&report, recorded(7)), []);
+    assert_eq!(hot(&report, documented(6)), [(name("product:1082185"), documented(1))]);
+    assert_eq!(hot(&report, documented(7)), []);
     // A point from the future is ignored.
     assert_eq!(
-        hot(&report, recorded(0).plus_seconds(59)),
-        [(name("a#b"), recorded(0)), (name("product:1082185"), recorded(0))]
+        hot(&report, documented(0).plus_seconds(59)),
+        [(name("a#b"), documented(0)), (name("product:1082185"), documented(0))]
     );
 }
 

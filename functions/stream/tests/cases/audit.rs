@@ -60,6 +60,7 @@ impl Shop {
         let customer = Customer {
             id: id.parse().unwrap(),
             email: format!("{id}@example.com").parse().unwrap(),
+            email_verified: true,
             username: id.parse().unwrap(),
             tier: Tier::Bronze,
             place: None,
@@ -92,6 +93,7 @@ impl Shop {
 
 fn session(id: &str) -> Stored<Session> {
     let data = Session {
+        sign_in: None,
         id: id.parse().unwrap(),
         customer_id: "c1".parse().unwrap(),
         expires_at: "2017-01-01T11:00:00.000Z".parse().unwrap(),

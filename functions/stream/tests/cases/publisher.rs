@@ -22,6 +22,7 @@ pub fn subject(event: &Event) -> String {
         Data::StockLow(data) => data.product_id.to_string(),
         Data::ReviewPosted(data) => data.product_id.to_string(),
         Data::CustomerTierChanged(data) => data.customer_id.to_string(),
+        Data::EmailVerificationRequested(data) => data.customer_id.to_string(),
     }
 }
 

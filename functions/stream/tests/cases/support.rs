@@ -59,6 +59,9 @@ pub fn order(id: &str, status: OrderStatus, rev: u64, lines: u64) -> Stored<Orde
         invoice_number: None,
         paid_from_wallet: false,
         refunded: 0,
+        by_customer: false,
+        lapses_at: None,
+        lapsed: false,
     };
     Stored { meta: meta(rev), data }
 }

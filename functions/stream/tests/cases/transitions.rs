@@ -1,11 +1,12 @@
 //! Tests of the rules that derive events from changes.
 
-use bus::{Data, Event, Kind};
+use bus::{Data, EmailVerificationRequested, Event, Kind, Reason};
 use key_schema::customer::{Customer, Tier};
 use key_schema::item::{Entity, Meta, Stored};
 use key_schema::order::OrderStatus;
 use key_schema::product::Stock;
 use key_schema::review::Review;
+use key_schema::verification::EmailVerification;
 use serde_json::{Value, json};
 use stream::batch::Batch;
 use stream::transitions::{Rules, UnreadableOldImage};
@@ -50,6 +51,7 @@ fn customer(tier: Tier, rev: u64) -> Stored<Customer> {
     let data = Customer {
         id: "c1".parse().unwrap(),
         email: "ada@example.com".parse().unwrap(),
+        email_verified: true,
         username: "ada".parse().unwrap(),
         tier,
         name: "Ada".to_owned(),
@@ -68,6 +70,39 @@ fn review(rating: u64, rev: u64) -> Stored<Review> {
         text: "As ice should be.".to_owned(),
     };
     Stored { meta: meta(rev), data }
+}
+
+fn verification(code_expires_at: &str, tries: u64, nonce: Option<&str>, rev: u64) -> Stored<EmailVerification> {
+    let data = EmailVerification {
+        customer_id: "c1".parse().unwrap(),
+        email: "ada@example.com".parse().unwrap(),
+        expires_at: "2017-01-02T12:00:00.000Z".parse().unwrap(),
+        nonce: nonce.map(str::to_owned),
+        key: "k1".to_owned(),
+        code_expires_at: code_expires_at.parse().unwrap(),
+        tries,
+        requested_at: Vec::new(),
+    };
+    Stored { meta: meta(rev), data }
+}
+
+#[test]
+fn a_request_for_a_code_is_told_once_and_neither_its_tries_nor_its_use() {
+    let (first, second) = ("2017-01-01T12:10:00.000Z", "2017-01-01T12:20:00.000Z");
+    let told_of = |expires_at: &str| {
+        let (customer_id, expires_at) = ("c1".parse().unwrap(), expires_at.parse().unwrap());
+        Some(Data::from(EmailVerificationRequested { customer_id, expires_at }))
+    };
+    let new = |at, tries, rev| verification(at, tries, Some("n"), rev);
+    assert_eq!(data(insert("1", &new(first, 0, 1))), told_of(first));
+    assert_eq!(data(modify("1", &new(first, 0, 1), &new(first, 1, 2))), None);
+    assert_eq!(data(modify("1", &new(first, 1, 2), &verification(first, 1, None, 3))), None);
+    assert_eq!(data(modify("1", &new(first, 1, 2), &new(second, 0, 3))), told_of(second));
+    assert_eq!(data(modify("1", &verification(first, 1, None, 2), &new(second, 0, 3))), told_of(second));
+    assert_eq!(data(remove("1", &new(first, 0, 1))), None);
+    assert_eq!(told(unreadable(modify("1", &new(first, 0, 1), &new(second, 0, 2)))), Err(UnreadableOldImage));
+    let shown = told(insert("1", &new(first, 0, 1))).unwrap()[0].to_detail().unwrap();
+    assert!(!shown.contains("ada@example.com") && !shown.contains("nonce"), "{shown}");
 }
 
 const STATUSES: [OrderStatus; 8] = [
@@ -124,6 +159,21 @@ fn a_visible_order_that_moves_tells_from_where_to_where_and_one_that_stays_tells
             }
         }
     }
+}
+
+#[test]
+fn an_order_that_lapsed_tells_so_and_any_other_step_gives_no_reason() {
+    let reason = |to: OrderStatus, lapsed: bool| {
+        let mut new = order("o1", to, 5, 1);
+        new.data.lapsed = lapsed;
+        match data(modify("1", &order("o1", OrderStatus::Pending, 4, 1), &new)) {
+            Some(Data::OrderStatusChanged(changed)) => changed.reason,
+            other => panic!("{to}: {other:?}"),
+        }
+    };
+    assert_eq!(reason(OrderStatus::Cancelled, true), Some(Reason::Lapsed));
+    assert_eq!(reason(OrderStatus::Cancelled, false), None);
+    assert_eq!(reason(OrderStatus::Paid, false), None);
 }
 
 #[test]

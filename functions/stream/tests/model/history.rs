@@ -147,6 +147,9 @@ fn order(status: OrderStatus) -> Stored<Order> {
         invoice_number: None,
         paid_from_wallet: false,
         refunded: 0,
+        by_customer: false,
+        lapses_at: None,
+        lapsed: false,
     })
 }
 
@@ -200,6 +203,7 @@ fn customer() -> Stored<Customer> {
     stored(Customer {
         id: "c1".parse().unwrap(),
         email: "c1@example.com".parse().unwrap(),
+        email_verified: true,
         username: "c1".parse().unwrap(),
         tier: Tier::Bronze,
         place: None,
@@ -210,6 +214,7 @@ fn customer() -> Stored<Customer> {
 
 fn session() -> Stored<Session> {
     stored(Session {
+        sign_in: None,
         id: "s1".parse().unwrap(),
         customer_id: "c1".parse().unwrap(),
         expires_at: "2017-01-01T12:00:00.000Z".parse().unwrap(),

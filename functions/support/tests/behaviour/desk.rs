@@ -60,6 +60,7 @@ impl Desk {
         let profile = Customer {
             id: CustomerId::new(id).unwrap(),
             email: format!("c{names}@example.com").parse().unwrap(),
+            email_verified: true,
             username: format!("c{names}").parse().unwrap(),
             tier: Tier::Bronze,
             name: "N".to_owned(),

@@ -66,6 +66,7 @@ impl Bank {
         let profile = Customer {
             id: CustomerId::new(id).unwrap(),
             email: format!("{}@example.com", id.replace([' ', '#', '/'], "-")).parse().unwrap(),
+            email_verified: true,
             username: id.parse().unwrap(),
             tier: Tier::Bronze,
             name: id.to_owned(),
@@ -111,21 +112,50 @@ impl Bank {
         assert_eq!(answer.status, 201, "{}", answer.body);
     }
 
-    /// Returns a wallet's balance, and checks that its entries add up to it.
+    /// Returns a wallet's balance in US dollars, and checks all its balances.
     pub async fn balance(&self, customer: &str) -> i64 {
+        self.balance_in(customer, "USD").await
+    }
+
+    /// Returns a wallet's balance in a currency. Checks that the entries of each currency add up to
+    /// its balance, and that the response shows exactly the balances above zero.
+    pub async fn balance_in(&self, customer: &str, currency: &str) -> i64 {
         let answer = self.send(balance_of(customer).staff("s1")).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
-        let balance: Money = serde_json::from_value(answer.body["balance"].clone()).unwrap();
         let entries = self.entries(customer, 7).await;
-        let moved = entries.iter().map(|entry| {
+        let mut sums = BTreeMap::<String, i64>::new();
+        for entry in &entries {
             let amount: Money = serde_json::from_value(entry["amount"].clone()).unwrap();
-            assert_eq!(amount.currency, balance.currency);
-            amount.amount
-        });
-        assert_eq!(moved.sum::<i64>(), balance.amount, "the entries of {customer} come to the balance");
+            *sums.entry(amount.currency.to_string()).or_default() += amount.amount;
+        }
+        let shown = sums.iter().filter(|(_, amount)| **amount != 0);
+        let shown: Vec<Value> =
+            shown.map(|(currency, amount)| json!({ "amount": amount, "currency": currency })).collect();
+        assert_eq!(answer.body["balances"], json!(shown), "the entries of {customer} come to the balances");
+        let of = |currency: &str| sums.get(currency).copied().unwrap_or(0);
+        assert_eq!(answer.body["balance"], usd(of("USD")));
         assert_eq!(answer.body["version"], entries.len(), "each entry is one change of the wallet");
-        assert!(balance.amount >= 0);
-        balance.amount
+        assert!(sums.values().all(|amount| *amount >= 0));
+        of(currency)
+    }
+
+    /// Opens a wallet in another currency, as earlier versions did.
+    pub async fn open_in(&self, customer: &str, currency: &str, amount: i64) {
+        let money = json!({ "amount": amount, "currency": currency });
+        self.pay_in(customer, &money).await;
+        let key = |text: &str| AttributeValue::S(text.to_owned());
+        let update = self.test.client().update_item().table_name(self.test.name());
+        let update = update.key("PK", key(&format!("WALLET#{customer}"))).key("SK", key("WALLET"));
+        let update = update.update_expression("SET currency = :c, amount = :a REMOVE #c");
+        let update = update.expression_attribute_names("#c", currency);
+        let update = update.expression_attribute_values(":c", key(currency));
+        update.expression_attribute_values(":a", AttributeValue::N(amount.to_string())).send().await.unwrap();
+    }
+
+    /// Returns the currency that a wallet's `amount` has.
+    pub async fn stored_currency(&self, customer: &str) -> String {
+        let wallet = key_schema::wallet::edit(&CustomerId::new(customer).unwrap()).unwrap();
+        self.store.table.get(&wallet).await.unwrap().unwrap().currency.to_string()
     }
 
     /// Returns all entries of a wallet, read in pages of `limit`.

@@ -23,24 +23,21 @@ async fn the_first_deposit_opens_a_wallet_and_each_answers_the_balance_after_it(
     assert_eq!(second.body["balance"], euros(501));
     assert_eq!(second.body.get("note"), None);
     let read = bank.send(balance_of("a+b #1").customer("a+b #1")).await;
-    let wallet = json!({ "customer_id": "a+b #1", "balance": euros(501), "version": 2 });
+    let wallet = json!({ "customer_id": "a+b #1", "balance": usd(0), "balances": [euros(501)], "version": 2 });
     assert_eq!((read.status, read.version(), read.body), (200, Some(2), wallet));
-    assert_eq!(bank.balance("a+b #1").await, 501);
+    assert_eq!(bank.balance_in("a+b #1", "EUR").await, 501);
 }
 
 #[tokio::test]
-async fn a_wallet_keeps_its_currency_and_has_a_limit() {
+async fn a_balance_has_a_limit_in_each_currency() {
     let bank = Bank::open(&["a"]).await;
     bank.pay_in("a", &usd(1)).await;
-    let other = bank.send(deposit("a", &json!({ "amount": euros(1) }), "k")).await;
-    assert_eq!((other.status, other.code(), other.pointers()), (422, Some("invalid_body"), vec!["/amount/currency"]));
-    assert_eq!(bank.balance("a").await, 1, "nothing was paid in");
-    // A refused request does not use up its key.
-    assert_eq!(bank.send(deposit("a", &json!({ "amount": usd(2) }), "k")).await.body["balance"], usd(3));
-
     bank.set("WALLET#a", "WALLET", "amount", AttributeValue::N((MAX_BALANCE - 5).to_string())).await;
+    let other = bank.send(deposit("a", &json!({ "amount": euros(6) }), "k")).await;
+    assert_eq!((other.status, &other.body["balance"]), (201, &euros(6)), "{}", other.body);
     let beyond = bank.send(deposit("a", &json!({ "amount": usd(6) }), "k2")).await;
     assert_eq!((beyond.status, beyond.pointers()), (422, vec!["/amount/amount"]));
+    // A refused request does not use up its key.
     let up_to_it = bank.send(deposit("a", &json!({ "amount": usd(5) }), "k2")).await;
     assert_eq!(up_to_it.body["balance"], usd(MAX_BALANCE));
 }
@@ -56,6 +53,7 @@ async fn a_deposit_that_cannot_be_is_refused() {
         (usd(1_000_000_000_001), "/amount/amount"),
         (json!({ "amount": 1.5, "currency": "USD" }), "/amount/amount"),
         (json!({ "amount": 1, "currency": "usd" }), "/amount/currency"),
+        (json!({ "amount": 1, "currency": "AAA" }), "/amount/currency"),
         (json!(5), "/amount"),
         (Value::Null, "/amount"),
     ] {
@@ -136,8 +134,8 @@ async fn a_key_counts_for_a_day_whether_or_not_its_record_was_removed() {
     expires_at(Instant::now().plus_seconds(60)).await;
     assert_eq!(bank.send(call(2)).await.code(), Some("idempotency_key_reused"));
     expires_at(Instant::now()).await;
-    let refused = bank.send(deposit("a", &json!({ "amount": euros(1) }), "k")).await;
-    assert_eq!(refused.code(), Some("invalid_body"), "what has expired answers nothing any more");
+    let refused = bank.send(deposit("nobody", &json!({ "amount": usd(1) }), "k")).await;
+    assert_eq!(refused.code(), Some("account_not_found"), "what has expired answers nothing any more");
     let anew = bank.send(call(2)).await;
     assert_eq!((anew.status, anew.header("idempotency-replayed"), &anew.body["balance"]), (201, None, &usd(3)));
     assert_eq!(bank.send(call(2)).await.body, anew.body, "and counts again");

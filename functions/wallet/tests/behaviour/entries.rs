@@ -8,7 +8,7 @@ use crate::bank::{Bank, balance_of, entries_of, transfer, usd};
 async fn a_customer_without_a_wallet_has_nothing_and_nobody_has_no_wallet() {
     let bank = Bank::open(&["a"]).await;
     let nothing = bank.send(balance_of("a").customer("a")).await;
-    let wallet = json!({ "customer_id": "a", "balance": usd(0), "version": 0 });
+    let wallet = json!({ "customer_id": "a", "balance": usd(0), "balances": [], "version": 0 });
     assert_eq!((nothing.status, nothing.header("etag"), &nothing.body), (200, None, &wallet));
     assert_eq!(bank.entries("a", 20).await, [Value::Null; 0]);
     for call in [balance_of("nobody").staff("s1"), balance_of("nobody").customer("nobody")] {

@@ -5,6 +5,7 @@
 mod access;
 mod bank;
 mod concurrency;
+mod currencies;
 mod deposits;
 mod entries;
 mod faults;

@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use key_schema::registry;
 use serde_json::json;
 
-use crate::bank::{Bank, balance_of, deposit, entries_of, transfer, usd};
+use crate::bank::{Bank, balance_of, deposit, entries_of, euros, transfer, usd};
 
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
-    let bank = Bank::open(&["a", "b"]).await;
+    let bank = Bank::open(&["a", "b", "old", "older"]).await;
+    for customer in ["old", "older"] {
+        bank.open_in(customer, "EUR", 5).await;
+    }
     let _ = bank.store.table.meter().take();
     let (read, list) = ("GET /v1/customers/{id}/wallet", "GET /v1/customers/{id}/wallet/entries");
     let (pay_in, give) = ("POST /v1/customers/{id}/wallet/deposits", "POST /v1/transfers");
@@ -18,6 +21,8 @@ async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() 
         (pay_in, deposit("a", &json!({ "amount": usd(5) }), "k1")),
         (give, transfer("a", "b", &usd(2), "k2")),
         (give, transfer("a", "b", &usd(2), "k2")),
+        (give, transfer("old", "b", &euros(2), "k3")),
+        (pay_in, deposit("older", &json!({ "amount": usd(5) }), "k4")),
         (read, balance_of("a").staff("s1")),
         (list, entries_of("a").staff("s1")),
     ];

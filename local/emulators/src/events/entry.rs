@@ -7,6 +7,8 @@ use time::format_description::well_known::Rfc3339;
 
 /// Bytes that AWS counts for a time, independent of its form.
 const TIME_BYTES: usize = 14;
+/// Name of the bus that every account has.
+const DEFAULT_BUS: &str = "default";
 
 /// An event that the bus has accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +33,21 @@ pub struct Published {
 }
 
 impl Published {
+    /// Returns an event of an AWS service on the default bus.
+    pub(super) fn of_service(source: &str, detail_type: &str, detail: Value) -> Self {
+        let now = OffsetDateTime::now_utc();
+        Self {
+            event_id: event_id(),
+            time: now.replace_nanosecond(0).unwrap_or(now).format(&Rfc3339).unwrap_or_default(),
+            source: source.to_owned(),
+            detail_type: detail_type.to_owned(),
+            detail,
+            resources: Vec::new(),
+            bus: DEFAULT_BUS.to_owned(),
+            trace_header: None,
+        }
+    }
+
     /// Returns the event in the form that rules match and targets receive.
     #[must_use]
     pub fn envelope(&self) -> Value {
@@ -109,7 +126,7 @@ impl Entry {
         }
         let malformed = || Refusal { code: "MalformedDetail", message: "Detail is malformed.".to_owned() };
         let detail = serde_json::from_str(&detail).ok().filter(Value::is_object).ok_or_else(malformed)?;
-        let name = self.event_bus_name.unwrap_or_else(|| "default".to_owned());
+        let name = self.event_bus_name.unwrap_or_else(|| DEFAULT_BUS.to_owned());
         // A bus may also be named by its ARN.
         let name = name.rsplit_once(":event-bus/").map_or(name.as_str(), |(_, name)| name);
         let Some(bus) = buses.iter().find(|bus| *bus == name) else {

@@ -28,4 +28,4 @@ mod entry;
 mod server;
 
 pub use entry::Published;
-pub use server::{Accept, EventBusServer};
+pub use server::{Accept, EventBusServer, ServiceEvents};

@@ -77,6 +77,12 @@ impl EventBusServer {
         self.endpoint.enforce(access);
     }
 
+    /// Returns the entrance for events of AWS services.
+    #[must_use]
+    pub fn service_events(&self) -> ServiceEvents {
+        ServiceEvents(Arc::clone(&self.bus))
+    }
+
     /// Returns the events that are put from now on.
     ///
     /// A publisher gets its response when every subscriber's queue has its events. A full queue of
@@ -100,6 +106,19 @@ impl EventBusServer {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.bus.published.dropped()
+    }
+}
+
+/// The events of AWS services, which go to the default bus. Every account has that bus.
+#[derive(Clone)]
+pub struct ServiceEvents(Arc<Bus>);
+
+impl ServiceEvents {
+    /// Sends an event of a service. An event that cannot be stored is logged and dropped, because
+    /// services deliver their events on a best effort basis.
+    pub async fn send(&self, source: &str, detail_type: &str, detail: Value) {
+        // A refusal is logged there.
+        let _ = self.0.publish(Published::of_service(source, detail_type, detail)).await;
     }
 }
 

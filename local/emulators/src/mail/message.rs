@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 const MAX_BYTES: usize = 40 * 1024 * 1024;
 const MAX_RECIPIENTS: usize = 50;
 const MAX_TAG: usize = 256;
+const MAX_SET: usize = 64;
 
 /// An accepted message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub struct Mail {
     /// The body as HTML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
+    /// The configuration set that the sender named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration_set: Option<String>,
     /// The tags that the sender set.
     pub tags: BTreeMap<String, String>,
     /// Time of acceptance: RFC 3339, whole seconds.
@@ -37,6 +41,7 @@ pub(super) struct SendEmail {
     from_email_address: Option<String>,
     destination: Option<Destination>,
     content: Content,
+    configuration_set_name: Option<String>,
     #[serde(default)]
     email_tags: Vec<Tag>,
 }
@@ -115,7 +120,11 @@ impl SendEmail {
                 return Err("Duplicate email tags.".to_owned());
             }
         }
-        Ok(Mail { message_id, from, to, subject, text, html, tags, at })
+        let configuration_set = self.configuration_set_name;
+        if configuration_set.as_ref().is_some_and(|name| !is_set(name)) {
+            return Err("A configuration set is 1 to 64 of the characters A-Z a-z 0-9 _ -".to_owned());
+        }
+        Ok(Mail { message_id, from, to, subject, text, html, configuration_set, tags, at })
     }
 }
 
@@ -145,6 +154,11 @@ fn address(text: &str) -> Result<(), String> {
         return Err("An address is not of the form name@domain.".to_owned());
     }
     Ok(())
+}
+
+fn is_set(text: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=MAX_SET).contains(&text.len()) && text.bytes().all(known)
 }
 
 fn is_tag(text: &str) -> bool {

@@ -5,6 +5,15 @@
 //! messages for inspection. The module replaces `winterbaume-sesv2`, which knows all of SES but
 //! cannot inject faults.
 //!
+//! # Bounces and complaints
+//!
+//! Two addresses of the [mailbox
+//! simulator](https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator)
+//! work as in SES: `bounce@simulator.amazonses.com` and `complaint@simulator.amazonses.com`, also
+//! with a label (`bounce+label@…`). A mail to them with a configuration set causes an event on the
+//! default bus ([`MailServer::report_to`]). Every configuration set has such an event destination
+//! here.
+//!
 //! # Faults
 //!
 //! [`MailServer::faults`] makes requests fail. With these faults nothing is done:
@@ -20,6 +29,7 @@
 //! `partial` and `conflict` have no meaning here.
 
 mod message;
+mod report;
 mod server;
 
 pub use message::Mail;

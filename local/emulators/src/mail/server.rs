@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hyper::http::HeaderValue;
@@ -13,8 +13,10 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::message::{Mail, SendEmail};
+use super::report::reports;
 use crate::access::{Access, Denied, Need};
 use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::events::ServiceEvents;
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
@@ -48,7 +50,7 @@ impl MailServer {
     }
 
     async fn serve(sent: Log<Mail>) -> io::Result<Self> {
-        let (faults, outbox) = (Faults::default(), Arc::new(Outbox { sent }));
+        let (faults, outbox) = (Faults::default(), Arc::new(Outbox { sent, bus: OnceLock::new() }));
         Ok(Self { endpoint: Endpoint::start(Arc::clone(&outbox), faults.clone()).await?, faults, outbox })
     }
 
@@ -62,6 +64,11 @@ impl MailServer {
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// Reports bounces and complaints to a bus. Only the first call has an effect.
+    pub fn report_to(&self, bus: ServiceEvents) {
+        let _ = self.outbox.bus.set(bus);
     }
 
     /// Makes the endpoint refuse calls that a function has no permission for.
@@ -85,6 +92,7 @@ impl MailServer {
 
 struct Outbox {
     sent: Log<Mail>,
+    bus: OnceLock<ServiceEvents>,
 }
 
 /// The part of a request that decides its permission: the sender.
@@ -92,6 +100,7 @@ struct Outbox {
 #[serde(rename_all = "PascalCase")]
 struct Sender {
     from_email_address: Option<String>,
+    configuration_set_name: Option<String>,
 }
 
 impl Service for Outbox {
@@ -102,8 +111,13 @@ impl Service for Outbox {
         let mail = serde_json::from_slice::<SendEmail>(request.body()).map_err(|refused| refused.to_string());
         match mail.and_then(|mail| mail.message(message_id(), now())) {
             Ok(mail) => {
-                let answer = json!({"MessageId": mail.message_id});
+                let (answer, reports) = (json!({"MessageId": mail.message_id}), reports(&mail));
                 self.sent.push(mail);
+                if let Some(bus) = self.bus.get() {
+                    for (detail_type, detail) in reports {
+                        bus.send("aws.ses", detail_type, detail).await;
+                    }
+                }
                 json_answer(StatusCode::OK, &answer)
             }
             Err(reason) => error(StatusCode::BAD_REQUEST, "BadRequestException", &reason),
@@ -126,10 +140,13 @@ impl Service for Outbox {
 
     /// The identity is the sender's domain, because addresses are not verified separately here.
     fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need> {
-        let sender = serde_json::from_slice::<Sender>(request.body()).ok().and_then(|sender| sender.from_email_address);
+        let read = serde_json::from_slice::<Sender>(request.body()).ok();
+        let (sender, set) = read.map(|read| (read.from_email_address, read.configuration_set_name)).unwrap_or_default();
         let sender = sender.unwrap_or_default();
         let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain.trim_end_matches('>'));
-        vec![Need::new("ses:SendEmail", access.arn("ses", &format!("identity/{domain}")))]
+        let set = set.map(|set| format!("configuration-set/{set}"));
+        let resources = [Some(format!("identity/{domain}")), set].into_iter().flatten();
+        resources.map(|resource| Need::new("ses:SendEmail", access.arn("ses", &resource))).collect()
     }
 
     fn forbidden(&self, denied: &Denied) -> Answer {

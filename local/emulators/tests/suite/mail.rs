@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use emulators::events::EventBusServer;
 use emulators::faults::{Fault, FaultKind};
 use emulators::mail::MailServer;
 use serde_json::{Value, json};
@@ -47,6 +48,40 @@ async fn send(server: &MailServer, mail: Value) -> Result<String, String> {
         Some(code) => Err(code.to_str().unwrap().to_owned()),
         None => Ok(response.json::<Value>().await.unwrap()["MessageId"].as_str().unwrap().to_owned()),
     }
+}
+
+#[tokio::test]
+async fn the_mailbox_simulators_addresses_bounce_and_complain_on_the_default_bus() {
+    let (server, bus) = (MailServer::start().await.unwrap(), EventBusServer::start(&[]).await.unwrap());
+    server.report_to(bus.service_events());
+    let mut ids = Vec::new();
+    for address in [
+        "success@simulator.amazonses.com",
+        "bounce@simulator.amazonses.com",
+        "complaint+label@simulator.amazonses.com",
+        "bounce@example.com",
+    ] {
+        let mut mail = with("Destination", to(&[address]));
+        mail["ConfigurationSetName"] = json!("bodega");
+        ids.push(send(&server, mail).await.unwrap());
+    }
+    // Without a configuration set there is no event destination.
+    send(&server, with("Destination", to(&["bounce@simulator.amazonses.com"]))).await.unwrap();
+    let events = bus.published(0, 10).items;
+    let [bounce, complaint] = &events[..] else { panic!("{events:?}") };
+    for (event, kind, id) in [(bounce, "Email Bounced", &ids[1]), (complaint, "Email Complaint Received", &ids[2])] {
+        assert_eq!(
+            (event.source.as_str(), event.detail_type.as_str(), event.bus.as_str()),
+            ("aws.ses", kind, "default")
+        );
+        assert_eq!(event.detail["mail"]["messageId"], id.as_str());
+        assert_eq!(event.detail["mail"]["tags"]["ses:configuration-set"], json!(["bodega"]));
+    }
+    assert_eq!(bounce.detail["bounce"]["bounceType"], "Permanent");
+    let complained = &complaint.detail["complaint"]["complainedRecipients"][0]["emailAddress"];
+    assert_eq!(complained, "complaint+label@simulator.amazonses.com");
+    let odd = with("ConfigurationSetName", json!("a b"));
+    assert_eq!(send(&server, odd).await, Err("BadRequestException".to_owned()));
 }
 
 #[tokio::test]

@@ -66,7 +66,8 @@ fn the_real_functions_that_verify_tokens_themselves_trust_whom_the_gateway_trust
                 .filter_map(|function| Some((function.logical_id.as_str(), function.environment.get(name)?.as_str())));
             told.collect()
         };
-        assert_eq!(told("JWT_ISSUER"), BTreeSet::from([("Community", issuer)]));
-        assert_eq!(told("JWT_AUDIENCE"), BTreeSet::from([("Community", audience)]));
+        let both = |value| BTreeSet::from([("Catalog", value), ("Community", value)]);
+        assert_eq!(told("JWT_ISSUER"), both(issuer));
+        assert_eq!(told("JWT_AUDIENCE"), both(audience));
     }
 }

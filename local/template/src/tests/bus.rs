@@ -122,6 +122,10 @@ fn what_is_not_known_of_the_bus_is_refused_with_its_place() {
     }
 }
 
+fn notifier_variable<'a>(template: &'a Template, name: &str) -> &'a str {
+    &template.function("Notifier").unwrap().environment[name]
+}
+
 #[test]
 fn the_real_rules_reach_the_notifier_and_the_warehouse() {
     let template = Template::read_for(&real_path(), &local()).unwrap();
@@ -150,6 +154,16 @@ fn the_real_rules_reach_the_notifier_and_the_warehouse() {
     );
     assert!(taken_by(&json!({"source": "bodega", "detail-type": "StockLow", "detail": {"data": {}}})).is_empty());
     assert!(taken_by(&json!({"source": "other", "detail-type": "OrderPlaced"})).is_empty());
+    let requested = json!({"source": "bodega", "detail-type": "EmailVerificationRequested", "detail": {"data": {}}});
+    assert_eq!(taken_by(&requested), ["NotifierRule"]);
+    // SES reports mails of all stacks of the account on one bus.
+    let reported = |kind: &str, set: &str| json!({"source": "aws.ses", "detail-type": kind, "detail": {"mail": {"tags": {"ses:configuration-set": [set]}}}});
+    let set = notifier_variable(&template, "MAIL_CONFIGURATION_SET");
+    for kind in ["Email Bounced", "Email Complaint Received"] {
+        assert_eq!(taken_by(&reported(kind, set)), ["MailFeedbackRule"]);
+        assert!(taken_by(&reported(kind, "another")).is_empty());
+    }
+    assert!(taken_by(&reported("Email Delivered", set)).is_empty());
     let failures = |id: &str| template.queues.iter().find(|queue| queue.logical_id == id).unwrap().arn.as_str();
     let notifier = template.function("Notifier").unwrap();
     assert_eq!(notifier.asynchronous.on_failure.as_ref().unwrap().arn, failures("NotifierFailures"));

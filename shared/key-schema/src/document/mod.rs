@@ -34,9 +34,14 @@
 //! # Who may write
 //!
 //! The head names the owner and the editors, so the condition of each change is that its author is
-//! one of them ([`Right::Own`]). The author of an organization's document may instead be an admin
-//! of the organization. A condition on the membership, in the same transaction, checks that
-//! ([`Right::Admin`]).
+//! one of them ([`Right::Own`]). In an organization's document these roles count only while their
+//! holder is a member. A condition on the membership, in the same transaction, checks that
+//! ([`Right::Member`]). An admin of the organization may do everything, which another condition on
+//! the membership checks ([`Right::Admin`]).
+//!
+//! So the end of a membership ends all rights at once, however many documents there are, and writes
+//! none of them. The roles stay on the heads. A customer who becomes a member again has them again,
+//! unless an admin has removed them.
 //!
 //! A customer needs a profile to become owner or editor. Only staff may create a document without
 //! one. An erasure removes the customer from all heads, and with that the right to write. So a
@@ -46,7 +51,7 @@
 //! # What remains of an erased customer
 //!
 //! An erasure deletes the customer's own documents as a whole, even those with other editors. An
-//! organization's document stays, without an owner. Staff decide about its editors and its
+//! organization's document stays, without an owner. Admins decide about its editors and its
 //! deletion. The history is never rewritten, so versions keep the id of an erased author. That id
 //! leads to no profile.
 
@@ -63,12 +68,12 @@ use crate::id::{CustomerId, DocumentId, OrganizationId, SectionName};
 use crate::instant::Instant;
 use crate::item::{Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::organization;
+use crate::organization::{self, Member};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Query, Range};
 pub use write::{
     Edit, Right, add_editor, begin_draft, create, delete, discard_draft, forget, publish, put_section, release,
-    remove_editor, restore, retire, sweep_texts, sweep_versions,
+    remove_editor, restore, retire, retire_shared, sweep_texts, sweep_versions,
 };
 
 /// The maximum number of sections of a document. One transaction can change all of them, and one
@@ -106,7 +111,7 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             owner_id: Option<CustomerId>,
             /// The organization of the document. Its members may read the document, and its admins
-            /// may edit it.
+            /// may do everything. Owner and editors must be members to have their rights.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             organization_id: Option<OrganizationId>,
             /// The customers who may edit the document beside its owner. DynamoDB has no empty set,
@@ -144,8 +149,8 @@ impl Document {
         self.owner_id.as_ref() == Some(customer)
     }
 
-    /// Returns whether a customer may edit the document as its owner or editor, without an
-    /// organization.
+    /// Returns whether the head names a customer as owner or editor. In an organization's document
+    /// that is a right only together with a membership.
     #[must_use]
     pub fn is_editor(&self, customer: &CustomerId) -> bool {
         self.is_owner(customer) || self.editors.contains(customer)
@@ -292,6 +297,8 @@ fn version_key(id: &DocumentId, number: u64) -> Result<Key, KeyError> {
 pub enum Part {
     /// The head is missing or at another version, or the author may not write it.
     Document,
+    /// The author is not a member of the organization.
+    Member,
     /// The author is not an admin of the organization.
     Admin,
     /// The author has no profile.
@@ -300,6 +307,8 @@ pub enum Part {
     Organization,
     /// The customer does not exist.
     Customer,
+    /// The customer to become an editor is not a member of the organization.
+    Editor,
     /// The version already exists. The head's condition prevents that.
     Version,
     /// A text. No condition guards it.
@@ -314,15 +323,17 @@ patterns! {
     TEXTS = "documents.texts": BatchGetItem, "PK = DOC#<id>, SK = SECTION#<name>#<version>, for each; PK = ORG#<organization>, SK = MEMBER#<caller>" => "the texts of a version; the caller's membership if access depends on it", Consistency::Strong("a text in the manifest must be found, and an ended membership must not"), "owner", "Read the texts of a version", ["GET /v1/documents/{id}", "GET /v1/documents/{id}/sections/{name}", "GET /v1/documents/{id}/versions/{n}"];
     VERSION = "documents.version": BatchGetItem, "PK = DOC#<id>, SK = DOC and VERSION#<number>" => "the head, one version", Consistency::Strong("a restore is conditional on the head that was read with the version"), "owner", "Read one version and the head", ["GET /v1/documents/{id}/versions/{n}", "POST /v1/documents/{id}/restore"];
     VERSIONS = "documents.versions": Query, "PK = DOC#<id>, SK under VERSION#, backward" => "versions, newest first", Consistency::Eventual, "owner", "List the versions of a document", ["GET /v1/documents/{id}/versions"];
-    EDIT = "documents.edit": GetItem, "PK = DOC#<id>, SK = DOC" => "the head", Consistency::Strong("the next manifest is computed from it, and the change is conditional on it"), "owner", "Read a document's head before a change", ["PUT /v1/documents/{id}/sections/{name}", "POST /v1/documents/{id}/drafts", "DELETE /v1/documents/{id}/drafts", "POST /v1/documents/{id}/publish", "DELETE /v1/customers/{id}"];
-    PUT_SECTION = "documents.put-section": TransactWriteItems, "PK = DOC#<id>, SK = DOC, SECTION#<name>#<next> and, without a draft, VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner, an editor, or an admin with a profile", Consistency::Write, "owner", "Set a section's text, in the draft or as a new version", ["PUT /v1/documents/{id}/sections/{name}"];
-    BEGIN_DRAFT = "documents.begin-draft": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner, an editor, or an admin with a profile", Consistency::Write, "owner", "Begin a draft of the next version", ["POST /v1/documents/{id}/drafts"];
-    DISCARD_DRAFT = "documents.discard-draft": TransactWriteItems, "PK = DOC#<id>, SK = DOC and SECTION#<name>#<next>, for each; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner, an editor, or an admin with a profile", Consistency::Write, "owner", "Discard the draft and its texts", ["DELETE /v1/documents/{id}/drafts"];
-    PUBLISH = "documents.publish": TransactWriteItems, "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner, an editor, or an admin with a profile", Consistency::Write, "owner", "Make the draft current", ["POST /v1/documents/{id}/publish"];
-    RESTORE = "documents.restore": TransactWriteItems, "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner, an editor, or an admin with a profile", Consistency::Write, "owner", "Publish an old version again as a new one", ["POST /v1/documents/{id}/restore"];
-    ADD_EDITOR = "documents.add-editor": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor and PROFILE (check)" => "the caller is the owner; the set has room or has the customer; the customer exists; ADD editors", Consistency::Write, "owner", "Add an editor", ["PUT /v1/documents/{id}/editors/{customer}"];
-    REMOVE_EDITOR = "documents.remove-editor": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor" => "the caller is the owner or this editor; DELETE editors", Consistency::Write, "owner", "Remove an editor", ["DELETE /v1/documents/{id}/editors/{customer}"];
-    RETIRE = "documents.retire": UpdateItem, "PK = DOC#<id>, SK = DOC" => "version = the If-Match; the caller is the owner", Consistency::Write, "owner", "Hide a document before its texts are removed", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
+    EDIT = "documents.edit": GetItem, "PK = DOC#<id>, SK = DOC" => "the head", Consistency::Strong("the next manifest is computed from it, and the change is conditional on it"), "owner", "Read a document's head before a change", ["PUT /v1/documents/{id}/sections/{name}", "POST /v1/documents/{id}/drafts", "DELETE /v1/documents/{id}/drafts", "POST /v1/documents/{id}/publish", "PUT /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
+    STANDING = "documents.standing": GetItem, "PK = ORG#<organization>, SK = MEMBER#<caller>" => "the caller's own membership", Consistency::Strong("an ended membership must give no access"), "owner", "Read the membership that decides about a document", ["GET /v1/documents/{id}/versions", "GET /v1/documents/{id}/versions/{n}", "PUT /v1/documents/{id}/sections/{name}", "POST /v1/documents/{id}/drafts", "DELETE /v1/documents/{id}/drafts", "POST /v1/documents/{id}/publish", "POST /v1/documents/{id}/restore", "PUT /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}"];
+    PUT_SECTION = "documents.put-section": TransactWriteItems, "PK = DOC#<id>, SK = DOC, SECTION#<name>#<next> and, without a draft, VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Set a section's text, in the draft or as a new version", ["PUT /v1/documents/{id}/sections/{name}"];
+    BEGIN_DRAFT = "documents.begin-draft": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Begin a draft of the next version", ["POST /v1/documents/{id}/drafts"];
+    DISCARD_DRAFT = "documents.discard-draft": TransactWriteItems, "PK = DOC#<id>, SK = DOC and SECTION#<name>#<next>, for each; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Discard the draft and its texts", ["DELETE /v1/documents/{id}/drafts"];
+    PUBLISH = "documents.publish": TransactWriteItems, "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Make the draft current", ["POST /v1/documents/{id}/publish"];
+    RESTORE = "documents.restore": TransactWriteItems, "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner or an editor and still a member, or an admin with a profile", Consistency::Write, "owner", "Publish an old version again as a new one", ["POST /v1/documents/{id}/restore"];
+    ADD_EDITOR = "documents.add-editor": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor and PROFILE (check); PK = ORG#<organization>, SK = MEMBER#<caller> and MEMBER#<customer>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the caller is the owner and still a member, or an admin with a profile; the set has room or has the customer; the customer exists and is a member; ADD editors", Consistency::Write, "owner", "Add an editor", ["PUT /v1/documents/{id}/editors/{customer}"];
+    REMOVE_EDITOR = "documents.remove-editor": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the caller is the owner or this editor and still a member, or an admin with a profile; DELETE editors", Consistency::Write, "owner", "Remove an editor", ["DELETE /v1/documents/{id}/editors/{customer}"];
+    RETIRE = "documents.retire": UpdateItem, "PK = DOC#<id>, SK = DOC" => "version = the If-Match; the caller is staff, or the owner and there is no organization", Consistency::Write, "owner", "Hide a document before its texts are removed", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
+    RETIRE_SHARED = "documents.retire-shared": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is the owner and still a member, or an admin with a profile", Consistency::Write, "owner", "Hide an organization's document before its texts are removed", ["DELETE /v1/documents/{id}"];
     HISTORY = "documents.history": Query, "PK = DOC#<id>, SK under VERSION#" => "versions, oldest first", Consistency::Strong("a missed version would outlive the document"), "owner", "List the versions of a deleted document", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
     SWEEP = "documents.sweep": BatchWriteItem, "PK = DOC#<id>, SK = SECTION#<name>#<version> or VERSION#<number>, for each" => "no condition", Consistency::Write, "owner", "Remove the texts and versions of a deleted document", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
     DELETE = "documents.delete": TransactWriteItems, "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#<owner or editor>, for each" => "the document is being deleted", Consistency::Write, "owner", "Free the id of a deleted document", ["DELETE /v1/documents/{id}", "DELETE /v1/customers/{id}"];
@@ -345,6 +356,14 @@ pub fn get(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
 /// [`KeyError`].
 pub fn edit(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
+}
+
+/// Reads the membership that decides about an organization's document, strongly.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn standing(organization: &OrganizationId, customer: &CustomerId) -> Result<Get<Stored<Member>>, KeyError> {
+    Ok(Get::new(&STANDING, organization::member_key(organization, customer)?))
 }
 
 /// Reads the texts that a manifest names, in its order, and then a membership if one is given.

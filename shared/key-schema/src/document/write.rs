@@ -4,7 +4,7 @@
 use super::{
     ADD_EDITOR, BEGIN_DRAFT, CREATE, CustomerDocument, DELETE, DISCARD_DRAFT, Document, DocumentSection,
     DocumentVersion, Draft, FORGET, MAX_EDITORS, Manifest, PUBLISH, PUT_SECTION, Part, RELEASE, REMOVE_EDITOR, RESTORE,
-    RETIRE, SWEEP, Tie, key, section_key, tie_key, version_key,
+    RETIRE, RETIRE_SHARED, SWEEP, Tie, key, section_key, tie_key, version_key,
 };
 use crate::change::Change;
 use crate::customer;
@@ -21,11 +21,52 @@ use crate::request::{BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTI
 pub enum Right<'a> {
     /// Staff may write every document.
     Staff,
-    /// A customer who must be the owner or an editor. The head's own condition checks that.
+    /// A customer who must be the owner or an editor of a document without an organization. The
+    /// head's own condition checks that.
     Own(&'a CustomerId),
+    /// A customer who must be the owner or an editor, and a member of the document's organization.
+    /// Conditions on the head and on the membership check that.
+    Member(&'a OrganizationId, &'a CustomerId),
     /// A customer who must be an admin of the document's organization. Conditions on the membership
     /// and on the profile check that.
     Admin(&'a OrganizationId, &'a CustomerId),
+}
+
+impl Right<'_> {
+    /// Adds the conditions on the head. `role` is the role that the head must give a customer who
+    /// is not an admin.
+    fn on_head(
+        self,
+        condition: Condition,
+        role: fn(&CustomerId) -> Result<Condition, EncodeError>,
+    ) -> Result<Condition, EncodeError> {
+        Ok(match self {
+            Self::Own(customer) => condition.and(role(customer)?).and(Condition::Lacks("organization_id")),
+            Self::Member(_, customer) => condition.and(role(customer)?),
+            Self::Staff | Self::Admin(..) => condition,
+        })
+    }
+
+    /// Adds the checks of the caller's own membership and profile.
+    fn checked(self, transaction: Transaction<Part>) -> Result<Transaction<Part>, EncodeError> {
+        Ok(match self {
+            Self::Member(organization, customer) => {
+                transaction.action(Part::Member, organization::member_check(organization, customer)?)
+            }
+            Self::Admin(organization, customer) => transaction
+                .action(Part::Admin, organization::admin_check(organization, customer)?)
+                .action(Part::Author, customer::check(customer)?),
+            Self::Staff | Self::Own(_) => transaction,
+        })
+    }
+
+    /// Returns whether the customer is the caller.
+    fn is(self, customer: &CustomerId) -> bool {
+        match self {
+            Self::Own(caller) | Self::Member(_, caller) | Self::Admin(_, caller) => caller == customer,
+            Self::Staff => false,
+        }
+    }
 }
 
 /// A change of a document that was read.
@@ -53,18 +94,11 @@ impl Edit<'_> {
     ) -> Result<Transaction<Part>, EncodeError> {
         let change =
             Change::<Document>::visible(self.at).current(&new.current)?.sections(&new.sections)?.draft(&new.draft)?;
-        let mut condition = Condition::version(self.old.meta.version).and(is(self.old)?);
-        if let Right::Own(customer) = self.right {
-            condition = condition.and(is_editor(customer)?);
-        }
+        let condition = Condition::version(self.old.meta.version).and(is(self.old)?);
+        let condition = self.right.on_head(condition, is_editor)?;
         let transaction =
             Transaction::new(pattern).action(Part::Document, Guarded::update(key(&self.old.id)?, change, condition));
-        match self.right {
-            Right::Admin(organization, customer) => Ok(transaction
-                .action(Part::Admin, organization::admin_check(organization, customer)?)
-                .action(Part::Author, customer::check(customer)?)),
-            Right::Staff | Right::Own(_) => Ok(transaction),
-        }
+        self.right.checked(transaction)
     }
 
     /// Returns the head after the change.
@@ -266,50 +300,57 @@ fn is_there() -> Condition {
     Condition::Exists.and(Condition::Lacks("deleting"))
 }
 
-/// Makes a customer an editor, on behalf of the owner or of staff. An existing editor stays one.
+/// Makes a customer an editor of a document that was read. A caller who is not an admin must be the
+/// owner. An existing editor stays one. The editor of an organization's document must be a member.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn add_editor(
-    id: &DocumentId,
+    head: &Stored<Document>,
     editor: &CustomerId,
-    owner: Option<&CustomerId>,
+    right: Right<'_>,
     born: &Born,
     at: Instant,
 ) -> Result<Transaction<Part>, EncodeError> {
     let room = Condition::Lacks("editors")
         .or(Condition::FewerEntries("editors", MAX_EDITORS))
         .or(Condition::Contains("editors", value(editor)?));
-    let mut condition = is_there().and(room);
-    if let Some(owner) = owner {
-        condition = condition.and(is_owner(owner)?);
-    }
+    let condition = right.on_head(is_there().and(is(head)?).and(room), is_owner)?;
     let change = Change::<Document>::copied().include("editors", editor.as_str());
-    Ok(Transaction::new(&ADD_EDITOR)
-        .action(Part::Document, Guarded::update(key(id)?, change, condition))
-        .action(Part::Customer, customer::check(editor)?)
-        .action(Part::Tie, tied(editor, id, Tie::Editor, born, at)?))
+    let mut transaction = Transaction::new(&ADD_EDITOR)
+        .action(Part::Document, Guarded::update(key(&head.id)?, change, condition))
+        .action(Part::Tie, tied(editor, &head.id, Tie::Editor, born, at)?);
+    transaction = right.checked(transaction)?;
+    // DynamoDB takes one action an item, and the caller's right has checked the caller's own items.
+    if !(right.is(editor) && matches!(right, Right::Admin(..))) {
+        transaction = transaction.action(Part::Customer, customer::check(editor)?);
+    }
+    Ok(match &head.organization_id {
+        Some(organization) if !right.is(editor) => {
+            transaction.action(Part::Editor, organization::member_check(organization, editor)?)
+        }
+        _ => transaction,
+    })
 }
 
-/// Removes an editor, on behalf of the owner, of that editor, or of staff.
+/// Removes an editor from a document that was read. A caller who is not an admin must be the owner
+/// or that editor.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn remove_editor(
-    id: &DocumentId,
+    head: &Stored<Document>,
     editor: &CustomerId,
-    caller: Option<&CustomerId>,
+    right: Right<'_>,
 ) -> Result<Transaction<Part>, EncodeError> {
-    let mut condition = is_there();
-    condition = match caller {
-        Some(caller) if caller == editor => condition.and(is_editor(caller)?),
-        Some(caller) => condition.and(is_owner(caller)?),
-        None => condition,
-    };
+    let role = if right.is(editor) { is_editor } else { is_owner };
+    let condition = right.on_head(is_there().and(is(head)?), role)?;
     let change = Change::<Document>::copied().exclude("editors", editor.as_str());
-    Ok(Transaction::new(&REMOVE_EDITOR)
-        .action(Part::Document, Guarded::update(key(id)?, change, condition))
-        .action(Part::Tie, untied(editor, id, Tie::Editor)?))
+    right.checked(
+        Transaction::new(&REMOVE_EDITOR)
+            .action(Part::Document, Guarded::update(key(&head.id)?, change, condition))
+            .action(Part::Tie, untied(editor, &head.id, Tie::Editor)?),
+    )
 }
 
 /// Removes an erased customer, as owner or as editor, from a document that was read and that stays.
@@ -338,7 +379,8 @@ pub fn forget(tie: &Stored<CustomerDocument>) -> Result<Single<()>, EncodeError>
     Ok(Single::new(&FORGET, Guarded::delete(tie_key(&tie.customer_id, &tie.document_id, tie.tie)?, same)))
 }
 
-/// Hides a document at `version` for good, on behalf of the owner or of staff. Returns the head.
+/// Hides a document at `version` for good, on behalf of staff, or of the owner of a document without
+/// an organization. Returns the head.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -350,10 +392,21 @@ pub fn retire(
 ) -> Result<Single<Stored<Document>>, EncodeError> {
     let mut condition = Condition::version(version);
     if let Some(owner) = owner {
-        condition = condition.and(is_owner(owner)?);
+        condition = Right::Own(owner).on_head(condition, is_owner)?;
     }
     let change = Change::<Document>::visible(at).set("deleting", true)?;
     Ok(Single::new(&RETIRE, Guarded::update(key(id)?, change, condition)))
+}
+
+/// Hides an organization's document that was read for good, on behalf of its owner or of an admin.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn retire_shared(head: &Stored<Document>, right: Right<'_>, at: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let condition = right.on_head(Condition::version(head.meta.version).and(is(head)?), is_owner)?;
+    let change = Change::<Document>::visible(at).set("deleting", true)?;
+    let update = Guarded::update(key(&head.id)?, change, condition);
+    right.checked(Transaction::new(&RETIRE_SHARED).action(Part::Document, update))
 }
 
 /// Removes the texts that came with these versions of a deleted document or with its draft. The

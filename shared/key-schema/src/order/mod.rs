@@ -6,6 +6,7 @@
 //! customer's partition holds a copy with the attributes that lists show (`ORDER#<order id>`). The
 //! transaction that changes the head also changes the copy.
 
+pub mod open;
 mod requests;
 mod retire;
 pub mod staged;
@@ -26,6 +27,7 @@ use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::money::{Money, MoneyError};
 use crate::shard::Shards;
 
+use open::LapsePlace;
 pub use requests::*;
 pub use retire::{Retirement, retire};
 use staged::{Unfinished, UnfinishedPlace};
@@ -54,9 +56,18 @@ entity! {
             status: OrderStatus,
             /// The instant at which the order was placed.
             placed_at: Instant,
-            /// The client's own number for the order, unique over all orders.
+            /// The client's own number for the order, unique among the orders of a customer, or of
+            /// staff ([`ReferenceClaim`]).
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reference: Option<OrderReference>,
+            /// Whether the customer placed the order, not staff. It is false on orders of earlier
+            /// versions.
+            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+            by_customer: bool,
+            /// The instant at which the order lapses if it is still pending. An order without it
+            /// never lapses.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            lapses_at: Option<Instant>,
             /// The shop where the order was placed, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
@@ -82,6 +93,9 @@ entity! {
             /// The part of the total that was refunded to the wallet, in minor units.
             #[serde(skip_serializing_if = "is_zero", default)]
             refunded: i64,
+            /// Whether the order was cancelled because it had lapsed.
+            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+            lapsed: bool,
         }
     }
 }
@@ -141,7 +155,9 @@ impl Entity for Order {
         // order.
         let listed = self.status != OrderStatus::Placing && self.expires_at.is_none();
         let listed = listed.then(|| StatusPlace { status: self.status, placed_at: self.placed_at, id: &self.id }.key());
-        unfinished.into_iter().chain(listed).collect()
+        let lapses_at = self.lapses_at.filter(|_| self.status == OrderStatus::Pending && self.expires_at.is_none());
+        let lapsing = lapses_at.map(|lapses_at| LapsePlace { lapses_at, id: &self.id }.key());
+        unfinished.into_iter().chain(listed).chain(lapsing).collect()
     }
 
     fn expires(&self) -> Option<Instant> {
@@ -321,19 +337,39 @@ impl Entity for CustomerOrder {
 }
 
 /// A sentinel item that reserves a reference for one order.
+///
+/// Each customer has a separate space of references, and so do all members of staff together. So a
+/// customer who guesses another's reference, or one of the shop's, neither blocks it nor learns of
+/// it. The references of earlier versions are in the space of staff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReferenceClaim {
     /// The client's own number for the order.
     pub reference: OrderReference,
     /// The order that has the reference.
     pub order_id: OrderId,
+    /// The customer who gave the reference, or [`None`] for staff.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub customer_id: Option<CustomerId>,
+}
+
+impl ReferenceClaim {
+    /// Returns the claim on an order's reference, if it has one.
+    #[must_use]
+    pub fn of(order: &Order) -> Option<Self> {
+        let customer_id = order.by_customer.then(|| order.customer_id.clone());
+        Some(Self { reference: order.reference.clone()?, order_id: order.id.clone(), customer_id })
+    }
 }
 
 impl Entity for ReferenceClaim {
     const NAME: &'static str = "ReferenceClaim";
 
     fn key(&self) -> Result<Key, KeyError> {
-        Ok(Key { pk: PartitionKey::of("REFERENCE", &[&self.reference])?, sk: SortKey::new("REFERENCE")? })
+        let pk = match &self.customer_id {
+            Some(customer) => PartitionKey::of("REFERENCE", &[&self.reference, customer])?,
+            None => PartitionKey::of("REFERENCE", &[&self.reference])?,
+        };
+        Ok(Key { pk, sk: SortKey::new("REFERENCE")? })
     }
 }
 

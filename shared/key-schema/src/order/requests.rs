@@ -1,9 +1,10 @@
 //! The access patterns of orders.
 
+use super::open;
 use super::staged::{self, Unfinished, UnfinishedPlace, Work};
 use super::{
-    CustomerOrder, LogLine, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, STATUS_SHARDS, Shipment,
-    ShipmentPlace, StatusPlace, Summary, copy_key, key, log_partition, partition, shipments_partition,
+    CustomerOrder, LogLine, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim, STATUS_SHARDS,
+    Shipment, ShipmentPlace, StatusPlace, Summary, copy_key, key, log_partition, partition, shipments_partition,
     status_partition,
 };
 use crate::change::Change;
@@ -14,40 +15,47 @@ use crate::id::{CustomerId, EntryId, OrderId, ProductId, time_ordered_floor};
 use crate::idempotency;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
-use crate::key::KeyError;
+use crate::key::{Index, KeyError};
 use crate::money::Money;
-use crate::pattern::{Consistency, patterns};
+use crate::pattern::{Consistency, Pattern, patterns};
 use crate::product;
 use crate::request::{BatchGet, Get, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 use crate::wallet;
 
 patterns! {
-    PREPARE = "orders.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "customer, stored response, products", Consistency::Strong("a retry must see the effect of the first attempt"), "owner", "Read everything that placing an order needs", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check); PK = CART#<id>" => "every stock has enough; reference and idempotency key are free; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    PREPARE = "orders.prepare": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE; for a customer's order PK = CUSTOMER#<id>, SK = OPEN; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line" => "customer, open orders, stored response, products", Consistency::Strong("a retry must see the effect of the first attempt"), "owner", "Read everything that placing an order needs", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    PLACE = "orders.place": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN; PK = CART#<id>" => "every stock has enough; reference and idempotency key are free; the customer exists; open orders and cart are those that were read", Consistency::Write, "owner", "Place an order: head, lines, history, copy, stock, all or nothing", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     GET = "orders.get": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Eventual, "owner", "Read an order with its lines and history in one request", ["GET /v1/orders/{id}"];
     EDIT = "orders.edit": Query, "PK = ORDER#<id>" => "lines, head, history", Consistency::Strong("the next step depends on it"), "owner", "Read an order before moving it, or to answer a repeated request", ["POST /v1/orders/{id}/status", "POST /v1/orders/{id}/refunds", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
-    LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("the rows derived from them are written once"), "system", "Read an order's lines alone", ["stream", "notifier"];
+    LINES = "orders.lines": Query, "PK = ORDER#<id>, SK under ITEM#" => "lines", Consistency::Strong("what is derived from them is written once"), "owner", "Read an order's lines alone", ["stream", "notifier", "POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     HEAD = "orders.head": GetItem, "PK = ORDER#<id>, SK = ORDER" => "the head", Consistency::Strong("a stream record may be older than the stored head"), "owner", "Read an order's head", ["POST /v1/orders", "POST /v1/orders/{id}/status", "GET /v1/orders/{id}/log", "POST /v1/orders/{id}/invoice", "stream", "janitor"];
-    MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when money moves" => "version = the If-Match; the wallet has enough", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock, money", ["POST /v1/orders/{id}/status"];
+    MOVE = "orders.move": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when money moves" => "version = the If-Match; the wallet has enough", Consistency::Write, "owner", "Move an order: head, list, history, copy, stock, money", ["POST /v1/orders/{id}/status"];
+    LAPSE = "orders.lapse": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "version = the one that was read; pending and due", Consistency::Write, "system", "Cancel a pending order that has lapsed", ["janitor"];
     OF_CUSTOMER = "orders.of-customer": Query, "PK = CUSTOMER#<id>, SK between ORDER#<from> and ORDER#<to>, backward" => "order copies, newest first", Consistency::Eventual, "owner", "List a customer's orders by date", ["GET /v1/customers/{id}/orders"];
     BY_STATUS = "orders.by-status": ShardedQuery on Gsi2, "GSI2PK = STATUS#<status>#<shard>, GSI2SK between <from> and <to>$, backward" => "order summaries, newest first", Consistency::Eventual, "staff", "List orders by status and date", ["GET /v1/orders"];
     SHIPMENTS = "orders.shipments": Query on Gsi3, "GSI3PK = SHIPPED#<customer>, GSI3SK between <since> and the end, backward" => "shipped orders, newest shipment first", Consistency::Eventual, "owner", "List a customer's shipments", ["GET /v1/customers/{id}/shipments"];
+    REFERENCE = "orders.reference": GetItem, "PK = REFERENCE#<reference>#<customer>, SK = REFERENCE" => "the claim on the reference", Consistency::Strong("a repeated request must find the first one's order"), "owner", "Find the order that has a reference, when a customer may place no further one", ["POST /v1/orders"];
     REFUND = "orders.refund": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; PK = IDEMPOTENCY#<caller>#<key>" => "version = the one that was read; the wallet has room; the key is free", Consistency::Write, "staff", "Refund a part of an order's payment", ["POST /v1/orders/{id}/refunds"];
     RETIRE = "orders.retire": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = ORDER#<id>" => "version = the one that was read; the order is closed", Consistency::Write, "system", "Retire a closed order: head, lines, history and copy get a time to live", ["ops"];
     ADD_LOG = "orders.add-log": TransactWriteItems, "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)" => "does not exist; the order exists, is not placing and has not expired", Consistency::Write, "staff", "Add to an order's log", ["POST /v1/orders/{id}/log"];
     LOG = "orders.log": Query on Gsi1, "GSI1PK = ORDERLOG#<order>, GSI1SK = <at>#<id>" => "log lines, oldest first", Consistency::Eventual, "staff", "Read an order's log", ["GET /v1/orders/{id}/log"];
 }
 
-/// Reads the customer, the idempotency record if `scope` is given, and the products, in this order.
+/// Reads the customer, the customer's open orders if they are wanted, the idempotency record if
+/// `scope` is given, and the products, in this order.
 ///
 /// # Errors
 /// [`KeyError`].
 pub fn prepare<'a>(
     customer: &CustomerId,
+    open_orders: bool,
     scope: Option<&idempotency::Scope>,
     products: impl IntoIterator<Item = &'a ProductId>,
 ) -> Result<BatchGet<AnyEntity>, KeyError> {
     let mut keys = vec![customer::key(customer)?];
+    if open_orders {
+        keys.push(open::key(customer)?);
+    }
     keys.extend(scope.map(idempotency::key).transpose()?);
     for product in products {
         keys.push(product::key(product)?);
@@ -72,6 +80,8 @@ pub enum Part {
     Customer,
     /// The cart changed since it was read.
     Cart,
+    /// The customer's open orders changed since they were read, or have no entry of the order.
+    Open,
     /// The item of a line.
     Line(u64),
     /// The stock of a line's product is too small or not for sale.
@@ -93,6 +103,8 @@ pub struct Placement<'a> {
     pub by: &'a str,
     /// The idempotency record ([`idempotency::claim`]), if the request has a key.
     pub claim: Option<Guarded>,
+    /// The order's entry in its customer's open orders ([`open::enter`]), if the customer places it.
+    pub open: Option<Guarded>,
     /// The deletion of the cart from which the order is placed ([`crate::cart::check_out`]), if
     /// any.
     pub cart: Option<Guarded>,
@@ -101,9 +113,9 @@ pub struct Placement<'a> {
 /// Returns the number of actions that an order with this many lines takes at most. The executor
 /// checks the size of the transaction again before it sends it.
 #[must_use]
-pub const fn actions(lines: usize, reference: bool, idempotent: bool, cart: bool) -> usize {
+pub const fn actions(lines: usize, reference: bool, idempotent: bool, open: bool, cart: bool) -> usize {
     // Head, history, copy and customer check are 4 actions. Each line takes 2.
-    4 + 2 * lines + reference as usize + idempotent as usize + cart as usize
+    4 + 2 * lines + reference as usize + idempotent as usize + open as usize + cart as usize
 }
 
 /// Places an order in one transaction.
@@ -111,7 +123,7 @@ pub const fn actions(lines: usize, reference: bool, idempotent: bool, cart: bool
 /// # Errors
 /// [`EncodeError`].
 pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError> {
-    let Placement { order, lines, by, claim, cart } = placement;
+    let Placement { order, lines, by, claim, open, cart } = placement;
     let at = order.meta.created_at;
     let event = history(order, order.status, order.placed_at, by, None);
     let mut transaction = Transaction::new(&PLACE)
@@ -122,7 +134,7 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError>
     if let Some(reference) = staged::claim_of_reference(order)? {
         transaction = transaction.action(Part::Reference, reference);
     }
-    for (part, guarded) in [(Part::Idempotency, claim), (Part::Cart, cart)] {
+    for (part, guarded) in [(Part::Idempotency, claim), (Part::Open, open), (Part::Cart, cart)] {
         if let Some(guarded) = guarded {
             transaction = transaction.action(part, guarded);
         }
@@ -198,6 +210,14 @@ pub fn head(id: &OrderId) -> Result<Get<Stored<Order>>, KeyError> {
     Ok(Get::new(&HEAD, key(id)?))
 }
 
+/// Reads the present claim on a reference.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn reference(claim: &ReferenceClaim) -> Result<Get<Stored<ReferenceClaim>>, KeyError> {
+    Ok(Get::new(&REFERENCE, claim.key()?))
+}
+
 /// One status change of an order, for [`advance`].
 #[derive(Debug)]
 pub struct Step<'a> {
@@ -235,7 +255,7 @@ pub enum Movement<'a> {
 
 /// The maximum number of lines whose stock returns in the transaction that cancels or returns an
 /// order. Later transactions return the rest ([`staged::give_back`]). The 8 actions in reserve
-/// cover head, copy, history, and the wallet actions of a payment or refund.
+/// cover head, copy, history, open orders, and the wallet actions of a payment or refund.
 pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
 
 /// Changes the status of the order that was read. The transaction also writes the status list,
@@ -244,9 +264,46 @@ pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
 /// # Errors
 /// [`EncodeError`].
 pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
+    let (head, condition) = (Change::<Order>::visible(step.at), unmoved(step.order)?);
+    transition(&MOVE, step, head, condition)
+}
+
+/// The `by` of a change that no caller makes.
+pub const SYSTEM: &str = "system";
+/// The note of an order that lapsed.
+pub const LAPSED: &str = "lapsed";
+
+/// Cancels an order that is still pending at `at`, although it has lapsed: [`advance`] by the
+/// system.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<Transaction<Part>, EncodeError> {
+    let head = Change::<Order>::visible(at).lapsed(&true)?;
+    let due = unmoved(order)?.and(Condition::Below("lapses_at", first_alive(at)));
+    let (to, note) = (OrderStatus::Cancelled, Some(LAPSED.to_owned()));
+    let step = Step { order, lines, to, at, by: SYSTEM, note, carrier: None, tracking: None, money: None };
+    transition(&LAPSE, step, head, due)
+}
+
+/// Returns the condition that the order is unchanged since it was read. The version implies the
+/// status. The condition checks both.
+fn unmoved(order: &Stored<Order>) -> Result<Condition, EncodeError> {
+    Ok(Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?)))
+}
+
+fn transition(
+    pattern: &'static Pattern,
+    step: Step<'_>,
+    head: Change<Order>,
+    condition: Condition,
+) -> Result<Transaction<Part>, EncodeError> {
     let Step { order, lines, to, at, by, note, carrier, tracking, money } = step;
-    let mut head =
-        Change::<Order>::visible(at).enter(&StatusPlace { status: to, placed_at: order.placed_at, id: &order.id })?;
+    let mut head = head.enter(&StatusPlace { status: to, placed_at: order.placed_at, id: &order.id })?;
+    if order.status == OrderStatus::Pending {
+        // An order that is no longer pending never lapses.
+        head = head.leave(Index::Gsi3);
+    }
     let going_back = if to.returns_stock() { lines } else { &[] };
     let (at_once, later) = going_back.split_at(going_back.len().min(RETURNED_AT_ONCE));
     if !later.is_empty() {
@@ -264,13 +321,14 @@ pub fn advance(step: Step<'_>) -> Result<Transaction<Part>, EncodeError> {
         head = marked(order, head, movement)?;
         money_moved = moved(order, movement, at)?;
     }
-    // The client saw the version, and the version implies the status. The condition checks both.
-    let unchanged = Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?));
     let event = Stored::new(history(order, to, at, by, note), order.meta.born.clone(), at);
-    let mut transaction = Transaction::new(&MOVE)
-        .action(Part::Order, Guarded::update(key(&order.id)?, head, unchanged))
+    let mut transaction = Transaction::new(pattern)
+        .action(Part::Order, Guarded::update(key(&order.id)?, head, condition))
         .action(Part::Copy, Guarded::update(copy_key(&order.customer_id, &order.id)?, copied, Condition::Exists))
         .action(Part::History, Guarded::put(&event, Condition::NotExists)?);
+    if order.is_open() {
+        transaction = transaction.action(Part::Open, open::leave(order)?);
+    }
     for (part, guarded) in money_moved {
         transaction = transaction.action(part, guarded);
     }

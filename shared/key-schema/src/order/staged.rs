@@ -27,6 +27,7 @@
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
+use super::open::{self, LapsePlace};
 use super::requests::{copy, stored};
 use super::{Order, OrderLine, OrderStatus, Part, ReferenceClaim, StatusPlace, history, key};
 use crate::change::{Change, IndexEntry};
@@ -48,18 +49,18 @@ use crate::shard::Shards;
 pub const UNFINISHED_SHARDS: Shards = Shards(4);
 /// The maximum number of lines reserved in one transaction: two actions each, plus the head.
 pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
-/// The maximum number of lines undone in one transaction: two actions each, plus the head and its
-/// two claims.
-pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 3) / 2;
+/// The maximum number of lines undone in one transaction: two actions each, plus the head, its two
+/// claims and the customer's open orders.
+pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 4) / 2;
 /// The maximum number of lines whose stock returns in one transaction, besides the head.
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
 
 patterns! {
     AVAILABLE = "orders.available": BatchGetItem, "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line" => "stocks", Consistency::Strong("a refusal names every line without enough stock, not only the lines of one transaction"), "owner", "Check the stock of every line of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    BEGIN = "orders.begin": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check)" => "reference and idempotency key are free; the customer exists", Consistency::Write, "owner", "Begin a large order: an invisible head, and its claims", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    BEGIN = "orders.begin": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN" => "reference and idempotency key are free; the customer exists; the open orders are those that were read", Consistency::Write, "owner", "Begin a large order: an invisible head, and its claims", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     RESERVE = "orders.reserve": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the head is placing, at the rev that was read; every stock has enough", Consistency::Write, "owner", "Reserve some lines of a large order", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
     COMMIT = "orders.commit": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE (check); PK = CART#<id>" => "the head is placing, at the rev that was read; the customer exists; the cart is the one that was read", Consistency::Write, "owner", "Make a large order visible", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
-    UNDO = "orders.undo": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at last PK = REFERENCE#…; PK = IDEMPOTENCY#…" => "the head is placing, at the rev that was read; the claims are this order's", Consistency::Write, "owner", "Undo a large order that could not be placed", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
+    UNDO = "orders.undo": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN" => "the head is placing, at the rev that was read; the claims are this order's", Consistency::Write, "owner", "Undo a large order that could not be placed", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout", "janitor"];
     GIVE_BACK = "orders.give-back": TransactWriteItems, "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK" => "the count of returned lines is unchanged", Consistency::Write, "owner", "Return the rest of a large order's stock", ["POST /v1/orders/{id}/status", "janitor"];
     UNFINISHED = "orders.unfinished": ShardedQuery on Gsi1, "GSI1PK = UNFINISHED#<shard>, GSI1SK up to <since>" => "orders, the longest waiting first", Consistency::Eventual, "system", "Find the orders with unfinished work", ["janitor"];
 }
@@ -154,27 +155,30 @@ pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Resul
     Ok(BatchGet::new(&AVAILABLE, keys))
 }
 
-/// Begins to place an order. Its head must be in status `placing`.
+/// Begins to place an order. Its head must be in status `placing`. `open` is its entry in its
+/// customer's open orders ([`open::enter`]), if the customer places it.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn begin(order: &Stored<Order>, claim: Option<Guarded>) -> Result<Transaction<Part>, EncodeError> {
+pub fn begin(
+    order: &Stored<Order>,
+    claim: Option<Guarded>,
+    open: Option<Guarded>,
+) -> Result<Transaction<Part>, EncodeError> {
     let mut transaction = Transaction::new(&BEGIN)
         .action(Part::Order, Guarded::put(order, Condition::NotExists)?)
         .action(Part::Customer, Guarded::check(customer::key(&order.customer_id)?, Condition::Exists));
     if let Some(reference) = claim_of_reference(order)? {
         transaction = transaction.action(Part::Reference, reference);
     }
-    Ok(match claim {
-        Some(claim) => transaction.action(Part::Idempotency, claim),
-        None => transaction,
-    })
+    let guards = [(Part::Idempotency, claim), (Part::Open, open)];
+    let guards = guards.into_iter().filter_map(|(part, guarded)| Some((part, guarded?)));
+    Ok(guards.fold(transaction, |transaction, (part, guarded)| transaction.action(part, guarded)))
 }
 
 /// Returns the claim on the order's reference, if it has one.
 pub(super) fn claim_of_reference(order: &Stored<Order>) -> Result<Option<Guarded>, EncodeError> {
-    let Some(reference) = &order.reference else { return Ok(None) };
-    let claim = ReferenceClaim { reference: reference.clone(), order_id: order.id.clone() };
+    let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
     Guarded::put(&stored(order, claim), Condition::NotExists).map(Some)
 }
 
@@ -229,10 +233,13 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
 /// [`EncodeError`].
 pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<Transaction<Part>, EncodeError> {
     let status = OrderStatus::Pending;
-    let head = Change::<Order>::copied()
+    let mut head = Change::<Order>::copied()
         .enter(&StatusPlace { status, placed_at: order.placed_at, id: &order.id })?
         .leave(Index::Gsi1)
         .set("unfinished", None::<Unfinished>)?;
+    if let Some(lapses_at) = order.lapses_at {
+        head = head.enter(&LapsePlace { lapses_at, id: &order.id })?;
+    }
     let event = history(order, status, order.placed_at, by, None);
     let mut copied = copy(order);
     copied.status = status;
@@ -274,8 +281,7 @@ pub fn undo_last(
 ) -> Result<Transaction<Part>, EncodeError> {
     let head = Guarded::delete(key(&order.id)?, untouched(order)?);
     let mut transaction = undone(Transaction::new(&UNDO).action(Part::Order, head), lines, at)?;
-    if let Some(reference) = order.reference.as_ref().filter(|_| claims.reference) {
-        let claim = ReferenceClaim { reference: reference.clone(), order_id: order.id.clone() };
+    if let Some(claim) = ReferenceClaim::of(order).filter(|_| claims.reference) {
         let own = Condition::NotExists.or(Condition::Is("order_id", value(&order.id)?));
         transaction = transaction.action(Part::Reference, Guarded::delete(claim.key()?, own));
     }
@@ -284,6 +290,9 @@ pub fn undo_last(
     {
         let own = Condition::NotExists.or(Condition::Is("answer", value(Answer::Order(order.id.clone()))?));
         transaction = transaction.action(Part::Idempotency, Guarded::delete(idempotency::key(scope)?, own));
+    }
+    if claims.open && order.is_open() {
+        transaction = transaction.action(Part::Open, open::leave(order)?);
     }
     Ok(transaction)
 }
@@ -296,6 +305,8 @@ pub struct Claims {
     pub reference: bool,
     /// Whether the order may hold the claim on its idempotency key.
     pub idempotency: bool,
+    /// Whether the customer's open orders may have an entry of the order.
+    pub open: bool,
 }
 
 fn undone(

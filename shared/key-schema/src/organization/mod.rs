@@ -1,7 +1,7 @@
 //! Organizations with their teams and members, and the list of a customer's memberships.
 //!
-//! The partition `ORG#<organization>` holds, in this byte order, `MEMBER#<customer>`, `ORG` and
-//! `TEAM#<team>`. The head sorts before its teams, at most [`MAX_TEAMS`]. So one Query from `ORG`
+//! The partition `ORG#<organization>` holds, in this byte order, `INVITATION#<customer>`
+//! ([`invitation`]), `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. The head sorts before its teams, at most [`MAX_TEAMS`]. So one Query from `ORG`
 //! to `TEAM$` reads an organization with all its teams. An organization may have any number of
 //! members, and they sort outside that range. Each membership also has a key in an index by
 //! customer, which lists a customer's memberships.
@@ -31,6 +31,7 @@
 //!
 //! A count is not visible to clients, so a change of it moves `rev` alone and breaks no If-Match.
 
+pub mod invitation;
 mod write;
 
 use std::fmt;
@@ -110,12 +111,21 @@ entity! {
             teams: u64,
             /// The number of admins, at least one until the last admin is erased.
             admins: u64,
+            /// The number of invitations that were ever made. It only grows.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            invited: u64,
         }
         free {
             /// The name of the organization.
             name: String,
         }
     }
+}
+
+/// Older items have no such count.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Entity for Organization {
@@ -241,6 +251,10 @@ pub enum Part {
     Team,
     /// The membership has changed since it was read.
     Member,
+    /// The invitation has changed since it was read, or has expired.
+    Invitation,
+    /// The list of the customer's invitations has changed since it was read.
+    Invitations,
     /// The customer does not exist. For [`remove_ghost`], the customer does exist.
     Customer,
 }
@@ -253,14 +267,14 @@ patterns! {
     CREATE_TEAM = "teams.create": TransactWriteItems, "PK = ORG#<id>, SK = TEAM#<team> and ORG; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the team does not exist; the organization has room; the caller is an admin with a profile; ADD teams", Consistency::Write, "owner", "Add a team", ["PUT /v1/organizations/{id}/teams/{team}"];
     CHANGE_TEAM = "teams.change": TransactWriteItems, "PK = ORG#<id>, SK = TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the caller is an admin with a profile", Consistency::Write, "owner", "Rename a team", ["PUT /v1/organizations/{id}/teams/{team}"];
     DELETE_TEAM = "teams.delete": TransactWriteItems, "PK = ORG#<id>, SK = TEAM#<team> and ORG; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "version = the If-Match; the team has no members; the caller is an admin with a profile; ADD teams", Consistency::Write, "owner", "Delete a team", ["DELETE /v1/organizations/{id}/teams/{team}"];
-    MEMBER = "members.get": GetItem, "PK = ORG#<id>, SK = MEMBER#<caller>" => "the caller's own membership", Consistency::Eventual, "owner", "Read the caller's membership", ["GET /v1/organizations/{id}", "GET /v1/organizations/{id}/members", "GET /v1/documents/{id}/versions", "PUT /v1/documents/{id}/sections/{name}", "POST /v1/documents/{id}/drafts", "DELETE /v1/documents/{id}/drafts", "POST /v1/documents/{id}/publish", "POST /v1/documents/{id}/restore", "PUT /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}/editors/{customer}", "DELETE /v1/documents/{id}"];
+    MEMBER = "members.get": GetItem, "PK = ORG#<id>, SK = MEMBER#<caller>" => "the caller's own membership", Consistency::Eventual, "owner", "Read the caller's membership", ["GET /v1/organizations/{id}", "GET /v1/organizations/{id}/members", "GET /v1/organizations/{id}/invitations"];
     PREPARE = "members.prepare": BatchGetItem, "PK = ORG#<id>, SK = ORG, MEMBER#<customer> and MEMBER#<caller>" => "the organization and both memberships", Consistency::Strong("the counts change by the difference to the stored membership"), "owner", "Read a membership before its change", ["PUT /v1/organizations/{id}/members/{customer}", "DELETE /v1/organizations/{id}/members/{customer}"];
-    PUT_MEMBER = "members.put": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks)" => "the membership is unchanged; the caller is an admin with a profile; the customer and the team exist; an admin remains; ADD to the counts", Consistency::Write, "owner", "Create a membership, or change its role or team", ["PUT /v1/organizations/{id}/members/{customer}"];
+    PUT_MEMBER = "members.put": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks); by staff also SK = INVITATION#<customer>, PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the membership is unchanged; a new member has no invitation left; the caller is an admin with a profile; the customer and the team exist; an admin remains; ADD to the counts", Consistency::Write, "owner", "Create a membership, or change its role or team", ["PUT /v1/organizations/{id}/members/{customer}"];
     REMOVE_MEMBER = "members.remove": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the membership is unchanged; the caller is this member, or an admin with a profile; an admin remains; ADD to the counts", Consistency::Write, "owner", "End a membership", ["DELETE /v1/organizations/{id}/members/{customer}"];
     REMOVE_GHOST = "members.remove-ghost": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>; PK = CUSTOMER#<customer>, SK = PROFILE (check)" => "the membership is unchanged; the customer does not exist; ADD to the counts", Consistency::Write, "staff", "End the membership of a last admin who was erased", ["DELETE /v1/organizations/{id}/members/{customer}"];
     ERASABLE = "members.erasable": GetItem, "PK = ORG#<id>, SK = MEMBER#<customer>" => "the membership", Consistency::Strong("the counts change by the stored membership"), "owner", "Read a membership of an erased customer", ["DELETE /v1/customers/{id}"];
     ERASE_MEMBER = "members.erase": TransactWriteItems, "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>" => "the membership is unchanged; ADD to the counts, whether or not an admin remains", Consistency::Write, "owner", "End a membership of an erased customer", ["DELETE /v1/customers/{id}"];
-    HEAD_ONLY = "organizations.head": GetItem, "PK = ORG#<id>, SK = ORG" => "the organization", Consistency::Eventual, "owner", "Check that an organization without members exists", ["GET /v1/organizations/{id}/members"];
+    HEAD_ONLY = "organizations.head": GetItem, "PK = ORG#<id>, SK = ORG" => "the organization", Consistency::Eventual, "owner", "Check that an organization without members exists", ["GET /v1/organizations/{id}/members", "GET /v1/organizations/{id}/invitations"];
     MEMBERS = "members.list": Query, "PK = ORG#<id>, SK under MEMBER#" => "members by customer id", Consistency::Eventual, "owner", "List the members of an organization", ["GET /v1/organizations/{id}/members"];
     OF_CUSTOMER = "members.of-customer": Query on Gsi1, "GSI1PK = MEMBEROF#<customer>, GSI1SK = <created_at>#<id>" => "memberships, oldest first", Consistency::Eventual, "owner", "List a customer's memberships", ["GET /v1/customers/{id}/organizations", "DELETE /v1/customers/{id}"];
 }

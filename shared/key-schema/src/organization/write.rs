@@ -211,13 +211,13 @@ fn count_admins(
     Ok(Some(add_admins(id, by, condition)?))
 }
 
-fn add_admins(id: &OrganizationId, by: i64, condition: Condition) -> Result<Guarded, KeyError> {
+pub(super) fn add_admins(id: &OrganizationId, by: i64, condition: Condition) -> Result<Guarded, KeyError> {
     Ok(Guarded::update(key(id)?, Change::<Organization>::copied().add("admins", by), condition))
 }
 
 /// Changes the member counts of the team that the member leaves and of the team that the member
 /// joins.
-fn count_members(
+pub(super) fn count_members(
     mut transaction: Transaction<Part>,
     id: &OrganizationId,
     from: Option<&TeamId>,
@@ -235,10 +235,10 @@ fn count_members(
     Ok(transaction)
 }
 
-/// Returns the condition that the membership is unchanged since it was read. A deleted and
-/// recreated membership restarts its `rev`, so the condition includes `born`.
-fn is(member: &Stored<Member>) -> Result<Condition, EncodeError> {
-    Ok(Condition::Is("rev", number(member.meta.rev)).and(Condition::Is("born", value(&member.meta.born)?)))
+/// Returns the condition that an item is unchanged since it was read. A deleted and recreated item
+/// restarts its `rev`, so the condition includes `born`.
+pub(super) fn is<T>(item: &Stored<T>) -> Result<Condition, EncodeError> {
+    Ok(Condition::Is("rev", number(item.meta.rev)).and(Condition::Is("born", value(&item.meta.born)?)))
 }
 
 fn is_admin() -> Result<Condition, EncodeError> {
@@ -259,7 +259,7 @@ impl Authority<'_> {
     /// Adds the checks that the caller is an admin and has a profile. `target` is the customer
     /// whose membership the transaction writes. If that is the caller, no check is added, because
     /// DynamoDB takes only one action per item.
-    fn checked(
+    pub(super) fn checked(
         self,
         transaction: Transaction<Part>,
         id: &OrganizationId,

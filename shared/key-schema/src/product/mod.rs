@@ -38,6 +38,8 @@ pub use requests::*;
 pub const CATEGORY_SHARDS: Shards = Shards(4);
 /// The maximum number of pieces in a stock, and in one adjustment.
 pub const MAX_STOCK: u64 = 1_000_000_000_000;
+/// The number of pieces below which a stock is low, where the deployment sets no other threshold.
+pub const STOCK_LOW: u64 = 10;
 
 entity! {
     /// The attributes of a product that lists and search show. A product that is taken out of the
@@ -153,6 +155,30 @@ entity! {
             /// The last adjustment by hand, with its author and reason, for readers of the stream.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             last_adjustment: Option<Adjustment>,
+        }
+    }
+}
+
+/// How many pieces customers can buy, without the exact number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Availability {
+    /// None.
+    None,
+    /// Few: fewer than the shop's threshold.
+    Low,
+    /// At least the threshold.
+    Plenty,
+}
+
+impl Availability {
+    /// Returns the level of this many pieces. `threshold` is the number below which a stock is low.
+    #[must_use]
+    pub const fn of(pieces: u64, threshold: u64) -> Self {
+        match pieces {
+            0 => Self::None,
+            few if few < threshold => Self::Low,
+            _ => Self::Plenty,
         }
     }
 }

@@ -2,24 +2,30 @@
 
 use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::change::Change;
+use key_schema::customer::Names;
 use key_schema::customer::{Customer, Tier, TierPlace};
 use key_schema::document::{Edit, Right, Tie};
 use key_schema::entity::AnyEntity;
 use key_schema::erasure::Pending;
-use key_schema::id::{AddressName, Born, CustomerId, EntryId, ProductId, TeamId};
+use key_schema::id::{AddressName, Born, CustomerId, EntryId, OrganizationId, ProductId, TeamId};
 use key_schema::idempotency::Answer;
+use key_schema::item::Stored;
 use key_schema::mail::MailState;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
+use key_schema::organization::invitation::{self, State};
 use key_schema::organization::{Authority, Role};
 use key_schema::product::{CategoryPath, CategoryPlace, Product};
 use key_schema::question::QuestionStatus;
+use key_schema::recipient::{self, RecipientHash, StopReason};
 use key_schema::review::recent::Month;
 use key_schema::session::SessionPlace;
+use key_schema::text::{Email, Username};
+use key_schema::verification;
 use key_schema::{
     archive, cart, category, counter, customer, document, erasure, expiration, follow, graph, heartbeat, idempotency,
     invoice, like, mail, mark, media, membership, metric, order, organization, picking, picture, place, product,
-    question, reach, residence, review, sales, session, settings, wallet,
+    question, reach, residence, review, revocation, sales, session, settings, wallet,
 };
 
 use crate::categories::path;
@@ -32,6 +38,7 @@ pub fn exercises() -> Vec<Shown> {
     let world = World::plain();
     [
         customers(&world),
+        verifications(&world),
         sessions(&world),
         carts(&world),
         products(&world),
@@ -55,6 +62,7 @@ pub fn exercises() -> Vec<Shown> {
         others(&world),
         subscribers(&world),
         organizations(&world),
+        invitations(&world),
         documents(&world),
         vec![reach::nothing().unwrap().show("reach::nothing")],
     ]
@@ -74,6 +82,11 @@ fn customers(world: &World) -> Vec<Shown> {
     let (email, username) = ("zoe@example.org".parse().unwrap(), "zoe".parse().unwrap());
     let (other_spelling, same_name) = ("ZOË@example.com".parse().unwrap(), "Zoë STRASSE".parse().unwrap());
     let change = || Change::<Customer>::visible(now);
+    let unverified = world.unverified();
+    let rename = |old: &Stored<Customer>, email: &Email, email_verified, username: &Username| {
+        let names = Names { email, email_verified, username };
+        customer::rename(old, names, change(), now).unwrap().show("customer::rename")
+    };
     let put_address = |version| {
         let put = customer::put_address(id, &world.address, &world.postal_address(), version, now);
         put.unwrap().show("customer::put_address")
@@ -88,8 +101,13 @@ fn customers(world: &World) -> Vec<Shown> {
         customer::update(id, promoted, 3).unwrap().show("customer::update"),
         customer::update(id, moved, 3).unwrap().show("customer::update"),
         customer::update(id, gone, 3).unwrap().show("customer::update"),
-        customer::rename(&stored, &email, &username, change(), now).unwrap().show("customer::rename"),
-        customer::rename(&stored, &other_spelling, &same_name, change(), now).unwrap().show("customer::rename"),
+        rename(&stored, &email, true, &username),
+        rename(&stored, &other_spelling, true, &same_name),
+        rename(&stored, &email, false, &same_name),
+        rename(&unverified, &email, true, &same_name),
+        rename(&unverified, &email, false, &same_name),
+        customer::create(&unverified).unwrap().show("customer::create"),
+        customer::delete(&unverified, now).unwrap().show("customer::delete"),
         customer::delete(&stored, now).unwrap().show("customer::delete"),
         put_address(None),
         put_address(Some(7)),
@@ -104,6 +122,19 @@ fn customers(world: &World) -> Vec<Shown> {
     ]
 }
 
+fn verifications(world: &World) -> Vec<Shown> {
+    let (now, id, profile) = (at(NOW), &world.customer, world.unverified());
+    let (first, nonce) = (world.verification(), "00112233445566778899aabbccddeeff");
+    vec![
+        verification::read(id).unwrap().show("verification::read"),
+        verification::request(&first, None).unwrap().show("verification::request"),
+        verification::request(&first, Some(&first)).unwrap().show("verification::request"),
+        verification::count_try(id, nonce, now).unwrap().show("verification::count_try"),
+        verification::verify(&profile, Some(nonce), now).unwrap().show("verification::verify"),
+        verification::verify(&profile, None, now).unwrap().show("verification::verify"),
+    ]
+}
+
 fn sessions(world: &World) -> Vec<Shown> {
     let (now, id) = (at(NOW), &world.session);
     let place = SessionPlace { customer_id: &world.customer, expires_at: at("2017-03-07T08:00:00.000Z"), id };
@@ -111,10 +142,13 @@ fn sessions(world: &World) -> Vec<Shown> {
         session::create(&world.session()).unwrap().show("session::create"),
         session::get(id).unwrap().show("session::get"),
         session::extend(&place, &"Phone".to_owned(), now).unwrap().show("session::extend"),
-        session::end(id, &world.customer).unwrap().show("session::end"),
+        session::end(&world.session(), now).unwrap().show("session::end"),
         session::active(&world.customer, now).unwrap().show("session::active"),
         session::of_customer(&world.customer).unwrap().show("session::of_customer"),
+        session::read_all([id]).unwrap().show("session::read_all"),
+        session::revoke_all([&world.session()], now).unwrap().show("session::revoke_all"),
         session::end_all([id]).unwrap().show("session::end_all"),
+        revocation::get(&world.revocation().data.sign_in).unwrap().show("revocation::get"),
     ]
 }
 
@@ -306,11 +340,23 @@ fn orders(world: &World) -> Vec<Shown> {
     let paid = Step { money: Some(Movement::Payment(&entry)), ..step(&pending, OrderStatus::Paid) };
     let undone = Step { money: Some(Movement::Refund(&entry, 100)), ..step(&picking, OrderStatus::Cancelled) };
     let claim = idempotency::claim(&world.idempotency_record(Answer::Order(id.clone())), now).unwrap();
+    let own = world.own_order(OrderStatus::Pending);
+    let (own_paid, known) = (step(&own, OrderStatus::Paid), world.open_orders());
+    let open = |known| order::open::enter(&own, world.open_order(), known).unwrap();
+    let own_placement = |known| Placement {
+        order: &own,
+        lines: &[],
+        by: customer.as_str(),
+        claim: None,
+        open: Some(open(known)),
+        cart: None,
+    };
     let placement = Placement {
         order: &pending,
         lines: &[world.order_line()],
         by: customer.as_str(),
         claim: Some(idempotency::claim(&world.idempotency_record(Answer::Order(id.clone())), now).unwrap()),
+        open: None,
         cart: Some(cart::check_out(&world.cart()).unwrap()),
     };
     let (from, to) = (Some(at("2017-01-01T00:00:00.000Z")), Some(at("2017-01-31T23:59:59.999Z")));
@@ -323,8 +369,15 @@ fn orders(world: &World) -> Vec<Shown> {
     })
     .unwrap();
     vec![
-        order::prepare(customer, Some(&world.scope), [&world.product]).unwrap().show("order::prepare"),
+        order::prepare(customer, true, Some(&world.scope), [&world.product]).unwrap().show("order::prepare"),
         order::place(placement).unwrap().show("order::place"),
+        order::place(own_placement(None)).unwrap().show("order::place"),
+        order::place(own_placement(Some(&known))).unwrap().show("order::place"),
+        order::reference(&world.own_reference_claim()).unwrap().show("order::reference"),
+        order::open::get(customer).unwrap().show("order::get"),
+        order::open::lapsing(now).unwrap().show("order::lapsing"),
+        order::advance(own_paid).unwrap().show("order::advance"),
+        order::lapse(&own, &lines, now).unwrap().show("order::lapse"),
         order::get(id).unwrap().show("order::get"),
         order::edit(id).unwrap().show("order::edit"),
         order::lines(id).unwrap().show("order::lines"),
@@ -360,12 +413,18 @@ fn staged(world: &World) -> Vec<Shown> {
     let (placing, line, now) = (world.order(OrderStatus::Placing), world.order_line(), at(NOW));
     let record = idempotency::claim(&world.idempotency_record(Answer::Order(world.order.clone())), now).unwrap();
     let cart = cart::check_out(&world.cart()).unwrap();
-    let claims = Claims { reference: true, idempotency: true };
+    let own = world.own_order(OrderStatus::Placing);
+    let claims = Claims { reference: true, idempotency: true, open: true };
     let given_back =
         order::staged::give_back(&world.returning_order(), std::slice::from_ref(&line.data), now).unwrap().unwrap();
     vec![
         order::staged::available([&world.product]).unwrap().show("order::available"),
-        order::staged::begin(&placing, Some(record)).unwrap().show("order::begin"),
+        order::staged::begin(&placing, Some(record), None).unwrap().show("order::begin"),
+        order::staged::begin(&own, None, Some(order::open::enter(&own, world.open_order(), None).unwrap()))
+            .unwrap()
+            .show("order::begin"),
+        order::staged::commit(&own, "c1", None).unwrap().show("order::commit"),
+        order::staged::undo_last(&own, &[&line], claims, now).unwrap().show("order::undo_last"),
         order::staged::reserve(&placing, std::slice::from_ref(&line)).unwrap().show("order::reserve"),
         order::staged::commit(&placing, "c1", Some(cart)).unwrap().show("order::commit"),
         order::staged::undo(&placing, &[&line], now).unwrap().show("order::undo"),
@@ -407,6 +466,9 @@ fn sold(world: &World) -> Vec<Shown> {
 
 fn wallets(world: &World) -> Vec<Shown> {
     let (now, id, entry) = (at(NOW), &world.customer, world.wallet_entry().data);
+    let (mut in_euros, mut transfer_in_euros) = (entry.clone(), world.transfer());
+    in_euros.currency = "EUR".parse().unwrap();
+    transfer_in_euros.money.currency = in_euros.currency;
     let body = Answer::Body { status: 201, body: "{}".into() };
     let claim = || idempotency::claim(&world.idempotency_record(body.clone()), now).unwrap();
     vec![
@@ -415,7 +477,10 @@ fn wallets(world: &World) -> Vec<Shown> {
         wallet::entries(id).unwrap().show("wallet::entries"),
         wallet::deposit(&entry, None, claim()).unwrap().show("wallet::deposit"),
         wallet::deposit(&entry, Some(&world.wallet()), claim()).unwrap().show("wallet::deposit"),
+        wallet::deposit(&in_euros, Some(&world.wallet()), claim()).unwrap().show("wallet::deposit"),
         wallet::transfer(&world.transfer(), claim()).unwrap().show("wallet::transfer"),
+        wallet::transfer(&transfer_in_euros, claim()).unwrap().show("wallet::transfer"),
+        wallet::convert(&world.foreign_wallet()).unwrap().unwrap().show("wallet::convert"),
     ]
 }
 
@@ -532,10 +597,14 @@ fn others(world: &World) -> Vec<Shown> {
 
 fn subscribers(world: &World) -> Vec<Shown> {
     let (now, id, mail) = (at(NOW), &world.order, world.mail());
-    let born = Born::new(id.as_str()).unwrap();
+    let (born, to) = (Born::new(id.as_str()).unwrap(), RecipientHash::of(&world.email));
     vec![
         mail::prepare(&world.customer, id).unwrap().show("mail::prepare"),
-        mail::claim(&mail, now).unwrap().show("mail::claim"),
+        mail::claim(&mail, &to, false, now).unwrap().show("mail::claim"),
+        mail::claim(&mail, &to, true, now).unwrap().show("mail::claim"),
+        mail::reclaim(&mail, &to, now).unwrap().show("mail::reclaim"),
+        recipient::stop(&to, StopReason::Bounce, now).unwrap().show("recipient::stop"),
+        recipient::lift(&to).unwrap().show("recipient::lift"),
         mail::settle(&world.event_id, MailState::Sent, now).unwrap().show("mail::settle"),
         mail::release(&mail, now).unwrap().show("mail::release"),
         picking::stations().unwrap().show("picking::stations"),
@@ -586,11 +655,58 @@ fn organizations(world: &World) -> Vec<Shown> {
     ]
 }
 
+fn invitations(world: &World) -> Vec<Shown> {
+    let (now, id, customer) = (at(NOW), &world.organization, &world.customer);
+    let admin = CustomerId::new("household-1").unwrap();
+    let (open, roster) = (world.invitation(), world.invitations());
+    let mut others = roster.clone();
+    others.data.open.insert(OrganizationId::new("go").unwrap(), at("2026-12-05T12:00:00.000Z"));
+    let state = |invitation, roster| State { invitation, roster };
+    let none = State::default();
+    let one = state(Some(open.clone()), Some(roster.clone()));
+    let two = state(Some(open.clone()), Some(others));
+    let mut unasked = world.organization();
+    unasked.data.invited = 0;
+    let mut teamless = open.clone();
+    teamless.data.team = None;
+    let invite = |head, state, new| invitation::invite(head, state, new, &admin).unwrap().show("organization::invite");
+    let accept = |state: &State, role| {
+        let member = world.member(role);
+        invitation::accept(&open, state, &member).unwrap().show("organization::accept")
+    };
+    let end = |state: &State| {
+        let put = organization::put_member(None, &world.member(Role::Member), Authority::Staff).unwrap();
+        state.end(put, id, customer, now).unwrap().show("organization::put_member")
+    };
+    let withdraw =
+        |state, admin| invitation::withdraw(&open, state, admin, now).unwrap().show("organization::withdraw");
+    vec![
+        invitation::prepare(id, customer, &admin).unwrap().show("organization::prepare"),
+        invitation::open(id).unwrap().show("organization::open"),
+        invite(&unasked, &none, &open),
+        invite(&world.organization(), &two, &teamless),
+        accept(&one, Role::Admin),
+        accept(&two, Role::Member),
+        end(&none),
+        end(&one),
+        end(&two),
+        withdraw(&one, Some(&admin)),
+        withdraw(&two, None),
+        invitation::of_organization(id).unwrap().show("organization::of_organization"),
+        invitation::of_customer(customer, now).unwrap().show("organization::of_customer"),
+        invitation::roster(customer).unwrap().show("organization::roster"),
+        invitation::erase(&roster).unwrap().show("organization::erase"),
+        invitation::forget(&roster).unwrap().show("organization::forget"),
+    ]
+}
+
 fn documents(world: &World) -> Vec<Shown> {
     let (now, id, editor) = (at(NOW), &world.document, CustomerId::new("household-13").unwrap());
     let (plain, drafted, version) = (world.document(false), world.document(true), world.document_version(false));
     let (section, note) = ([world.document_section()], Some("as agreed".to_owned()));
     let (own, admin) = (Right::Own(&editor), Right::Admin(&world.organization, &editor));
+    let (member, manager) =
+        (Right::Member(&world.organization, &editor), Right::Admin(&world.organization, &world.customer));
     let born = Born::new("0190163d-8694-739b-aea5-966c26f8ad91").unwrap();
     let edit = |old, right| Edit { old, right, by: &editor, at: now, born: &born };
     let draft = drafted.draft.as_ref().unwrap();
@@ -604,7 +720,10 @@ fn documents(world: &World) -> Vec<Shown> {
     let mut crowded = world.deleted_document();
     crowded.data.editors = (100..200).map(|n| CustomerId::new(format!("household-{n}")).unwrap()).collect();
     let release = |tie| document::release(&plain, &editor, tie).unwrap().show("document::release");
-    let add = |owner| document::add_editor(id, &editor, owner, &born, now).unwrap().show("document::add_editor");
+    let add =
+        |head, right| document::add_editor(head, &editor, right, &born, now).unwrap().show("document::add_editor");
+    let remove = |head, right| document::remove_editor(head, &editor, right).unwrap().show("document::remove_editor");
+    let retire = |right| document::retire_shared(&plain, right, now).unwrap().show("document::retire_shared");
     let deletions = [world.deleted_document(), crowded].map(|head| document::delete(&head).unwrap());
     let deletions = deletions.into_iter().flatten().map(|delete| delete.show("document::delete"));
     let mut shown = vec![
@@ -617,18 +736,30 @@ fn documents(world: &World) -> Vec<Shown> {
         document::version(id, 41).unwrap().show("document::version"),
         document::versions(id).unwrap().show("document::versions"),
         document::edit(id).unwrap().show("document::edit"),
-        put(&plain, own),
+        document::standing(&world.organization, &editor).unwrap().show("document::standing"),
+        put(&private, own),
+        put(&plain, member),
         put(&drafted, admin),
         put(&plain, Right::Staff),
-        document::begin_draft(edit(&plain, own)).unwrap().0.show("document::begin_draft"),
-        document::discard_draft(edit(&drafted, own), draft).unwrap().show("document::discard_draft"),
-        document::publish(edit(&drafted, own), draft, note.clone()).unwrap().0.show("document::publish"),
+        document::begin_draft(edit(&private, own)).unwrap().0.show("document::begin_draft"),
+        document::discard_draft(edit(&drafted, member), draft).unwrap().show("document::discard_draft"),
+        document::publish(edit(&drafted, member), draft, note.clone()).unwrap().0.show("document::publish"),
         document::restore(edit(&plain, admin), &version, note).unwrap().0.show("document::restore"),
-        add(Some(&world.customer)),
-        add(None),
-        document::remove_editor(id, &editor, Some(&world.customer)).unwrap().show("document::remove_editor"),
-        document::remove_editor(id, &editor, Some(&editor)).unwrap().show("document::remove_editor"),
-        document::remove_editor(id, &editor, None).unwrap().show("document::remove_editor"),
+        add(&private, Right::Own(&world.customer)),
+        add(&private, Right::Staff),
+        add(&plain, Right::Staff),
+        add(&plain, manager),
+        // The caller's right has checked the items of an editor who is the caller.
+        add(&plain, member),
+        add(&plain, admin),
+        remove(&private, Right::Own(&world.customer)),
+        remove(&private, own),
+        remove(&plain, Right::Staff),
+        remove(&plain, Right::Member(&world.organization, &world.customer)),
+        remove(&plain, member),
+        remove(&plain, manager),
+        retire(member),
+        retire(manager),
         document::retire(id, 3, Some(&world.customer), now).unwrap().show("document::retire"),
         document::history(id).unwrap().show("document::history"),
         document::sweep_texts(&drafted, std::slice::from_ref(&version)).unwrap().show("document::sweep_texts"),

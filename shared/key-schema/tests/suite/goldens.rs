@@ -47,12 +47,17 @@ pub fn goldens(world: &World) -> Vec<Golden> {
     vec![
         Golden::of("Customer", world.customer(), Any::Customer),
         Golden::of("Customer-nowhere", world.homeless(), Any::Customer),
+        Golden::of("Customer-unverified", world.unverified(), Any::Customer),
+        Golden::of("EmailVerification", world.verification(), Any::EmailVerification),
+        Golden::of("EmailVerification-used", world.used_verification(), Any::EmailVerification),
         Golden::of("EmailClaim", world.email_claim(), Any::EmailClaim),
         Golden::of("UsernameClaim", world.username_claim(), Any::UsernameClaim),
         Golden::of("CustomerOrder", world.customer_order(false), Any::CustomerOrder),
         Golden::of("CustomerOrder-shipped", world.customer_order(true), Any::CustomerOrder),
         Golden::of("CustomerOrder-retired", world.retired_customer_order(), Any::CustomerOrder),
-        Golden::of("Session", world.session(), Any::Session),
+        Golden::of("Session", world.session_without_sign_in(), Any::Session),
+        Golden::of("Session-signed-in", world.session(), Any::Session),
+        Golden::of("Revocation", world.revocation(), Any::Revocation),
         Golden::of("Cart", world.cart(), Any::Cart),
         Golden::of("Product", world.product(), Any::Product),
         Golden::of("Product-retired", world.retired_product(), Any::Product),
@@ -89,6 +94,9 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Order-placing", world.order(OrderStatus::Placing), Any::Order),
         Golden::of("Order-returning", world.returning_order(), Any::Order),
         Golden::of("Order-refunded", world.refunded_order(), Any::Order),
+        Golden::of("Order-own", world.own_order(OrderStatus::Pending), Any::Order),
+        Golden::of("Order-lapsed", world.lapsed_order(), Any::Order),
+        Golden::of("OpenOrders", world.open_orders(), Any::OpenOrders),
         Golden::of("Invoice", world.invoice(), Any::Invoice),
         Golden::of("InvoiceCounter", world.invoice_counter(), Any::InvoiceCounter),
         Golden::of("Order-retired", world.retired_order(), Any::Order),
@@ -96,6 +104,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("OrderStatusEvent", world.status_event(), Any::OrderStatusEvent),
         Golden::of("OrderLog", world.order_log(), Any::OrderLog),
         Golden::of("ReferenceClaim", world.reference_claim(), Any::ReferenceClaim),
+        Golden::of("ReferenceClaim-own", world.own_reference_claim(), Any::ReferenceClaim),
         Golden::of("Sale", world.sale(false), Any::Sale),
         Golden::of("Sale-anonymous", world.anonymous_sale(), Any::Sale),
         Golden::of("Sale-reversed", world.sale(true), Any::Sale),
@@ -111,12 +120,16 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         ),
         Golden::of("Mark", world.mark(), Any::Mark),
         Golden::of("Mail", world.mail(), Any::Mail),
+        Golden::of("MailDay", world.mail_day(), Any::MailDay),
+        Golden::of("MailStop", world.mail_stop(), Any::MailStop),
         Golden::of("PickingStations", world.stations(true), Any::PickingStations),
         Golden::of("PickingStations-free", world.stations(false), Any::PickingStations),
         Golden::of("WaitingJob", world.waiting_job(), Any::WaitingJob),
         Golden::of("Organization", world.organization(), Any::Organization),
         Golden::of("Team", world.team(), Any::Team),
         Golden::of("Member", world.member(Role::Admin), Any::Member),
+        Golden::of("Invitation", world.invitation(), Any::Invitation),
+        Golden::of("Invitations", world.invitations(), Any::Invitations),
         Golden::of("Document", world.document(false), Any::Document),
         Golden::of("Document-draft", world.document(true), Any::Document),
         Golden::of("Document-deleting", world.deleted_document(), Any::Document),
@@ -131,6 +144,8 @@ pub fn goldens(world: &World) -> Vec<Golden> {
         Golden::of("Counter", world.counter_head(), Any::Counter),
         Golden::of("CounterShard", world.counter_shard(), Any::CounterShard),
         Golden::of("Wallet", world.wallet(), Any::Wallet),
+        Golden::of("Wallet-currencies", world.wallet_of_two_currencies(), Any::Wallet),
+        Golden::of("Wallet-foreign", world.foreign_wallet(), Any::Wallet),
         Golden::of("WalletEntry", world.wallet_entry(), Any::WalletEntry),
         Golden::of("WalletEntry-payment", world.payment(), Any::WalletEntry),
         Golden::of("Question", world.question(QuestionStatus::Open), Any::Question),
@@ -207,6 +222,10 @@ fn what_does_not_qualify_for_a_sparse_index_has_no_key_in_it() {
     assert_eq!((in_indexes("Product"), in_indexes("Product-retired")), (vec![Index::Gsi2], vec![]));
     assert_eq!((in_indexes("Order"), in_indexes("Order-placing")), (vec![Index::Gsi2], vec![Index::Gsi1]));
     assert_eq!(in_indexes("Order-returning"), [Index::Gsi1, Index::Gsi2]);
+    assert_eq!(
+        (in_indexes("Order-own"), in_indexes("Order-lapsed")),
+        (vec![Index::Gsi2, Index::Gsi3], vec![Index::Gsi2])
+    );
     assert_eq!((in_indexes("Order-retired"), in_indexes("CustomerOrder-retired")), (vec![], vec![]));
     assert_eq!((in_indexes("Sale"), in_indexes("Sale-reversed")), (vec![Index::Gsi1, Index::Gsi3], vec![]));
     assert_eq!(in_indexes("Sale-anonymous"), [Index::Gsi3]);
@@ -251,12 +270,21 @@ fn only_what_expires_carries_a_time_to_live_and_it_is_in_seconds() {
     for golden in goldens(&World::plain()) {
         let expected = match &golden.entity {
             AnyEntity::Session(session) => Some(session.expires_at),
+            AnyEntity::Revocation(revocation) => Some(revocation.expires_at),
             AnyEntity::Cart(cart) => Some(cart.expires_at),
             AnyEntity::IdempotencyRecord(record) => Some(record.expires_at),
             AnyEntity::Order(order) => order.expires_at,
             AnyEntity::CustomerOrder(copy) => copy.expires_at,
+            AnyEntity::OpenOrders(open) => Some(open.expires_at),
             AnyEntity::Mark(mark) => Some(mark.expires_at),
             AnyEntity::Mail(mail) => Some(mail.expires_at),
+            AnyEntity::Invitation(invitation) => Some(invitation.expires_at),
+            // The last one stays named for a week after it has expired.
+            AnyEntity::Invitations(roster) => {
+                roster.open.values().max().map(|until| until.plus_seconds(7 * 24 * 60 * 60))
+            }
+            AnyEntity::MailDay(day) => Some(day.expires_at),
+            AnyEntity::EmailVerification(request) => Some(request.expires_at),
             AnyEntity::MetricPoint(point) => Some(point.at.plus_seconds(30 * 24 * 60 * 60)),
             _ => None,
         };

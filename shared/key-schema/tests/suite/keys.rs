@@ -1,5 +1,8 @@
 //! Tests of DynamoDB's limits for keys, and of the rule for ids.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use key_schema::counter::counter_of;
 use key_schema::encoding::encode;
 use key_schema::id::{CustomerId, IdError, MAX_ID_BYTES, OrderId, OrderReference, time_ordered, time_ordered_floor};
@@ -9,7 +12,7 @@ use key_schema::shard::Shards;
 use proptest::prelude::*;
 
 use crate::goldens::goldens;
-use crate::support::{deterministic, instant_since_epoch, text};
+use crate::support::{assert_same, deterministic, instant_since_epoch, text};
 use crate::world::World;
 
 #[test]
@@ -131,4 +134,49 @@ fn shards_are_where_they_have_always_been() {
         [2, 2, 2, 3, 0]
     );
     assert_eq!(Shards(0).of("x"), 0, "a list has one shard at least");
+}
+
+/// Technique F3 in `docs/patterns.md`. Three views read a part of their own index key, because the
+/// index does not carry the attribute. Two cursors continue from the instant in a sort key, and
+/// CloudWatch names a throttled partition by its key alone.
+#[test]
+fn a_key_is_taken_apart_in_the_named_places_only() {
+    let named = BTreeSet::from([
+        "counter.rs: let parts = encoding::split(partition)?;",
+        "cursor.rs: let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;",
+        "expiration.rs: sort_key.split('#').next()?.parse().ok().map(Instant::day)",
+        "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| path.to_owned()),",
+        "residence.rs: Some(AttributeValue::S(key)) => split(key)?.into_iter().nth(position),",
+        "sales.rs: sort_key.split('#').next().unwrap_or_default().parse()",
+    ]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = BTreeSet::new();
+    for folder in ["shared/key-schema/src", "functions", "shared/http-api/src", "shared/table/src", "ops/src"] {
+        takes_apart(&root.join(folder), &mut found);
+    }
+    assert_same(&found.iter().map(String::as_str).collect(), &named);
+}
+
+/// Collects the lines that split a key.
+fn takes_apart(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        // The encoding itself takes keys apart, and tests look into them.
+        if path.is_dir() && name != "tests" {
+            takes_apart(&path, found);
+        } else if name.ends_with(".rs") && name != "encoding.rs" {
+            let source = std::fs::read_to_string(&path).unwrap();
+            let cuts = [
+                "split('#')",
+                "split_once('#')",
+                "rsplit_once(DELIMITER)",
+                "split_once(DELIMITER)",
+                "split(DELIMITER)",
+            ];
+            let whole = |line: &&str| ["encoding::split(", " split(key)"].iter().any(|call| line.contains(call));
+            let lines = source.lines().filter(|line| cuts.iter().any(|cut| line.contains(cut)) || whole(line));
+            found.extend(lines.map(|line| format!("{name}: {}", line.trim())));
+        }
+    }
 }

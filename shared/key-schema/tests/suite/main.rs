@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod categories;
+mod codes;
 mod compile_fail;
 mod cursors;
 mod dependencies;
@@ -14,6 +15,7 @@ mod encoding;
 mod exercises;
 mod goldens;
 mod keys;
+mod mailed_names;
 mod projections;
 mod ranges;
 mod registry;

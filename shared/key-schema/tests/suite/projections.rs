@@ -58,6 +58,7 @@ fn lists() -> Vec<List> {
         list::<order::Shipment>(&order::SHIPMENTS, "CustomerOrder-shipped"),
         list::<order::LogLine>(&order::LOG, "OrderLog"),
         list::<order::staged::UnfinishedOrder>(&order::staged::UNFINISHED, "Order-placing"),
+        list::<order::open::LapsingOrder>(&order::open::LAPSING, "Order-own"),
         list::<media::Unsettled>(&media::UNSETTLED, "UnsettledObject"),
         list::<sales::Listed>(&sales::OF_PRODUCT, "Sale"),
         list::<sales::Bought>(&sales::BOUGHT, "Sale"),
@@ -65,6 +66,7 @@ fn lists() -> Vec<List> {
         list::<follow::Follower>(&follow::FOLLOWERS, "Follow"),
         list::<like::Liker>(&like::LIKERS, "Like"),
         list::<organization::Listed>(&organization::OF_CUSTOMER, "Member"),
+        list::<organization::invitation::Listed>(&organization::invitation::OF_CUSTOMER, "Invitation"),
     ]
 }
 

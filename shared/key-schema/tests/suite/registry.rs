@@ -40,8 +40,18 @@ fn every_pattern_says_what_it_is_for_and_who_uses_it_where() {
             let routed = matches!(route.split_once(' '), Some(("GET" | "POST" | "PUT" | "PATCH" | "DELETE", path)) if path.starts_with("/v1/"));
             assert!(
                 routed
-                    || ["stream", "notifier", "fulfilment", "janitor", "splitter", "ops", "local system", "start"]
-                        .contains(route),
+                    || [
+                        "stream",
+                        "notifier",
+                        "fulfilment",
+                        "janitor",
+                        "splitter",
+                        "ops",
+                        "local system",
+                        "start",
+                        "token"
+                    ]
+                    .contains(route),
                 "{}: {route}",
                 pattern.id
             );

@@ -133,12 +133,15 @@ fn updates() -> Vec<(&'static str, Vec<Step>)> {
 /// DynamoDB refuses two document paths that overlap.
 #[test]
 fn no_update_changes_an_attribute_twice() {
+    fn attribute(step: &Step) -> &str {
+        match step {
+            Step::Set(name, _) | Step::SetIfMissing(name, _) | Step::SetEntry(name, ..) => name,
+            Step::Remove(name) | Step::RemoveEntry(name, _) | Step::Add(name, _) => name,
+            Step::Include(name, _) | Step::Exclude(name, _) => name,
+            Step::AddNamed(name, _) => name,
+        }
+    }
     for (constructor, steps) in updates() {
-        let attribute = |step: &Step| match step {
-            Step::Set(name, _) | Step::SetIfMissing(name, _) | Step::SetEntry(name, ..) => *name,
-            Step::Remove(name) | Step::RemoveEntry(name, _) | Step::Add(name, _) => *name,
-            Step::Include(name, _) | Step::Exclude(name, _) => *name,
-        };
         let distinct: BTreeSet<&str> = steps.iter().map(attribute).collect();
         assert_eq!(distinct.len(), steps.len(), "{constructor}: {steps:?}");
     }
@@ -192,10 +195,11 @@ fn an_order_takes_as_many_actions_as_are_counted_beforehand() {
                 lines: &vec![line.clone(); lines],
                 by: "c1",
                 claim: idempotent.then(|| idempotency::claim(&record, now).unwrap()),
+                open: cart.then(|| order::open::enter(&order, world.open_order(), None).unwrap()),
                 cart: cart.then(|| cart::check_out(&world.cart()).unwrap()),
             };
             let transaction = order::place(placement).unwrap();
-            let counted = order::actions(lines, reference, idempotent, cart);
+            let counted = order::actions(lines, reference, idempotent, cart, cart);
             assert_eq!(transaction.actions().len(), counted);
             assert_eq!(transaction.check_size(), if counted > 100 { Err(TooManyActions(counted)) } else { Ok(()) });
         }

@@ -38,6 +38,16 @@ fn items_of_earlier_releases_can_be_read() {
     }
 }
 
+/// Every profile of that release has the claim of its address. The shop's mail must not end with an
+/// upgrade.
+#[test]
+fn a_profile_of_an_earlier_release_counts_as_verified() {
+    let item = parse_item(&std::fs::read_to_string(released("Customer.json")).unwrap());
+    assert!(!item.contains_key("email_verified"));
+    let AnyEntity::Customer(customer) = AnyEntity::from_item(item).unwrap() else { panic!("not a customer") };
+    assert!(customer.email_verified);
+}
+
 #[test]
 fn an_attribute_of_a_later_release_is_ignored() {
     for golden in goldens(&World::plain()) {

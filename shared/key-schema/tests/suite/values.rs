@@ -191,11 +191,54 @@ fn spellings_of_one_name_meet() {
         ("ᾳ", "ΑΙ"),
         ("ſ", "S"),
         ("K", "\u{212A}"),
+        // Invisible characters: zero width space and joiner, soft hyphen, variation selectors, a mark
+        // of direction, a byte order mark, a Hangul filler, and a tag.
+        ("a\u{200B}nn", "ann"),
+        ("a\u{200D}nn", "ANN"),
+        ("an\u{AD}n", "ann"),
+        ("ann\u{FE0F}", "ann"),
+        ("ann\u{E0100}", "ann"),
+        ("\u{202E}ann", "ann"),
+        ("\u{FEFF}ann", "ann"),
+        ("ann\u{3164}\u{FFA0}", "ann"),
+        ("ann\u{E0041}", "ann"),
+        ("e\u{200D}\u{301}", "é"),
     ] {
         assert_eq!(fold(one), fold(other), "{one} and {other}");
     }
     for (one, other) in [("a", "b"), ("a.b", "ab"), ("é", "e"), ("ı", "i"), ("0", "O")] {
         assert_ne!(fold(one), fold(other), "{one} and {other}");
+    }
+}
+
+/// A request's name has no invisible characters, so its claim is the folded form. A stored name keeps
+/// its text and its claim.
+#[test]
+fn a_new_name_loses_its_invisible_characters_and_a_stored_one_keeps_them() {
+    let typed = "A\u{200D}nn\u{AD}";
+    let (new, stored): (Username, Username) = (typed.parse().unwrap(), typed.to_owned().try_into().unwrap());
+    assert_eq!((new.as_str(), new.folded()), ("Ann", "ann".to_owned()));
+    assert_eq!(new.folded_earlier().as_deref(), Some("a\u{200D}nn\u{AD}"));
+    assert_eq!((stored.as_str(), stored.folded_earlier()), (typed, None));
+    assert_eq!(stored.folded(), "a\u{200D}nn\u{AD}");
+    assert_eq!("Ann".parse::<Username>().unwrap(), new);
+    let typed = "a\u{200B}nn@example.com";
+    let (new, stored): (Email, Email) = (typed.parse().unwrap(), typed.to_owned().try_into().unwrap());
+    assert_eq!((new.as_str(), stored.as_str()), ("ann@example.com", typed));
+    assert_eq!("\u{200B}".parse::<Username>(), Err(NameError::Blank));
+    assert_eq!("\u{200B}@example.com".parse::<Email>(), Err(NameError::Email));
+}
+
+/// Folding adds no invisible character, so one pass removes them all. The claim of a name without
+/// them is its folded form.
+#[test]
+fn no_visible_character_folds_to_an_invisible_one() {
+    for letter in (0..0x11_0000).filter_map(char::from_u32).map(String::from) {
+        let folded = fold(&letter);
+        assert_eq!(fold(&folded), folded, "{}", letter.escape_unicode());
+        if let Ok(name) = letter.parse::<Username>() {
+            assert_eq!(name.folded(), folded, "{}", letter.escape_unicode());
+        }
     }
 }
 

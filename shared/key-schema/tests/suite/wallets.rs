@@ -1,9 +1,11 @@
 //! Tests of wallets: example items, the meaning of the conditions, and the actions for orders.
 
+use std::collections::BTreeMap;
+
 use key_schema::expression::{Step, number};
 use key_schema::id::CustomerId;
-use key_schema::item::{Item, Stored};
-use key_schema::money::{Currency, Money};
+use key_schema::item::{FromItem as _, Item, Stored};
+use key_schema::money::{Currency, LISTED, Money};
 use key_schema::request::{Guarded, Write, render};
 use key_schema::wallet::{
     self, EntryKind, MAX_BALANCE, Part, Side, Transfer, Wallet, WalletEntry, WalletError, minus, plus,
@@ -15,7 +17,20 @@ use crate::world::World;
 
 impl World {
     pub fn wallet(&self) -> Stored<Wallet> {
-        self.stored(Wallet { customer_id: self.customer.clone(), currency: Currency::USD, amount: 4_500 })
+        self.stored(Wallet { customer_id: self.customer.clone(), ..wallet(4_500) })
+    }
+
+    pub fn wallet_of_two_currencies(&self) -> Stored<Wallet> {
+        let mut wallet = self.wallet();
+        wallet.data.others.insert(euros(0).currency, 300);
+        wallet
+    }
+
+    /// Makes a wallet that an earlier version opened in euros.
+    pub fn foreign_wallet(&self) -> Stored<Wallet> {
+        let mut wallet = self.wallet();
+        wallet.data.currency = euros(0).currency;
+        wallet
     }
 
     /// Makes the entry of a received transfer.
@@ -56,7 +71,11 @@ impl World {
 }
 
 fn wallet(amount: i64) -> Wallet {
-    Wallet { customer_id: CustomerId::new("c1").unwrap(), currency: Currency::USD, amount }
+    Wallet { customer_id: CustomerId::new("c1").unwrap(), currency: Currency::USD, amount, others: BTreeMap::new() }
+}
+
+fn euros(amount: i64) -> Money {
+    Money::new(amount, "EUR".parse().unwrap())
 }
 
 fn usd(amount: i64) -> Money {
@@ -65,23 +84,22 @@ fn usd(amount: i64) -> Money {
 
 #[test]
 fn a_wallet_gives_what_it_has_and_takes_what_it_has_room_for() {
-    let euros = |amount| Money::new(amount, "EUR".parse().unwrap());
     assert_eq!(minus(Some(&wallet(10)), usd(10)), Ok(usd(0)));
     assert_eq!(minus(Some(&wallet(10)), usd(11)), Err(WalletError::Insufficient));
     assert_eq!(minus(None, usd(1)), Err(WalletError::Insufficient));
-    assert_eq!(minus(Some(&wallet(10)), euros(1)), Err(WalletError::OtherCurrency));
-    assert_eq!(plus(None, euros(5)), Ok(euros(5)), "the first money decides the currency");
+    assert_eq!(minus(Some(&wallet(10)), euros(1)), Err(WalletError::Insufficient));
+    assert_eq!(plus(None, euros(5)), Ok(euros(5)));
     assert_eq!(plus(Some(&wallet(MAX_BALANCE - 1)), usd(1)), Ok(usd(MAX_BALANCE)));
     assert_eq!(plus(Some(&wallet(MAX_BALANCE)), usd(1)), Err(WalletError::TooMuch));
     assert_eq!(plus(Some(&wallet(MAX_BALANCE)), usd(i64::MAX)), Err(WalletError::TooMuch));
-    assert_eq!(plus(Some(&wallet(0)), euros(1)), Err(WalletError::OtherCurrency));
+    assert_eq!(plus(Some(&wallet(MAX_BALANCE)), euros(1)), Ok(euros(1)), "each currency has its own room");
 }
 
 /// Returns the amount that an action adds to a balance.
 fn added(guarded: &Guarded) -> i64 {
     let Write::Update { steps, .. } = &guarded.write else { panic!("no update") };
     let amounts = steps.iter().filter_map(|step| match step {
-        Step::Add("amount", amount) => Some(*amount),
+        Step::AddNamed(name, amount) if name == "amount" => Some(*amount),
         _ => None,
     });
     amounts.sum()
@@ -128,14 +146,70 @@ fn a_balance_is_added_to_under_conditions_and_never_set() {
         let values: Vec<_> = expression.values.into_iter().map(|(_, value)| value).collect();
         (expression.text, values)
     };
-    let dollars = AttributeValue::S("USD".into());
-    assert_eq!(shown(&debit), ("(#0 = :0 AND #1 >= :1)".into(), vec![dollars.clone(), number(774)]));
+    let shop = AttributeValue::S("USD".into());
+    assert_eq!(shown(&debit), ("(#0 = :0 AND #1 >= :1)".into(), vec![shop.clone(), number(774)]));
     let room = "(attribute_not_exists(#0) OR (#1 = :0 AND #2 < :1))";
-    assert_eq!(shown(&credit), (room.into(), vec![dollars, number(MAX_BALANCE - 773)]));
-    for guarded in [debit, credit] {
+    assert_eq!(shown(&credit), (room.into(), vec![shop.clone(), number(MAX_BALANCE - 773)]));
+    let (_, in_euros) = wallet::credit(customer, euros(774), order, id, now).unwrap().remove(0);
+    let room = "(attribute_not_exists(#0) OR (#1 = :0 AND (attribute_not_exists(#2) OR #2 < :1)))";
+    assert_eq!(shown(&in_euros), (room.into(), vec![shop, number(MAX_BALANCE - 773)]));
+    let names = render(in_euros.condition.as_ref().unwrap()).names;
+    assert_eq!(names.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), ["PK", "currency", "EUR"]);
+    for guarded in [debit, credit, in_euros] {
         let Write::Update { steps, .. } = guarded.write else { panic!("no update") };
-        assert!(!steps.iter().any(|step| matches!(step, Step::Set("amount", _) | Step::SetIfMissing("amount", _))));
+        let set = |step: &Step| matches!(step, Step::Set(name, _) | Step::SetIfMissing(name, _) if *name == "amount");
+        assert!(!steps.iter().any(set));
     }
+}
+
+/// The item of this release is one of an earlier release with one more attribute, so that both
+/// read it while they run side by side.
+#[test]
+fn a_wallet_of_an_earlier_release_is_read_and_one_of_this_release_keeps_its_attributes() {
+    let earlier = crate::support::parse_item(include_str!("released/Wallet.json"));
+    let stored = Stored::<Wallet>::from_item(earlier.clone()).unwrap();
+    assert_eq!(stored, World::plain().wallet());
+    assert_eq!(stored.to_item().unwrap(), earlier);
+    let several = World::plain().wallet_of_two_currencies();
+    let mut item = several.to_item().unwrap();
+    assert_eq!(Stored::<Wallet>::from_item(item.clone()).unwrap(), several);
+    assert_eq!(item.inner_mut().remove("EUR"), Some(number(300)));
+    assert_eq!(item, earlier);
+}
+
+#[test]
+fn a_wallet_that_an_earlier_version_opened_in_another_currency_is_converted_without_a_change_of_its_balance() {
+    let foreign = World::plain().foreign_wallet();
+    assert_eq!((foreign.balance(Currency::USD), foreign.balances()), (usd(0), vec![euros(4_500)]));
+    let convert = wallet::convert(&foreign).unwrap().unwrap();
+    let Guarded { write: Write::Update { steps, .. }, condition } = convert.guarded() else { panic!("no update") };
+    let shop = AttributeValue::S("USD".into());
+    let moved = [Step::Set("currency", shop), Step::Set("amount", number(0)), Step::AddNamed("EUR".into(), 4_500)];
+    assert_eq!((&steps[0], &steps[1..]), (&Step::Add("rev", 1), &moved[..]));
+    assert_eq!(render(condition.as_ref().unwrap()).text, "(#0 = :0 AND #1 = :1)");
+    for other in [World::plain().wallet(), World::plain().wallet_of_two_currencies()] {
+        assert!(wallet::convert(&other).unwrap().is_none());
+    }
+}
+
+/// A stranger can send a coin of every listed currency. The wallet stays below the 4 KB that a
+/// transaction writes for 8 units.
+#[test]
+fn a_wallet_with_every_currency_has_less_than_four_kilobytes() {
+    let codes: Vec<&str> = LISTED.split_ascii_whitespace().collect();
+    assert!(codes.is_sorted() && codes.len() == 181, "{}", codes.len());
+    let all = codes.iter().map(|code| Money::new(MAX_BALANCE, code.parse().unwrap()));
+    let mut wallet = World::plain().wallet();
+    wallet.data.others = all.map(|money| (money.currency, money.amount)).collect();
+    wallet.data.others.remove(&Currency::SHOP);
+    wallet.data.amount = MAX_BALANCE;
+    wallet.data.customer_id = CustomerId::new("x".repeat(128)).unwrap();
+    let item = wallet.to_item().unwrap();
+    assert!(key_schema::item::size(&item) < 4096, "{}", key_schema::item::size(&item));
+    assert_eq!(Stored::<Wallet>::from_item(item).unwrap(), wallet);
+    let currency = |code: &str| code.parse::<Currency>().unwrap();
+    assert!(currency("USD").is_listed() && currency("ZWL").is_listed() && currency("AED").is_listed());
+    assert!(!currency("AAA").is_listed() && !currency("DEM").is_listed());
 }
 
 #[test]

@@ -30,8 +30,10 @@ use key_schema::media::{MediaKind, MediaObject, UnsettledObject};
 use key_schema::membership::{Membership, ProductCategories};
 use key_schema::metric::MetricPoint;
 use key_schema::money::{Currency, Money};
+use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
+use key_schema::organization::invitation::{Invitation, Invitations};
 use key_schema::organization::{Member, Organization, Role, Team};
 use key_schema::picking::{PickingStations, WaitingJob};
 use key_schema::picture::{Picture, ProductPictures};
@@ -40,12 +42,15 @@ use key_schema::product::{
     Adjustment, CategoryPath, Copied, Product, ProductContent, ProductSales, ReviewStats, Stock,
 };
 use key_schema::question::{self, CustomerQuestion, Question, QuestionStatus};
+use key_schema::recipient::{MailDay, MailStop, RecipientHash, StopReason};
 use key_schema::review::Review;
 use key_schema::review::recent::{Month, RecentReview, ReviewMonth};
+use key_schema::revocation::{Revocation, SignIn};
 use key_schema::sales::Sale;
 use key_schema::session::Session;
 use key_schema::settings::Settings;
 use key_schema::text::{Email, Username};
+use key_schema::verification::EmailVerification;
 
 use crate::categories::path;
 use crate::support::at;
@@ -106,6 +111,7 @@ const PLACED: &str = "2017-01-01T11:53:26.000Z";
 /// The start of unfinished work. It differs from the order's instant, so that a key shows which of
 /// the two it contains.
 const UNFINISHED: &str = "2017-01-01T12:01:07.350Z";
+const LAPSES: &str = "2017-01-01T12:53:26.000Z";
 
 impl World {
     /// Makes readable ids as in a real shop, with spaces and letters outside ASCII. Some have
@@ -206,12 +212,38 @@ impl World {
         self.stored(Customer {
             id: self.customer.clone(),
             email: self.email.clone(),
+            email_verified: true,
             username: self.username.clone(),
             tier: Tier::Silver,
             name: "Zoë".into(),
             place: Some(Place { country: self.country.clone(), city: self.city.clone() }),
             addresses: BTreeMap::from([(self.address.clone(), self.postal_address())]),
         })
+    }
+
+    pub fn unverified(&self) -> Stored<Customer> {
+        let mut customer = self.customer();
+        customer.data.email_verified = false;
+        customer
+    }
+
+    pub fn verification(&self) -> Stored<EmailVerification> {
+        self.stored(EmailVerification {
+            customer_id: self.customer.clone(),
+            email: self.email.clone(),
+            expires_at: at("2017-02-02T09:00:00.000Z"),
+            nonce: Some("00112233445566778899aabbccddeeff".into()),
+            key: "k1".into(),
+            code_expires_at: at("2017-02-01T09:10:00.000Z"),
+            tries: 1,
+            requested_at: vec![at("2017-02-01T08:00:00.000Z"), at("2017-02-01T09:00:00.000Z")],
+        })
+    }
+
+    pub fn used_verification(&self) -> Stored<EmailVerification> {
+        let mut used = self.verification();
+        used.data.nonce = None;
+        used
     }
 
     pub fn email_claim(&self) -> Stored<EmailClaim> {
@@ -228,7 +260,20 @@ impl World {
             customer_id: self.customer.clone(),
             expires_at: at("2017-03-06T08:00:00.000Z"),
             device: "Laptop".into(),
+            sign_in: Some(SignIn::of(&self.customer, "aaaaaaaa-bbbb-cccc-dddd-example")),
         })
+    }
+
+    /// Returns the session as earlier versions stored it, without a sign-in.
+    pub fn session_without_sign_in(&self) -> Stored<Session> {
+        let mut session = self.session();
+        session.data.sign_in = None;
+        session
+    }
+
+    pub fn revocation(&self) -> Stored<Revocation> {
+        let sign_in = SignIn::of(&self.customer, "aaaaaaaa-bbbb-cccc-dddd-example");
+        self.stored(Revocation { sign_in, expires_at: at("2017-04-05T08:00:00.000Z") })
     }
 
     pub fn cart_line(&self) -> CartLine {
@@ -499,7 +544,44 @@ impl World {
             invoice_number: Some(4711),
             paid_from_wallet: false,
             refunded: 0,
+            by_customer: false,
+            lapses_at: None,
+            lapsed: false,
         })
+    }
+
+    /// Makes an order that its customer placed.
+    pub fn own_order(&self, status: OrderStatus) -> Stored<Order> {
+        let mut order = self.order(status);
+        order.data.by_customer = true;
+        order.data.lapses_at = Some(at(LAPSES));
+        order.data.store_id = None;
+        order.data.invoice_number = None;
+        order
+    }
+
+    /// Makes an order that its customer did not pay.
+    pub fn lapsed_order(&self) -> Stored<Order> {
+        let mut order = self.own_order(OrderStatus::Cancelled);
+        order.data.lapsed = true;
+        order
+    }
+
+    pub fn open_order(&self) -> OpenOrder {
+        OpenOrder { most: 6, lines: 1 }
+    }
+
+    pub fn open_orders(&self) -> Stored<OpenOrders> {
+        self.stored(OpenOrders {
+            customer_id: self.customer.clone(),
+            expires_at: at("2017-01-08T12:53:26.000Z"),
+            entries: BTreeMap::from([(self.order.clone(), self.open_order())]),
+        })
+    }
+
+    /// Makes the claim on a reference that a customer gave.
+    pub fn own_reference_claim(&self) -> Stored<ReferenceClaim> {
+        self.stored(ReferenceClaim::of(&self.own_order(OrderStatus::Pending)).unwrap())
     }
 
     /// Makes a large cancelled order whose stock is not all returned yet.
@@ -588,7 +670,7 @@ impl World {
     }
 
     pub fn reference_claim(&self) -> Stored<ReferenceClaim> {
-        self.stored(ReferenceClaim { reference: self.reference.clone(), order_id: self.order.clone() })
+        self.stored(ReferenceClaim::of(&self.order(OrderStatus::Pending)).unwrap())
     }
 
     pub fn order_log(&self) -> Stored<OrderLog> {
@@ -666,6 +748,20 @@ impl World {
         })
     }
 
+    pub fn mail_day(&self) -> Stored<MailDay> {
+        self.stored(MailDay {
+            recipient: RecipientHash::of(&self.email),
+            day: "2017-02-01".into(),
+            expires_at: at("2017-02-03T09:00:00.000Z"),
+            mails: 7,
+            codes: 2,
+        })
+    }
+
+    pub fn mail_stop(&self) -> Stored<MailStop> {
+        self.stored(MailStop { recipient: RecipientHash::of(&self.email), reason: StopReason::Complaint })
+    }
+
     pub fn stations(&self, busy: bool) -> Stored<PickingStations> {
         self.stored(PickingStations { jobs: busy.then(|| self.order.clone()).into_iter().collect() })
     }
@@ -680,7 +776,7 @@ impl World {
 
     pub fn organization(&self) -> Stored<Organization> {
         let id = self.organization.clone();
-        self.stored(Organization { id, teams: 12, admins: 2, name: "Chess club".into() })
+        self.stored(Organization { id, teams: 12, admins: 2, invited: 3, name: "Chess club".into() })
     }
 
     pub fn team(&self) -> Stored<Team> {
@@ -691,6 +787,22 @@ impl World {
     pub fn member(&self, role: Role) -> Stored<Member> {
         let team = Some(self.team.clone());
         self.stored(Member { id: self.organization.clone(), customer_id: self.customer.clone(), role, team })
+    }
+
+    pub fn invitation(&self) -> Stored<Invitation> {
+        self.stored(Invitation {
+            id: self.organization.clone(),
+            customer_id: self.customer.clone(),
+            title: "Chess club".into(),
+            role: Role::Member,
+            team: Some(self.team.clone()),
+            expires_at: at("2026-12-04T12:00:00.000Z"),
+        })
+    }
+
+    pub fn invitations(&self) -> Stored<Invitations> {
+        let open = [(self.organization.clone(), at("2026-12-04T12:00:00.000Z"))].into();
+        self.stored(Invitations { customer_id: self.customer.clone(), open })
     }
 
     pub fn manifest(&self) -> Manifest {

@@ -40,7 +40,7 @@ async fn a_large_order_is_placed_whole_and_is_seen_by_nobody_before() {
     shop.assert_placed(&basket, "placed").await;
 
     let other = shop.basket(2, LINES);
-    shop.table.transact(&staged::begin(&other.order, None).unwrap()).await.unwrap();
+    shop.table.transact(&staged::begin(&other.order, None, None).unwrap()).await.unwrap();
     shop.table.transact(&staged::reserve(&other.order, &other.lines[..RESERVED_AT_ONCE]).unwrap()).await.unwrap();
     let pending = shop.table.query(&order::by_status(OrderStatus::Pending, None, None).unwrap()).await.unwrap();
     assert_eq!(pending.items.len(), 1);
@@ -151,7 +151,7 @@ async fn undoing_that_breaks_off_is_taken_up_again() {
     let basket = shop.basket(1, LINES);
     let begun = async |shop: &Shop, basket: &Basket| {
         let mut head = basket.order.clone();
-        shop.table.transact(&staged::begin(&head, None).unwrap()).await.unwrap();
+        shop.table.transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
         for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
             shop.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
             head = staged::counted(&head, lines.len(), true);
@@ -181,7 +181,7 @@ async fn a_slow_placer_takes_no_step_behind_who_undoes_and_who_undoes_overlooks_
         let basket = shop.basket(1, FEW);
         let mut head = basket.order.clone();
         let (first, rest) = basket.lines.split_at(RESERVED_AT_ONCE);
-        shop.table.transact(&staged::begin(&head, None).unwrap()).await.unwrap();
+        shop.table.transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
         shop.table.transact(&staged::reserve(&head, first).unwrap()).await.unwrap();
         head = staged::counted(&head, first.len(), true);
         // The undoing worker has seen the first lines, and pauses at some point.
@@ -267,7 +267,7 @@ async fn an_order_whose_customer_has_gone_meanwhile_is_not_placed() {
     let shop = Shop::open(FEW).await;
     let basket = shop.basket(1, FEW);
     let mut head = basket.order.clone();
-    shop.table.transact(&staged::begin(&head, None).unwrap()).await.unwrap();
+    shop.table.transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
     for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
         shop.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
         head = staged::counted(&head, lines.len(), true);

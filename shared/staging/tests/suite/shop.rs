@@ -60,6 +60,7 @@ impl Shop {
         let customer = Customer {
             id: "c1".parse().unwrap(),
             email: "c1@example.com".parse().unwrap(),
+            email_verified: true,
             username: "customer-1".parse().unwrap(),
             tier: Tier::Bronze,
             name: "Ada".to_owned(),
@@ -87,6 +88,7 @@ impl Shop {
         let item = stored(Customer {
             id: "c1".parse().unwrap(),
             email: "c1@example.com".parse().unwrap(),
+            email_verified: true,
             username: "customer-1".parse().unwrap(),
             tier: Tier::Bronze,
             name: String::new(),
@@ -138,13 +140,16 @@ impl Shop {
             invoice_number: None,
             paid_from_wallet: false,
             refunded: 0,
+            by_customer: false,
+            lapses_at: None,
+            lapsed: false,
         };
         Basket { order: stored(order), lines, scope }
     }
 
     pub async fn place(&self, table: &Table, basket: &Basket) -> Result<(), StagingError> {
         let Basket { order, lines, .. } = basket;
-        place(table, Placing { order, lines, by: "c1", claim: Some(basket.claim()), cart: None }).await
+        place(table, Placing { order, lines, by: "c1", claim: Some(basket.claim()), open: None, cart: None }).await
     }
 
     pub async fn head(&self, id: &OrderId) -> Option<Stored<Order>> {

@@ -27,9 +27,10 @@ use std::path::Path;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use fixture::TestTable;
 use key_schema::change::Change;
+use key_schema::customer::Names;
 use key_schema::customer::{self, Customer, Tier, TierPlace};
 use key_schema::entity::AnyEntity;
-use key_schema::id::{AddressName, StoreId};
+use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::{Entity, FromItem, Item, Stored, index_entry_size, key_of, size};
 use key_schema::key::{Index, Key};
 use key_schema::mail::MailState;
@@ -37,12 +38,15 @@ use key_schema::order::{self, OrderStatus, Placement, Step};
 use key_schema::pattern::{Operation, Pattern};
 use key_schema::place::SalePlace;
 use key_schema::product::{CategoryPath, Product};
+use key_schema::recipient::{self, RecipientHash, StopReason};
 use key_schema::registry;
 use key_schema::request::{BatchGet, BatchWrite, Get, Query, Single, Transaction, Write};
+use key_schema::revocation::SignIn;
 use key_schema::session::SessionPlace;
+use key_schema::verification::{self, EmailVerification};
 use key_schema::{
     archive, cart, category, erasure, expiration, heartbeat, idempotency, mail, mark, membership, picking, place,
-    product, reach, review, sales, session,
+    product, reach, review, revocation, sales, session,
 };
 use table::Table;
 use telemetry::correlation;
@@ -230,6 +234,7 @@ async fn every_access_pattern_costs_what_docs_cost_md_says() {
 async fn measure() {
     let mut bench = Bench::create().await;
     customers(&mut bench).await;
+    verifications(&mut bench).await;
     products(&mut bench).await;
     orders(&mut bench).await;
     rest(&mut bench).await;
@@ -317,6 +322,21 @@ fn without_read_units(line: &str) -> String {
     cells.map(|(_, cell)| cell).collect::<Vec<_>>().join("|")
 }
 
+/// Measures a customer who verifies the email address.
+async fn verifications(bench: &mut Bench) {
+    let mut profile = data::customer(200);
+    profile.data.email_verified = false;
+    bench.table.transact(&customer::create(&profile).unwrap()).await.unwrap();
+    let _ = bench.table.meter().take();
+    let nonce = "00112233445566778899aabbccddeeff";
+    let born = Born::new("verification").unwrap();
+    let next = EmailVerification::next(None, &profile, (nonce.to_owned(), "k1"), born, at(0)).unwrap();
+    bench.transact("one address", verification::request(&next, None).unwrap()).await;
+    bench.batch_get("one address", verification::read(&profile.id).unwrap()).await;
+    bench.update("one code", verification::count_try(&profile.id, nonce, at(1)).unwrap()).await;
+    bench.transact("one code", verification::verify(&profile, Some(nonce), at(1)).unwrap()).await;
+}
+
 async fn customers(bench: &mut Bench) {
     for number in 1..=25 {
         let create = customer::create(&data::customer(number)).unwrap();
@@ -337,7 +357,8 @@ async fn customers(bench: &mut Bench) {
     let one =
         bench.update("the tier: the index entry moves", customer::update(&id, change, one.meta.version).unwrap()).await;
     let email = "ada@example.com".parse().unwrap();
-    let rename = customer::rename(&one, &email, &one.username, Change::visible(at(3)), at(3)).unwrap();
+    let names = Names { email: &email, email_verified: true, username: &one.username };
+    let rename = customer::rename(&one, names, Change::visible(at(3)), at(3)).unwrap();
     bench.transact("another email address", rename).await;
     let work = AddressName::new("work").unwrap();
     bench.update("a second address", customer::put_address(&id, &work, &data::address(), None, at(4)).unwrap()).await;
@@ -357,9 +378,9 @@ async fn customers(bench: &mut Bench) {
     for number in 1..=5 {
         let create = session::create(&data::session(number)).unwrap();
         if number == 1 {
-            bench.write("one session", create).await;
+            bench.transact("one session", create).await;
         } else {
-            bench.table.write(&create).await.unwrap();
+            bench.table.transact(&create).await.unwrap();
         }
     }
     let _ = bench.table.meter().take();
@@ -369,8 +390,13 @@ async fn customers(bench: &mut Bench) {
     bench.update("one session: its index entry moves", session::extend(&place, &one.device, at(1)).unwrap()).await;
     bench.query("5 sessions", 5, session::active(&id, at(1)).unwrap()).await;
     bench.query("5 sessions", 5, session::of_customer(&id).unwrap()).await;
-    bench.write("one session", session::end(&one.id, &id).unwrap()).await;
+    bench.transact("one session: it and two revocations", session::end(&one, at(1)).unwrap()).await;
+    let sign_in = SignIn::of(&id, one.id.as_str());
+    bench.get("a token whose session has ended", revocation::get(&sign_in).unwrap()).await;
     let rest: Vec<_> = (2..=5).map(|number| data::session(number).data.id).collect();
+    bench.batch_get("4 sessions", session::read_all(&rest).unwrap()).await;
+    let sessions: Vec<_> = (2..=5).map(data::session).collect();
+    bench.batch_write("4 sessions", session::revoke_all(&sessions, at(1)).unwrap()).await;
     bench.batch_write("4 sessions", session::end_all(&rest).unwrap()).await;
 
     bench.write("a cart of one line", cart::create(&data::cart(1), at(0)).unwrap()).await;
@@ -524,12 +550,13 @@ async fn orders(bench: &mut Bench) {
     bench.batch_get("customer and product", cart::prepare(&id, &product_id(1)).unwrap()).await;
     let ids: Vec<_> = (1..=5).map(product_id).collect();
     bench.batch_get("5 lines", cart::products(&ids).unwrap()).await;
-    bench.batch_get("customer and 5 products", order::prepare(&id, Some(&data::scope(1)), &ids).unwrap()).await;
+    bench.batch_get("customer and 5 products", order::prepare(&id, false, Some(&data::scope(1)), &ids).unwrap()).await;
     for number in 1..=25 {
         let (head, lines) = data::order(number, 5);
         let claim = Some(idempotency::claim(&data::record(number), at(0)).unwrap());
         let place =
-            order::place(Placement { order: &head, lines: &lines, by: id.as_str(), claim, cart: None }).unwrap();
+            order::place(Placement { order: &head, lines: &lines, by: id.as_str(), claim, open: None, cart: None })
+                .unwrap();
         if number == 1 {
             bench.transact("5 lines with reference and key", place).await;
         } else {
@@ -620,11 +647,15 @@ async fn start(bench: &mut Bench) {
 async fn subscribers(bench: &mut Bench) {
     bench.batch_get("customer and order", mail::prepare(&customer_id(1), &order_id(1)).unwrap()).await;
     let (first, second) = (data::mail(1), data::mail(2));
-    bench.write("one event", mail::claim(&first, at(0)).unwrap()).await;
+    let to = RecipientHash::of(&"ada@example.com".parse().unwrap());
+    bench.transact("one event", mail::claim(&first, &to, false, at(0)).unwrap()).await;
     bench.write("one event", mail::settle(&first.event_id, MailState::Sent, at(1)).unwrap()).await;
-    bench.table.write(&mail::claim(&second, at(0)).unwrap()).await.unwrap();
+    bench.table.transact(&mail::claim(&second, &to, false, at(0)).unwrap()).await.unwrap();
     let _ = bench.table.meter().take();
-    bench.write("one event", mail::release(&second, at(1)).unwrap()).await;
+    bench.write("one event", mail::release(&second.data, at(1)).unwrap()).await;
+    bench.transact("one event", mail::reclaim(&second, &to, at(2)).unwrap()).await;
+    bench.write("one address", recipient::stop(&to, StopReason::Bounce, at(2)).unwrap()).await;
+    bench.write("one address", recipient::lift(&to).unwrap()).await;
     for number in 4..=14 {
         let head = data::order(number, 5).0;
         let step = Step {

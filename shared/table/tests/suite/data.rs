@@ -17,6 +17,7 @@ use key_schema::order::{Order, OrderLine, OrderLog, OrderStatus};
 use key_schema::picking::WaitingJob;
 use key_schema::product::{CategoryPath, Copied, Product, ProductContent};
 use key_schema::review::Review;
+use key_schema::revocation::SignIn;
 use key_schema::session::Session;
 
 /// 2026-01-01T00:00:00Z plus some seconds.
@@ -47,6 +48,7 @@ pub fn customer(number: u8) -> Stored<Customer> {
     let customer = Customer {
         id: customer_id(number),
         email: format!("customer-{number:03}@example.com").parse().unwrap(),
+        email_verified: true,
         username: format!("customer-{number:03}").parse().unwrap(),
         tier: Tier::Bronze,
         name: "Ada Lovelace".to_owned(),
@@ -109,6 +111,7 @@ pub fn review(number: u8) -> Stored<Review> {
 
 pub fn session(number: u8) -> Stored<Session> {
     let session = Session {
+        sign_in: Some(SignIn::of(&customer_id(1), "a sign-in")),
         id: SessionId::generate(at(0), [number; 10]),
         customer_id: customer_id(1),
         expires_at: at(86_400),
@@ -155,6 +158,9 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         invoice_number: None,
         paid_from_wallet: false,
         refunded: 0,
+        by_customer: false,
+        lapses_at: None,
+        lapsed: false,
     };
     (stored(order, number), lines)
 }

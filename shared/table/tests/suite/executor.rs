@@ -215,9 +215,10 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
     let test = TestTable::create().await;
     let table = test.table();
     let (head, lines) = data::order(1, 60);
-    let place = order::place(Placement { order: &head, lines: &lines, by: "c", claim: None, cart: None }).unwrap();
+    let place =
+        order::place(Placement { order: &head, lines: &lines, by: "c", claim: None, open: None, cart: None }).unwrap();
     assert!(place.actions().len() > MAX_TRANSACTION_ACTIONS);
-    assert_eq!(place.actions().len(), order::actions(60, true, false, false));
+    assert_eq!(place.actions().len(), order::actions(60, true, false, false, false));
     let refused = table.transact(&place).await;
     assert!(matches!(refused, Err(TransactError::Table(TableError::TooManyActions(_)))), "{refused:?}");
     assert_eq!(table.meter().take(), []);

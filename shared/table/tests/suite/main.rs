@@ -8,5 +8,6 @@ mod data;
 mod executor;
 mod fuzzing;
 mod reach;
+mod real;
 mod security;
 mod techniques;

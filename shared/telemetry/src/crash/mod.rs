@@ -46,6 +46,7 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ),
     ("notifier.claimed", "The right to send a message is claimed. The message is not sent."),
     ("notifier.sent", "A message is sent, and the table does not record it yet. The next attempt may send it again."),
+    ("orders.lapsed", "An order that has lapsed is cancelled. A large order's other stock is not returned."),
     (
         "orders.moved",
         "An order has its new status. The client has no response, and a large order's other stock is not returned.",

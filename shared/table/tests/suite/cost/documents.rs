@@ -42,14 +42,15 @@ pub async fn measure(bench: &mut Bench) {
     bench.get("ten sections", document::get(&id).unwrap()).await;
     let read = document::texts(&id, &head.sections, Some((&organization, &admin))).unwrap();
     bench.batch_get("ten sections of 2 KB and a membership", read).await;
+    bench.get("one membership", document::standing(&organization, &admin).unwrap()).await;
     let old = bench.get("ten sections", document::edit(&id).unwrap()).await;
 
     let (mark, right) = (born(2), Right::Admin(&organization, &admin));
     let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[0], text(20)).unwrap();
     bench.transact("one section of 2 KB, published", put).await;
-    let add = document::add_editor(&id, &editor, Some(&owner), &mark, at(701)).unwrap();
-    bench.transact("another editor", add).await;
-    bench.transact("the only editor", document::remove_editor(&id, &editor, Some(&owner)).unwrap()).await;
+    let add = document::add_editor(&old, &editor, right, &mark, at(701)).unwrap();
+    bench.transact("another member of the organization", add).await;
+    bench.transact("the only editor", document::remove_editor(&old, &editor, right).unwrap()).await;
     let (begin, old) = document::begin_draft(edit(&old, right, &admin, &mark)).unwrap();
     bench.transact("ten sections", begin).await;
     let (put, old) = document::put_section(edit(&old, right, &admin, &mark), &names[1], text(21)).unwrap();
@@ -73,8 +74,10 @@ pub async fn measure(bench: &mut Bench) {
     let (restore, old) = document::restore(edit(&old, right, &admin, &mark), &first, None).unwrap();
     bench.transact("ten sections", restore).await;
 
-    let retire = document::retire(&id, old.meta.version, Some(&owner), at(702)).unwrap();
-    let retired = bench.update("one document", retire).await;
+    let retire = document::retire_shared(&old, right, at(702)).unwrap();
+    bench.transact("one document", retire).await;
+    let retired = bench.table.get(&document::edit(&id).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
     bench.query("4 versions", 4, document::history(&id).unwrap().limit(100)).await;
     let versions = bench.table.query(&document::history(&id).unwrap().limit(100)).await.unwrap().items;
     let _ = bench.table.meter().take();
@@ -87,6 +90,7 @@ pub async fn measure(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     bench.query("one document", 1, document::of_customer(&owner).unwrap().limit(25)).await;
     bench.transact("the owner", document::release(&head, &owner, Tie::Owner).unwrap()).await;
+    bench.update("one document", document::retire(&id, 1, None, at(702)).unwrap()).await;
     let data = CustomerDocument { customer_id: owner, document_id: id, tie: Tie::Owner };
     let tie = Stored::new(data, born(1), at(700));
     bench.seed(&tie).await;

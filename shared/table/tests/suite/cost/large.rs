@@ -4,8 +4,9 @@ use key_schema::id::EntryId;
 use key_schema::idempotency;
 use key_schema::invoice::{self, Invoice};
 use key_schema::item::Stored;
+use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, Claims, Unfinished, Work};
-use key_schema::order::{self, Movement, Order, OrderLine, OrderStatus, Step};
+use key_schema::order::{self, Movement, Order, OrderLine, OrderStatus, Placement, ReferenceClaim, Step};
 
 use super::Bench;
 use crate::data::{self, at, born, customer_id, product_id};
@@ -27,7 +28,7 @@ async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>,
     head.data.status = OrderStatus::Placing;
     head.data.unfinished = Some(Unfinished { since: at(500), work });
     let claim = Some(idempotency::claim(&claim, at(0)).unwrap());
-    let begin = staged::begin(&head, claim).unwrap();
+    let begin = staged::begin(&head, claim, None).unwrap();
     let reserve = staged::reserve(&head, &lines).unwrap();
     if measured {
         bench.transact("with reference and key", begin).await;
@@ -41,6 +42,22 @@ async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>,
     (head, lines)
 }
 
+/// Measures an order that its customer places and does not pay.
+async fn own_order(bench: &mut Bench) {
+    let (mut own, lines) = data::order(72, 5);
+    (own.data.by_customer, own.data.lapses_at) = (true, Some(at(400)));
+    let entry = OpenOrder { most: 2, lines: 5 };
+    let open = Some(open::enter(&own, entry, None).unwrap());
+    let by = own.customer_id.as_str();
+    let place = order::place(Placement { order: &own, lines: &lines, by, claim: None, open, cart: None }).unwrap();
+    bench.transact("5 lines of a customer, with reference", place).await;
+    bench.get("one order", open::get(&own.customer_id).unwrap()).await;
+    bench.get("one claim", order::reference(&ReferenceClaim::of(&own).unwrap()).unwrap()).await;
+    bench.query("one order", 1, open::lapsing(at(600)).unwrap().limit(20)).await;
+    let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
+    bench.transact("5 stocks return", order::lapse(&own, &lines, at(500)).unwrap()).await;
+}
+
 pub async fn measure(bench: &mut Bench) {
     let products: Vec<_> = (1..=5).map(product_id).collect();
     bench.batch_get("5 stocks", staged::available(&products).unwrap()).await;
@@ -48,12 +65,14 @@ pub async fn measure(bench: &mut Bench) {
     bench.query("one order", 1, staged::unfinished(at(600)).unwrap().limit(20)).await;
     bench.transact("one order", staged::commit(&head, customer_id(1).as_str(), None).unwrap()).await;
 
+    own_order(bench).await;
+
     let (mut head, lines) = stage(bench, 71, false).await;
     let lines: Vec<_> = lines.iter().collect();
     let (first, rest) = lines.split_at(2);
     bench.transact("2 lines", staged::undo(&head, first, at(501)).unwrap()).await;
     head = staged::counted(&head, first.len(), false);
-    let claims = Claims { reference: true, idempotency: true };
+    let claims = Claims { reference: true, idempotency: true, open: false };
     bench.transact("3 lines and the head", staged::undo_last(&head, rest, claims, at(501)).unwrap()).await;
 
     let (mut head, lines) = data::order(4, 5);

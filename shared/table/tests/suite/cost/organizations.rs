@@ -2,6 +2,7 @@
 
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::item::Stored;
+use key_schema::organization::invitation::{self, Invitation, Invitations, State};
 use key_schema::organization::{self, Authority, Member, Organization, Role, Team};
 
 use super::Bench;
@@ -18,7 +19,11 @@ fn member(customer: CustomerId, role: Role, team: Option<&TeamId>) -> Stored<Mem
 pub async fn measure(bench: &mut Bench) {
     let (id, admin, name) = (id(), customer_id(1), "Chess club".to_owned());
     let by = Authority::Customer(&admin);
-    let head = Stored::new(Organization { id: id.clone(), teams: 0, admins: 1, name: name.clone() }, born(1), at(600));
+    let head = Stored::new(
+        Organization { id: id.clone(), teams: 0, admins: 1, invited: 0, name: name.clone() },
+        born(1),
+        at(600),
+    );
     let create = organization::create(&head, &member(admin.clone(), Role::Admin, None), by).unwrap();
     bench.transact("one organization", create).await;
     let teams: Vec<TeamId> = (0..10).map(|n| TeamId::new(format!("team-{n}")).unwrap()).collect();
@@ -62,7 +67,49 @@ pub async fn measure(bench: &mut Bench) {
     bench.transact("a team", organization::delete_team(&id, second, 2, by).unwrap()).await;
     let old = bench.get("one membership", organization::erasable(&id, &customer_id(20)).unwrap()).await;
     bench.transact("a member of a team", organization::erase_member(&old).unwrap()).await;
+    invitations(bench).await;
     let ghost = member(CustomerId::new("nobody").unwrap(), Role::Admin, None);
     bench.seed(&ghost).await;
     bench.transact("an admin", organization::remove_ghost(&ghost).unwrap()).await;
+}
+
+/// Measures the invitation of a customer with no other one, into a team.
+async fn invitations(bench: &mut Bench) {
+    let (id, admin, customer, team) = (id(), customer_id(1), customer_id(21), TeamId::new("team-0").unwrap());
+    let data = Invitation {
+        id: id.clone(),
+        customer_id: customer.clone(),
+        title: "Chess club".to_owned(),
+        role: Role::Member,
+        team: Some(team.clone()),
+        expires_at: at(100_000),
+    };
+    let open = Stored::new(data, born(3), at(603));
+    let roster = Invitations { customer_id: customer.clone(), open: [(id.clone(), at(100_000))].into() };
+    let roster = Stored::new(roster, born(3), at(603));
+    for accepts in [true, false] {
+        let head = bench.table.get(&organization::head(&id).unwrap()).await.unwrap().unwrap();
+        let _ = bench.table.meter().take();
+        let invite = invitation::invite(&head, &State::default(), &open, &admin).unwrap();
+        let state = State { invitation: Some(open.clone()), roster: Some(roster.clone()) };
+        if accepts {
+            bench.transact("into a team", invite).await;
+            bench.batch_get("all of them", invitation::prepare(&id, &customer, &admin).unwrap()).await;
+            bench.query("one invitation", 1, invitation::open(&id).unwrap().limit(100)).await;
+            bench.query("one invitation", 1, invitation::of_organization(&id).unwrap().limit(20)).await;
+            bench.query("one invitation", 1, invitation::of_customer(&customer, at(603)).unwrap().limit(20)).await;
+            let new = member(customer.clone(), Role::Member, Some(&team));
+            bench.transact("into a team", invitation::accept(&open, &state, &new).unwrap()).await;
+            bench.table.transact(&organization::erase_member(&new).unwrap()).await.unwrap();
+        } else {
+            bench.table.transact(&invite).await.unwrap();
+            let _ = bench.table.meter().take();
+            bench.transact("by an admin", invitation::withdraw(&open, &state, Some(&admin), at(603)).unwrap()).await;
+        }
+    }
+    bench.seed(&open).await;
+    bench.seed(&roster).await;
+    bench.get("one invitation", invitation::roster(&customer).unwrap()).await;
+    bench.batch_write("one invitation", invitation::erase(&roster).unwrap()).await;
+    bench.write("one invitation", invitation::forget(&roster).unwrap()).await;
 }

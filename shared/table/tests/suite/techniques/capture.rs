@@ -71,7 +71,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &[],
         tests: &[
             "an_event_reaches_the_targets_of_the_rules_that_take_it_and_no_others",
-            "the_bus_its_rules_and_queues_are_read_with_the_services_defaults",
+            "the_bus_has_an_archive_of_every_event",
         ],
     },
     Technique {

@@ -23,12 +23,13 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "F3",
-        what: "Keys separate from attributes: no handler reads a business value from a key",
+        what: "Keys separate from attributes: no function reads a value from a key, and the schema does so only where an index carries nothing else",
         entities: &[],
         patterns: &[],
         tests: &[
             "a_golden_item_decodes_to_the_entity_that_it_was_made_from",
             "no_field_of_an_entity_shadows_an_attribute_of_the_schema",
+            "a_key_is_taken_apart_in_the_named_places_only",
         ],
     },
     Technique {
@@ -123,8 +124,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &[],
         patterns: &[],
         tests: &[
-            "the_environment_says_how_another_program_reaches_the_system",
-            "a_table_is_created_once_and_recognised_afterwards",
+            "the_tests_run_on_dynamodb_local_before_a_change_lands",
+            "a_tests_table_is_in_the_dynamodb_that_the_environment_names",
         ],
     },
 ];

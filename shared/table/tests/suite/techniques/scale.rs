@@ -41,7 +41,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         tests: &[
             "a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause",
             "each_minute_of_heat_splits_once_however_often_it_is_reported",
-            "the_counters_of_a_recorded_report_are_hot_in_the_last_minute_that_was",
+            "the_counters_of_a_documented_report_are_hot_in_the_last_minute_that_was",
             "fifty_clients_add_while_a_counter_is_split_and_every_reader_sees_what_was_answered",
         ],
     },
@@ -71,8 +71,9 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &[],
         patterns: &[],
         tests: &[
-            "what_holds_data_outlives_the_stack_and_is_closed",
+            "nothing_is_measured_that_nothing_reads",
             "every_alarm_has_a_line_that_says_what_to_do_and_wakes_somebody",
+            "the_dashboard_shows_the_api_the_table_the_stream_and_what_each_route_costs",
         ],
     },
 ];

@@ -1,0 +1,170 @@
+//! Verifies the email address of a profile.
+//!
+//! The bus tells the notifier of a request, and the notifier mails the code. The code is stored
+//! nowhere ([`key_schema::code`]). Each try is counted before its code is compared, so concurrent
+//! requests share the tries.
+
+use http_api::read::text;
+use http_api::{Code, Owner, Problem, Request, Response, SignedIn, Store};
+use key_schema::code::Subject;
+use key_schema::customer::{self, Customer};
+use key_schema::entity::AnyEntity;
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::text::Email;
+use key_schema::verification::{self, EmailVerification, MAX_TRIES, VerificationAction};
+use serde::Serialize;
+use table::{Refusal, TransactError, WriteError};
+
+use crate::owner;
+use crate::profile::{no_customer, respond};
+
+/// How often a request is made from a newer item, if concurrent ones have written it meanwhile.
+const ATTEMPTS: usize = 4;
+
+/// The response to a request for a code.
+#[derive(Debug, Serialize)]
+struct RequestView {
+    /// Whether the address is verified already. Then no mail is sent.
+    email_verified: bool,
+    /// When the code expires.
+    expires_at: Option<Instant>,
+}
+
+/// Returns whether an address counts as verified when this caller gives it: staff vouches for it, or
+/// the caller's token proves it.
+pub fn is_vouched_for(caller: &SignedIn, email: &Email) -> bool {
+    caller.is_staff() || caller.proves(email)
+}
+
+/// POST /v1/customers/{id}/email/verification: requests a mail with a code.
+///
+/// If the customer's own token proves the address, it is verified at once.
+pub async fn request(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    for _ in 0..ATTEMPTS {
+        let (profile, previous) = read(store, owner.customer()).await?;
+        if profile.email_verified {
+            return Ok(Response::accepted(&RequestView { email_verified: true, expires_at: None }));
+        }
+        let now = Instant::now();
+        if is_proven(&owner, &profile) {
+            match store.table.transact(&verification::verify(&profile, None, now)?).await {
+                Ok(()) => return Ok(Response::accepted(&RequestView { email_verified: true, expires_at: None })),
+                Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Profile) => continue,
+                Err(TransactError::Refused(_)) => return Err(email_taken()),
+                Err(TransactError::Table(error)) => return Err(error.into()),
+            }
+        }
+        let (born, key) = (store.born(now)?, store.codes.newest());
+        let next = EmailVerification::next(previous.as_ref(), &profile, (nonce(store)?, key), born, now);
+        let next = next.map_err(|refused| too_many_mails(refused.0, now))?;
+        match store.table.transact(&verification::request(&next, previous.as_ref())?).await {
+            Ok(()) => {
+                let expires_at = Some(next.code_expires_at);
+                return Ok(Response::accepted(&RequestView { email_verified: false, expires_at }));
+            }
+            // The profile or the latest request has changed.
+            Err(TransactError::Refused(_)) => {}
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        }
+    }
+    Err(Problem::new(Code::Conflict, "Other requests changed the email address or its verification. Try again."))
+}
+
+/// PUT /v1/customers/{id}/email/verification: verifies the address with the code.
+pub async fn verify(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let owner = owner(request)?;
+    let mut body = request.object()?;
+    let code = body.required("code", text(1..=32));
+    let code = body.finish(code)?;
+    let (profile, pending) = read(store, owner.customer()).await?;
+    if profile.email_verified {
+        return Ok(respond(&profile));
+    }
+    let now = Instant::now();
+    let Some((pending, nonce)) = pending.as_ref().and_then(|item| Some((item, item.open_nonce(&profile.email, now)?)))
+    else {
+        return Err(code_invalid());
+    };
+    match store.table.update(&verification::count_try(&profile.id, nonce, now)?).await {
+        Ok(_) => {}
+        Err(WriteError::Refused(_)) if pending.tries >= MAX_TRIES => return Err(too_many_tries()),
+        Err(WriteError::Refused(stored)) => return Err(refused_try(stored.map(|item| *item), nonce)),
+        Err(WriteError::Table(error)) => return Err(error.into()),
+    }
+    let subject = Subject { customer: &profile.id, email: &profile.email, nonce };
+    if !store.codes.is_code(&pending.key, &subject, &code) {
+        return Err(code_invalid());
+    }
+    match store.table.transact(&verification::verify(&profile, Some(nonce), now)?).await {
+        Ok(()) => {}
+        Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Claim) => {
+            return Err(email_taken());
+        }
+        // A concurrent request has used the code, or has changed the address.
+        Err(TransactError::Refused(_)) => {}
+        Err(TransactError::Table(error)) => return Err(error.into()),
+    }
+    let profile = store.table.get(&customer::edit(&profile.id)?).await?.ok_or_else(no_customer)?;
+    if profile.email_verified { Ok(respond(&profile)) } else { Err(code_invalid()) }
+}
+
+/// Reads the profile and the latest request.
+async fn read(
+    store: &Store,
+    customer: &CustomerId,
+) -> Result<(Stored<Customer>, Option<Stored<EmailVerification>>), Problem> {
+    let mut found = store.table.batch_get(&verification::read(customer)?).await?.into_iter();
+    let Some(Some(AnyEntity::Customer(profile))) = found.next() else { return Err(no_customer()) };
+    let latest = match found.next() {
+        Some(Some(AnyEntity::EmailVerification(latest))) => Some(latest),
+        _ => None,
+    };
+    Ok((profile, latest))
+}
+
+/// Returns whether the token of the customer, not of staff, proves the profile's address.
+fn is_proven(owner: &Owner, profile: &Customer) -> bool {
+    owner.caller().id() == owner.customer() && owner.caller().proves(&profile.email)
+}
+
+/// Explains a refused try. The stored request shows whether the tries were used up meanwhile.
+fn refused_try(stored: Option<key_schema::item::Item>, nonce: &str) -> Problem {
+    use key_schema::item::FromItem as _;
+    match stored.map(Stored::<EmailVerification>::from_item) {
+        Some(Ok(stored)) if stored.nonce.as_deref() == Some(nonce) && stored.tries >= MAX_TRIES => too_many_tries(),
+        _ => code_invalid(),
+    }
+}
+
+/// Returns 128 random bits as text.
+fn nonce(store: &Store) -> Result<String, Problem> {
+    let bytes = [store.random()?, store.random()?].concat();
+    Ok(bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn is_refused(refusals: &[Refusal<VerificationAction>], action: VerificationAction) -> bool {
+    refusals.iter().any(|refusal| refusal.label == action)
+}
+
+fn code_invalid() -> Problem {
+    Problem::new(Code::CodeInvalid, "The code is wrong or has expired. Enter the latest code, or request a new one.")
+        .error("/code", "is not valid")
+}
+
+fn too_many_tries() -> Problem {
+    Problem::new(Code::TooManyTries, "The code was tried too often. Request a new one.")
+}
+
+fn too_many_mails(next: Instant, now: Instant) -> Problem {
+    let seconds = (next.as_seconds() - now.as_seconds()).max(1);
+    Problem::new(Code::TooManyMails, "All mails with codes of this day are used up. Try again later.")
+        .retry_after(seconds)
+}
+
+/// Returns the 409 of an address that another customer has verified.
+pub fn email_taken() -> Problem {
+    Problem::new(Code::EmailTaken, "Another customer has this email address.").error("/email", "is taken")
+}

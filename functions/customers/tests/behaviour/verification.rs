@@ -1,0 +1,369 @@
+//! Tests of the verification of email addresses.
+//!
+//! No mail is sent here. The tests derive the code from the stored request, as the notifier does.
+
+use std::collections::BTreeSet;
+
+use http_api::sample::{Answered, Call};
+use key_schema::code::Subject;
+use key_schema::entity::AnyEntity;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::verification::{self, CODE_SECONDS, EmailVerification, MAX_MAILS, MAX_TRIES, WINDOW_SECONDS};
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, if_match, sign_up, sign_up_unproven};
+
+const ROUTE: &str = "/v1/customers/{id}/email/verification";
+
+/// Signs up `id` with the unverified address `<id>@example.com`.
+async fn unverified(shop: &Shop, id: &str) -> Value {
+    let answer = shop.send(sign_up_unproven(id, &format!("{id}@example.com"), id)).await;
+    assert_eq!((answer.status, &answer.body["email_verified"]), (201, &json!(false)), "{}", answer.body);
+    answer.body
+}
+
+fn call(method: &'static str, id: &str) -> Call {
+    let route: &'static str = match method {
+        "POST" => "POST /v1/customers/{id}/email/verification",
+        _ => "PUT /v1/customers/{id}/email/verification",
+    };
+    assert!(route.ends_with(ROUTE));
+    Call::new(route).path("id", id).customer(id)
+}
+
+async fn request(shop: &Shop, id: &str) -> Answered {
+    shop.send(call("POST", id)).await
+}
+
+async fn enter(shop: &Shop, id: &str, code: &str) -> Answered {
+    shop.send(call("PUT", id).json(&json!({ "code": code }))).await
+}
+
+async fn pending(shop: &Shop, id: &str) -> Option<Stored<EmailVerification>> {
+    let found = shop.store.table.batch_get(&verification::read(&id.parse().unwrap()).unwrap()).await.unwrap();
+    match found.into_iter().nth(1).unwrap() {
+        Some(AnyEntity::EmailVerification(pending)) => Some(pending),
+        _ => None,
+    }
+}
+
+/// Returns the code of the customer's latest request.
+async fn code(shop: &Shop, id: &str) -> String {
+    let pending = pending(shop, id).await.unwrap();
+    let (customer, nonce) = (id.parse().unwrap(), pending.nonce.clone().unwrap());
+    let subject = Subject { customer: &customer, email: &pending.email, nonce: &nonce };
+    shop.store.codes.code(&pending.key, &subject).unwrap()
+}
+
+/// Returns a code that is not this one.
+fn other_than(code: &str) -> String {
+    format!("{:06}", (code.parse::<u32>().unwrap() + 1) % 1_000_000)
+}
+
+async fn patch(shop: &Shop, call: Call, id: &str, body: &Value) -> Answered {
+    let version = shop.read(id).await.version().unwrap();
+    shop.send(if_match(call.path("id", id).json(body), version)).await
+}
+
+fn patch_call() -> Call {
+    Call::new("PATCH /v1/customers/{id}")
+}
+
+#[tokio::test]
+async fn the_code_verifies_the_address_and_claims_it() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    assert!(shop.find("ann@example.com").await.is_empty());
+    let before = Instant::now();
+    let requested = request(&shop, "ann").await;
+    assert_eq!((requested.status, &requested.body["email_verified"]), (202, &json!(false)));
+    let expires_at: Instant = serde_json::from_value(requested.body["expires_at"].clone()).unwrap();
+    assert!(expires_at >= before.plus_seconds(CODE_SECONDS) && expires_at < before.plus_seconds(CODE_SECONDS + 30));
+    let code = code(&shop, "ann").await;
+    let verified = enter(&shop, "ann", &code).await;
+    assert_eq!((verified.status, verified.version()), (200, Some(2)), "{}", verified.body);
+    assert_eq!(verified.body["email_verified"], true);
+    assert_eq!(shop.find("ann@example.com").await, std::slice::from_ref(&verified.body));
+    // The code is spent, and a request that is repeated changes nothing.
+    assert_eq!(pending(&shop, "ann").await.unwrap().nonce, None);
+    assert_eq!(enter(&shop, "ann", &code).await.body, verified.body);
+    let again = request(&shop, "ann").await;
+    assert_eq!((again.status, again.body), (202, json!({ "email_verified": true, "expires_at": null })));
+}
+
+#[tokio::test]
+async fn the_table_holds_no_code() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    request(&shop, "ann").await;
+    let (code, pending) = (code(&shop, "ann").await, pending(&shop, "ann").await.unwrap());
+    let stored = format!("{:?}", pending.to_item().unwrap());
+    assert!(!stored.contains(&code), "{stored}");
+}
+
+#[tokio::test]
+async fn five_wrong_tries_end_a_code() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    request(&shop, "ann").await;
+    let code = code(&shop, "ann").await;
+    for _ in 0..MAX_TRIES {
+        let refused = enter(&shop, "ann", &other_than(&code)).await;
+        assert_eq!((refused.status, refused.code(), refused.pointers()), (422, Some("code_invalid"), vec!["/code"]));
+    }
+    for text in [code.as_str(), "000000"] {
+        let ended = enter(&shop, "ann", text).await;
+        assert_eq!((ended.status, ended.code()), (429, Some("too_many_tries")), "{text}");
+    }
+    assert_eq!(shop.read("ann").await.body["email_verified"], false);
+    // A new code has its own tries.
+    request(&shop, "ann").await;
+    assert_eq!(enter(&shop, "ann", &self::code(&shop, "ann").await).await.status, 200);
+}
+
+#[tokio::test]
+async fn tries_at_the_same_time_share_the_bound() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    request(&shop, "ann").await;
+    let wrong = other_than(&code(&shop, "ann").await);
+    let answers = futures::future::join_all((0..20).map(|_| enter(&shop, "ann", &wrong))).await;
+    let compared = answers.iter().filter(|answer| answer.status == 422).count();
+    let ended = answers.iter().filter(|answer| answer.status == 429).count();
+    assert_eq!((compared, ended), (usize::try_from(MAX_TRIES).unwrap(), 15));
+}
+
+#[tokio::test]
+async fn of_two_who_enter_the_same_code_at_once_both_see_the_verified_profile() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    request(&shop, "ann").await;
+    let code = code(&shop, "ann").await;
+    let (one, two) = futures::future::join(enter(&shop, "ann", &code), enter(&shop, "ann", &code)).await;
+    assert_eq!((one.status, two.status, one.body), (200, 200, two.body));
+}
+
+#[tokio::test]
+async fn a_code_ends_after_ten_minutes() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    request(&shop, "ann").await;
+    let code = code(&shop, "ann").await;
+    let mut expired = pending(&shop, "ann").await.unwrap();
+    expired.data.code_expires_at = Instant::now();
+    shop.seed(&expired).await;
+    let refused = enter(&shop, "ann", &code).await;
+    assert_eq!((refused.status, refused.code()), (422, Some("code_invalid")));
+}
+
+#[tokio::test]
+async fn a_customer_gets_three_codes_a_day() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    let mut codes = BTreeSet::new();
+    for _ in 0..MAX_MAILS {
+        assert_eq!(request(&shop, "ann").await.status, 202);
+        codes.insert(code(&shop, "ann").await);
+    }
+    assert!(codes.len() > 1);
+    let before = pending(&shop, "ann").await;
+    let refused = request(&shop, "ann").await;
+    assert_eq!((refused.status, refused.code()), (429, Some("too_many_mails")));
+    let wait: i64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((WINDOW_SECONDS - 30..=WINDOW_SECONDS).contains(&wait), "{wait}");
+    assert_eq!(pending(&shop, "ann").await, before);
+    // Another address does not help.
+    let moved = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "other@example.com" })).await;
+    assert_eq!(moved.status, 200);
+    assert_eq!(request(&shop, "ann").await.status, 429);
+    // A day after the first request, the customer may request another code.
+    let mut earlier = pending(&shop, "ann").await.unwrap();
+    earlier.data.requested_at[0] = Instant::now().plus_seconds(-WINDOW_SECONDS);
+    shop.seed(&earlier).await;
+    assert_eq!(request(&shop, "ann").await.status, 202);
+    assert_eq!(request(&shop, "ann").await.status, 429);
+}
+
+#[tokio::test]
+async fn requests_at_the_same_time_share_the_bound() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    let answers = futures::future::join_all((0..8).map(|_| request(&shop, "ann"))).await;
+    let accepted = answers.iter().filter(|answer| answer.status == 202).count();
+    assert!((1..=MAX_MAILS).contains(&accepted), "{accepted}");
+    assert!(answers.iter().all(|answer| [202, 409, 429].contains(&answer.status)));
+    assert_eq!(pending(&shop, "ann").await.unwrap().requested_at.len(), accepted);
+}
+
+#[tokio::test]
+async fn a_code_proves_only_the_address_to_which_it_was_sent() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    request(&shop, "ann").await;
+    let code = code(&shop, "ann").await;
+    let victim = json!({ "email": "victim@example.com" });
+    assert_eq!(patch(&shop, patch_call().customer("ann"), "ann", &victim).await.status, 200);
+    let refused = enter(&shop, "ann", &code).await;
+    assert_eq!((refused.status, refused.code()), (422, Some("code_invalid")));
+    assert!(shop.find("victim@example.com").await.is_empty());
+}
+
+#[tokio::test]
+async fn without_an_open_request_no_code_is_valid() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    for text in ["000000", "12345", "none", "１２３４５６"] {
+        let refused = enter(&shop, "ann", text).await;
+        assert_eq!((refused.status, refused.code()), (422, Some("code_invalid")), "{text}");
+    }
+    for body in [json!({}), json!({ "code": 123_456 }), json!({ "code": "" }), json!({ "code": "1".repeat(33) })] {
+        let refused = shop.send(call("PUT", "ann").json(&body)).await;
+        assert_eq!((refused.status, refused.code()), (422, Some("invalid_body")), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn who_has_entered_another_persons_address_does_not_keep_it_from_the_owner() {
+    let shop = Shop::open().await;
+    // The squatter comes first and requests codes.
+    let squatter = sign_up_unproven("eve", "victim@example.com", "eve");
+    assert_eq!(shop.send(squatter).await.status, 201);
+    request(&shop, "eve").await;
+    let code = code(&shop, "eve").await;
+    let owner = shop.send(sign_up("victim", "Victim@example.com", "victim")).await;
+    assert_eq!((owner.status, &owner.body["email_verified"]), (201, &json!(true)));
+    assert_eq!(shop.find("victim@example.com").await, std::slice::from_ref(&owner.body));
+    // Even with the code the squatter is too late.
+    let taken = enter(&shop, "eve", &code).await;
+    assert_eq!((taken.status, taken.code()), (409, Some("email_taken")));
+    assert_eq!(shop.read("eve").await.body["email_verified"], false);
+    // The squatter's changes and erasure leave the owner's claim alone.
+    let moved = patch(&shop, patch_call().customer("eve"), "eve", &json!({ "email": "eve@example.com" })).await;
+    assert_eq!(moved.status, 200);
+    let back = patch(&shop, patch_call().customer("eve"), "eve", &json!({ "email": "victim@example.com" })).await;
+    assert_eq!((back.status, &back.body["email_verified"]), (200, &json!(false)));
+    let erase = Call::new("DELETE /v1/customers/{id}").path("id", "eve").customer("eve");
+    assert_eq!(shop.send(if_match(erase, 3)).await.status, 204);
+    assert_eq!(shop.find("victim@example.com").await, [owner.body]);
+}
+
+#[tokio::test]
+async fn any_number_of_customers_may_enter_an_address_and_one_may_verify_it() {
+    let shop = Shop::open().await;
+    for id in ["a", "b", "c"] {
+        assert_eq!(shop.send(sign_up_unproven(id, "one@example.com", id)).await.status, 201);
+        request(&shop, id).await;
+    }
+    assert_eq!(enter(&shop, "b", &code(&shop, "b").await).await.status, 200);
+    let found = shop.find("one@example.com").await;
+    assert_eq!((found.len(), &found[0]["id"]), (1, &json!("b")));
+    assert_eq!(enter(&shop, "a", &code(&shop, "a").await).await.code(), Some("email_taken"));
+}
+
+#[tokio::test]
+async fn a_changed_address_is_unverified_until_the_token_the_code_or_staff_proves_it() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let changed = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "new@example.com" })).await;
+    assert_eq!(changed.body["email_verified"], false);
+    assert!(shop.find("ann@example.com").await.is_empty() && shop.find("new@example.com").await.is_empty());
+    // A token with another address, or an unverified one, proves nothing.
+    let other = patch_call().customer_with_email("ann", "ann@example.com");
+    let kept = patch(&shop, other, "ann", &json!({ "email": "NEW@example.com" })).await;
+    assert_eq!(kept.body["email_verified"], false);
+    let claims = json!({ "sub": "ann", "email": "new@example.com", "email_verified": "false" });
+    let kept = patch(&shop, patch_call().claims(claims), "ann", &json!({ "name": "Anna" })).await;
+    assert_eq!(kept.body["email_verified"], false);
+    // Any change with a token that proves the address verifies it.
+    let proof = patch_call().customer_with_email("ann", "new@example.com");
+    let proven = patch(&shop, proof, "ann", &json!({ "name": "Ann" })).await;
+    assert_eq!((proven.status, &proven.body["email_verified"]), (200, &json!(true)));
+    assert_eq!(shop.find("new@example.com").await, [proven.body]);
+    // Staff vouches for the address that it gives, and for no other.
+    let changed = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "third@example.com" })).await;
+    assert_eq!(changed.body["email_verified"], false);
+    let kept = patch(&shop, patch_call().staff("s"), "ann", &json!({ "name": "Anna" })).await;
+    assert_eq!(kept.body["email_verified"], false);
+    let vouched = patch(&shop, patch_call().staff("s"), "ann", &json!({ "email": "third@example.com" })).await;
+    assert_eq!((vouched.status, &vouched.body["email_verified"]), (200, &json!(true)));
+}
+
+#[tokio::test]
+async fn another_spelling_that_may_be_another_mailbox_is_unverified() {
+    let shop = Shop::open().await;
+    let ann = shop.send(sign_up("ann", "ann@strasse.example", "ann")).await;
+    assert_eq!(ann.body["email_verified"], true);
+    let case = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "Ann@Strasse.example" })).await;
+    assert_eq!(case.body["email_verified"], true);
+    let other = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "ann@straße.example" })).await;
+    assert_eq!((other.status, &other.body["email_verified"]), (200, &json!(false)));
+}
+
+#[tokio::test]
+async fn a_token_that_proves_the_address_needs_no_mail() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    let route = "POST /v1/customers/{id}/email/verification";
+    let proven = shop.send(Call::new(route).path("id", "ann").customer_with_email("ann", "ann@example.com")).await;
+    assert_eq!((proven.status, proven.body), (202, json!({ "email_verified": true, "expires_at": null })));
+    assert_eq!(pending(&shop, "ann").await, None);
+    assert_eq!(shop.find("ann@example.com").await.len(), 1);
+    // Staff who requests a mail for a customer proves nothing with the own token.
+    unverified(&shop, "bob").await;
+    let claims =
+        json!({ "sub": "s", "cognito:groups": "[staff]", "email": "bob@example.com", "email_verified": "true" });
+    let mailed = shop.send(Call::new(route).path("id", "bob").claims(claims)).await;
+    assert_eq!((mailed.status, &mailed.body["email_verified"]), (202, &json!(false)));
+    assert!(pending(&shop, "bob").await.is_some());
+    // A proven address of another verified customer stays theirs.
+    assert_eq!(shop.send(sign_up_unproven("eve", "ann@example.com", "eve")).await.status, 201);
+    let taken = shop.send(Call::new(route).path("id", "eve").customer_with_email("eve", "ann@example.com")).await;
+    assert_eq!((taken.status, taken.code()), (409, Some("email_taken")));
+}
+
+#[tokio::test]
+async fn an_erasure_removes_the_request_and_keeps_out_new_ones() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    request(&shop, "ann").await;
+    assert!(shop.keys().await.contains(&("CUSTOMER#ann".to_owned(), "VERIFICATION".to_owned())));
+    let erase = Call::new("DELETE /v1/customers/{id}").path("id", "ann").customer("ann");
+    assert_eq!(shop.send(if_match(erase, 1)).await.status, 204);
+    assert!(!shop.keys().await.iter().any(|(pk, _)| pk == "CUSTOMER#ann"));
+    assert_eq!(request(&shop, "ann").await.status, 404);
+    assert_eq!(enter(&shop, "ann", "000000").await.status, 404);
+}
+
+#[tokio::test]
+async fn strangers_cannot_request_or_enter_a_code() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    for method in ["POST", "PUT"] {
+        let call = call(method, "ann").json(&json!({ "code": "000000" }));
+        assert_eq!(shop.send(call.clone().customer("eve")).await.status, 404, "{method}");
+        assert_eq!(shop.send(call.claims(json!({}))).await.status, 401, "{method}");
+    }
+    assert_eq!(pending(&shop, "ann").await, None);
+}
+
+#[tokio::test]
+async fn staff_who_gives_the_address_again_allows_mail_to_it() {
+    use key_schema::recipient::{self, RecipientHash, StopReason};
+    let shop = Shop::open().await;
+    let ann = shop.customer("ann").await;
+    let hash = RecipientHash::of(&"ANN@example.com".parse().unwrap());
+    let stop = || recipient::stop(&hash, StopReason::Bounce, Instant::now()).unwrap();
+    shop.store.table.write(&stop()).await.unwrap();
+    let stopped = async || shop.keys().await.iter().any(|(_, sk)| sk == "STOP");
+    for (call, body) in [
+        (patch_call().customer("ann"), json!({ "email": "ann@example.com" })),
+        (patch_call().staff("s"), json!({ "name": "Ann" })),
+    ] {
+        assert_eq!(patch(&shop, call, "ann", &body).await.body, ann);
+        assert!(stopped().await);
+    }
+    let lifted = patch(&shop, patch_call().staff("s"), "ann", &json!({ "email": "ann@example.com" })).await;
+    assert_eq!((lifted.status, lifted.body), (200, ann));
+    assert!(!stopped().await);
+}

@@ -1,0 +1,62 @@
+//! Pending orders that have lapsed: cancels them, and returns their stock.
+//!
+//! The index may be outdated, so [`staging::lapse`] decides by the head. It excludes a payment, a
+//! cancellation and another janitor.
+
+use futures::StreamExt as _;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::order::open;
+use staging::{Lapsed, StagingError};
+use tokio::time::{self, timeout_at};
+
+use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round, reason};
+
+/// The maximum number of orders in one round. The next round finds the orders behind them.
+const MOST: usize = 1000;
+
+impl Janitor {
+    /// Cancels the pending orders that have lapsed at `now`, until `stop`.
+    pub(crate) async fn lapse(&self, now: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
+        // Lapsed orders take at most half of the time. The rest is for erasures and objects.
+        let started = time::Instant::now();
+        let stop = started + stop.saturating_duration_since(started) / 2;
+        let (mut found, mut after): (Vec<OrderId>, _) = (Vec::new(), None);
+        while found.len() < MOST {
+            let query = open::lapsing(now)?.limit(PAGE).after(after);
+            let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
+                tracing::warn!("no time was left for orders that have lapsed");
+                break;
+            };
+            let page = page?;
+            found.extend(page.items.into_iter().map(|order| order.id));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let each = found.iter().map(|id| async move {
+            // An expired timeout still polls its future once.
+            let lapsed = match time::Instant::now() < stop {
+                true => timeout_at(stop, staging::lapse(&self.table, id, now)).await.ok(),
+                false => None,
+            };
+            (id, lapsed)
+        });
+        let mut outcomes = futures::stream::iter(each).buffer_unordered(AT_ONCE);
+        while let Some((id, outcome)) = outcomes.next().await {
+            match outcome {
+                Some(Ok(Lapsed::Cancelled)) => round.lapsed += 1,
+                Some(Ok(Lapsed::Kept)) => {}
+                // Another worker is at the order. The next round finds it, unless that one ends it.
+                Some(Err(StagingError::Contended)) => round.left += 1,
+                Some(Err(error)) => {
+                    tracing::error!(order = %id, reason = reason(&error), %error, "an order could not lapse");
+                    round.failed += 1;
+                }
+                None => round.left += 1,
+            }
+        }
+        Ok(())
+    }
+}

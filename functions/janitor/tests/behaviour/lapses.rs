@@ -1,0 +1,160 @@
+//! Tests of orders that were not paid in time.
+
+use std::time::Duration;
+
+use janitor::Grace;
+use janitor::round::Round;
+use key_schema::instant::Instant;
+use key_schema::order::{self, LAPSED, OrderLine, OrderStatus, Part, RETURNED_AT_ONCE, SYSTEM, Step};
+use table::TransactError;
+use tokio::time;
+
+use crate::support::{Plan, Shop, begun, counts, done};
+
+fn lapsed(orders: u32) -> Round {
+    Round { lapsed: orders, ..Round::default() }
+}
+
+fn due() -> Instant {
+    begun().plus_seconds(3_600)
+}
+
+/// Runs one round at an instant.
+async fn round_at(shop: &Shop, now: Instant) -> Round {
+    let far = time::Instant::now() + Duration::from_secs(600);
+    let (round, listed) = shop.janitor().come_by(now, Grace::seconds(60), far).await;
+    listed.unwrap();
+    counts(round)
+}
+
+fn lines(plan: &Plan) -> Vec<OrderLine> {
+    plan.lines.iter().map(|line| line.data.clone()).collect()
+}
+
+fn step<'a>(order: &'a key_schema::item::Stored<order::Order>, lines: &'a [OrderLine], to: OrderStatus) -> Step<'a> {
+    let (at, by) = (due().plus_seconds(1), "ann");
+    Step { order, lines, to, at, by, note: None, carrier: None, tracking: None, money: None }
+}
+
+#[tokio::test]
+async fn an_order_that_is_not_paid_in_time_is_cancelled_once_and_its_stock_returns() {
+    let shop = Shop::open(2).await;
+    let plan = shop.pending(1, 2, due()).await;
+    let later = shop.pending(2, 1, due().plus_seconds(60)).await;
+    assert_eq!((shop.stocks().await, shop.open_orders().await), (vec![4, 7], 2));
+
+    assert_eq!(round_at(&shop, due().plus_millis(-1)).await, lapsed(0));
+    assert_eq!(round_at(&shop, due()).await, lapsed(1));
+    let head = shop.head(&plan.order.id).await.unwrap();
+    assert_eq!((head.status, head.lapsed, head.meta.version), (OrderStatus::Cancelled, true, 2));
+    let last = shop.last_step(&plan.order.id).await;
+    assert_eq!((last.status, last.by.as_str(), last.note.as_deref()), (OrderStatus::Cancelled, SYSTEM, Some(LAPSED)));
+    assert_eq!((shop.stocks().await, shop.open_orders().await, shop.lapsing().await), (vec![7, 10], 1, 1));
+
+    assert_eq!(round_at(&shop, due().plus_seconds(59)).await, lapsed(0));
+    assert_eq!(round_at(&shop, due().plus_seconds(60)).await, lapsed(1));
+    assert_eq!(shop.head(&later.order.id).await.unwrap().status, OrderStatus::Cancelled);
+    shop.assert_full().await;
+    assert_eq!((shop.open_orders().await, shop.lapsing().await), (0, 0));
+}
+
+#[tokio::test]
+async fn an_order_that_never_lapses_or_was_paid_stays() {
+    let shop = Shop::open(1).await;
+    shop.place(&shop.plan(1, 1)).await.unwrap();
+    let paid = shop.pending(2, 1, due()).await;
+    let head = shop.head(&paid.order.id).await.unwrap();
+    let pay = order::advance(step(&head, &lines(&paid), OrderStatus::Paid)).unwrap();
+    staging::advance(&shop.table, pay).await.unwrap();
+    assert_eq!(round_at(&shop, Instant::MAX.plus_seconds(-3_600)).await, lapsed(0));
+    assert_eq!((shop.stocks().await, shop.open_orders().await, shop.lapsing().await), (vec![4], 0, 0));
+}
+
+#[tokio::test]
+async fn a_lapse_that_breaks_off_after_the_cancellation_returns_the_rest_of_the_stock_once() {
+    let count = RETURNED_AT_ONCE + 120;
+    let shop = Shop::open(count).await;
+    let plan = shop.pending(1, count, due()).await;
+    let head = shop.head(&plan.order.id).await.unwrap();
+    let lapse = order::lapse(&head, &lines(&plan), due()).unwrap();
+    staging::advance(&shop.table, lapse).await.unwrap();
+    assert!(shop.stocks().await.contains(&7));
+    assert_eq!(round_at(&shop, due().plus_seconds(60)).await, done(1, 0, 1, 0));
+    shop.assert_full().await;
+
+    let whole = shop.pending(2, count, due()).await;
+    assert_eq!(round_at(&shop, due()).await, lapsed(1));
+    shop.assert_full().await;
+    assert_eq!(shop.head(&whole.order.id).await.unwrap().unfinished, None);
+}
+
+/// Every pair of a lapse and another change reads the same head. The first to write wins.
+#[tokio::test]
+async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
+    for (number, to) in [(1, OrderStatus::Paid), (2, OrderStatus::Cancelled)] {
+        for lapse_first in [true, false] {
+            let shop = Shop::open(1).await;
+            let plan = shop.pending(number, 1, due()).await;
+            let (head, lines) = (shop.head(&plan.order.id).await.unwrap(), lines(&plan));
+            let lapse = order::lapse(&head, &lines, due().plus_seconds(1)).unwrap();
+            let other = order::advance(step(&head, &lines, to)).unwrap();
+            let (first, second) = if lapse_first { (lapse, other) } else { (other, lapse) };
+            staging::advance(&shop.table, first).await.unwrap();
+            let Err(TransactError::Refused(refusals)) = staging::advance(&shop.table, second).await else {
+                panic!("both have happened")
+            };
+            assert!(refusals.iter().any(|refusal| refusal.label == Part::Order));
+            let head = shop.head(&plan.order.id).await.unwrap();
+            let (status, stock) = match (lapse_first, to) {
+                (false, OrderStatus::Paid) => (OrderStatus::Paid, 7),
+                _ => (OrderStatus::Cancelled, 10),
+            };
+            assert_eq!((head.status, head.lapsed, shop.stocks().await), (status, lapse_first, vec![stock]));
+        }
+    }
+}
+
+/// An order that is not due is not cancelled even by a caller with a wrong clock.
+#[tokio::test]
+async fn the_table_refuses_a_lapse_before_its_time() {
+    let shop = Shop::open(1).await;
+    let plan = shop.pending(1, 1, due()).await;
+    let head = shop.head(&plan.order.id).await.unwrap();
+    let early = order::lapse(&head, &lines(&plan), due().plus_millis(-1)).unwrap();
+    assert!(matches!(staging::advance(&shop.table, early).await, Err(TransactError::Refused(_))));
+    let mut exempt = head.clone();
+    exempt.data.lapses_at = None;
+    let never = shop.plan(2, 1);
+    shop.place(&never).await.unwrap();
+    let never = shop.head(&never.order.id).await.unwrap();
+    let lapse = order::lapse(&never, &lines(&plan), due()).unwrap();
+    assert!(matches!(staging::advance(&shop.table, lapse).await, Err(TransactError::Refused(_))));
+}
+
+#[tokio::test]
+async fn two_janitors_cancel_each_order_once() {
+    let shop = Shop::open(4).await;
+    for number in 1..=3 {
+        shop.pending(number, 4, due()).await;
+    }
+    let far = time::Instant::now() + Duration::from_secs(600);
+    let (one, other) = (shop.janitor(), shop.janitor());
+    let grace = Grace::seconds(60);
+    let (one, other) = tokio::join!(one.come_by(due(), grace, far), other.come_by(due(), grace, far));
+    one.1.unwrap();
+    other.1.unwrap();
+    assert_eq!((one.0.lapsed + other.0.lapsed, one.0.failed + other.0.failed), (3, 0));
+    shop.assert_full().await;
+    assert_eq!((shop.open_orders().await, shop.lapsing().await), (0, 0));
+}
+
+#[tokio::test]
+async fn an_order_that_cannot_lapse_does_not_keep_the_others_from_it() {
+    let shop = Shop::open(2).await;
+    let stuck = shop.pending(1, 2, due()).await;
+    shop.pending(2, 1, due().plus_seconds(1)).await;
+    shop.lose_stock(&stuck.lines[1].product_id).await;
+    let round = round_at(&shop, due().plus_seconds(1)).await;
+    assert_eq!(round, Round { lapsed: 1, failed: 1, ..Round::default() });
+    assert_eq!(shop.head(&stuck.order.id).await.unwrap().status, OrderStatus::Pending);
+}

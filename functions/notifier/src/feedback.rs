@@ -1,0 +1,130 @@
+//! The bounces and complaints that SES reports.
+//!
+//! SES sends them to the default bus of the account as `Email Bounced` and `Email Complaint
+//! Received` ([events of SES](https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-ses.html)).
+//! The detail has the fields of every [SES event
+//! record](https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html).
+
+use key_schema::recipient::StopReason;
+use key_schema::text::Email;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The source of SES's events.
+pub const SOURCE: &str = "aws.ses";
+/// The maximum number of recipients of one mail in SES.
+const MAX_RECIPIENTS: usize = 50;
+
+/// A report that cannot be read. The error quotes nothing of it, because it contains an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a report of SES")]
+pub struct NotFeedback;
+
+/// The recipients that must get no more mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feedback {
+    /// The reason.
+    pub reason: StopReason,
+    /// The addresses. Empty for a bounce that is not permanent.
+    pub recipients: Vec<Email>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "eventType")]
+enum Detail {
+    Bounce { bounce: Bounce },
+    Complaint { complaint: Complaint },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Bounce {
+    bounce_type: String,
+    bounced_recipients: Vec<Recipient>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Complaint {
+    complained_recipients: Vec<Recipient>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Recipient {
+    email_address: String,
+}
+
+impl Feedback {
+    /// Reads the detail of an event.
+    ///
+    /// # Errors
+    /// [`NotFeedback`].
+    pub fn read(detail: &Value) -> Result<Self, NotFeedback> {
+        let (reason, recipients) = match Detail::deserialize(detail).map_err(|_| NotFeedback)? {
+            Detail::Bounce { bounce } if bounce.bounce_type == "Permanent" => {
+                (StopReason::Bounce, bounce.bounced_recipients)
+            }
+            // A full mailbox may be emptied.
+            Detail::Bounce { .. } => (StopReason::Bounce, Vec::new()),
+            Detail::Complaint { complaint } => (StopReason::Complaint, complaint.complained_recipients),
+        };
+        if recipients.len() > MAX_RECIPIENTS {
+            return Err(NotFeedback);
+        }
+        let recipients = recipients.iter().map(Recipient::address).collect::<Result<_, _>>()?;
+        Ok(Self { reason, recipients })
+    }
+}
+
+impl Recipient {
+    /// Returns the address of `name@domain` or `Name <name@domain>`.
+    fn address(&self) -> Result<Email, NotFeedback> {
+        let text = self.email_address.trim();
+        let bare = text.strip_suffix('>').and_then(|text| text.rsplit_once('<')).map_or(text, |(_, bare)| bare);
+        bare.parse().map_err(|_| NotFeedback)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_permanent_bounce_and_a_complaint_name_recipients() {
+        let bounce = |kind: &str, address: &str| {
+            json!({"eventType": "Bounce", "bounce": {"bounceType": kind, "bounceSubType": "General",
+                "bouncedRecipients": [{"emailAddress": address, "action": "failed"}]}, "mail": {}})
+        };
+        let zoe: Vec<Email> = vec!["zoe@example.com".parse().unwrap()];
+        for address in ["zoe@example.com", "Zoë <zoe@example.com>", " <zoe@example.com>"] {
+            let read = Feedback::read(&bounce("Permanent", address)).unwrap();
+            assert_eq!(read, Feedback { reason: StopReason::Bounce, recipients: zoe.clone() }, "{address}");
+        }
+        for kind in ["Transient", "Undetermined"] {
+            assert!(Feedback::read(&bounce(kind, "zoe@example.com")).unwrap().recipients.is_empty(), "{kind}");
+        }
+        let complaint = json!({"eventType": "Complaint",
+            "complaint": {"complainedRecipients": [{"emailAddress": "zoe@example.com"}]}});
+        let read = Feedback::read(&complaint).unwrap();
+        assert_eq!(read, Feedback { reason: StopReason::Complaint, recipients: zoe });
+    }
+
+    #[test]
+    fn a_report_in_another_form_is_refused() {
+        let many = vec![json!({"emailAddress": "zoe@example.com"}); MAX_RECIPIENTS + 1];
+        for detail in [
+            json!({}),
+            json!({"eventType": "Delivery", "delivery": {}}),
+            json!({"eventType": "Bounce"}),
+            json!({"eventType": "Complaint", "complaint": {"complainedRecipients": [{"emailAddress": "nobody"}]}}),
+            json!({"eventType": "Complaint", "complaint": {"complainedRecipients": many}}),
+        ] {
+            assert_eq!(Feedback::read(&detail), Err(NotFeedback), "{detail}");
+        }
+    }
+}

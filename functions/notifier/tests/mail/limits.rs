@@ -1,0 +1,226 @@
+//! Tests of the rules that protect the owners of addresses: who gets no mail, and how many.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::join_all;
+use key_schema::code::Subject;
+use key_schema::instant::Instant;
+use key_schema::recipient::{self, MAX_CODES, MAX_MAILS, RecipientHash};
+use notifier::event::Delivery;
+use notifier::mailer::MailError;
+use notifier::notifier::{NotifyError, Outcome};
+use serde_json::{Value, json};
+
+use crate::support::{Act, NOW, Shop, at, at_once};
+
+const LATER: &str = "2026-11-20T12:10:00.000Z";
+
+async fn take(shop: &Shop, event: &Delivery, now: Instant) -> Outcome {
+    shop.notifier.take(event, now, at_once()).await.unwrap()
+}
+
+/// Returns an event of SES about a mail to an address.
+fn feedback(detail_type: &str, detail: &Value) -> Delivery {
+    let event = json!({
+        "version": "0", "id": "7f3c2d5e-6a40-4c1f-9b5e-3f0c6b1d2e4a", "detail-type": detail_type, "source": "aws.ses",
+        "account": "123456789012", "time": "2026-11-20T12:00:01Z", "region": "eu-central-1", "resources": [],
+        "detail": detail,
+    });
+    serde_json::from_value(event).unwrap()
+}
+
+fn bounce(kind: &str, address: &str) -> Delivery {
+    let detail = json!({
+        "eventType": "Bounce",
+        "bounce": {"bounceType": kind, "bounceSubType": "General", "bouncedRecipients": [{"emailAddress": address}]},
+        "mail": {"messageId": "m1"},
+    });
+    feedback("Email Bounced", &detail)
+}
+
+fn complaint(address: &str) -> Delivery {
+    let detail = json!({
+        "eventType": "Complaint", "complaint": {"complainedRecipients": [{"emailAddress": address}]}, "mail": {},
+    });
+    feedback("Email Complaint Received", &detail)
+}
+
+#[tokio::test]
+async fn an_unverified_address_gets_no_mail_about_orders() {
+    let shop = Shop::open().await;
+    shop.profile("victim@example.com", false).await;
+    assert_eq!(take(&shop, &shop.placed(1), at(NOW)).await, Outcome::Unverified);
+    assert_eq!(take(&shop, &shop.moved(2, "pending", "paid"), at(NOW)).await, Outcome::Unverified);
+    assert_eq!((shop.post.calls(), shop.count("MAIL#").await, shop.count("RECIPIENT#").await), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_code_goes_to_the_address_for_which_it_was_requested_without_the_customers_name() {
+    let shop = Shop::open().await;
+    shop.profile("zoe@example.com", false).await;
+    let event = shop.requested(1, "zoe@example.com", LATER).await;
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Sent);
+    let [sent] = shop.post.sent().try_into().unwrap();
+    let email = "zoe@example.com".parse().unwrap();
+    let subject = Subject { customer: &shop.customer, email: &email, nonce: "nonce-1" };
+    let codes = shop.table.codes();
+    let code = codes.code(codes.newest(), &subject).unwrap();
+    assert_eq!((sent.to.as_str(), sent.kind), ("zoe@example.com", "EmailVerificationRequested"));
+    assert_eq!(sent.subject, "Confirm your email address");
+    assert!(sent.text.contains(&format!("\n\n{code}\n\n")) && !sent.text.contains("Zo\u{eb}"), "{}", sent.text);
+    // A repeated event sends no second mail.
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Known);
+}
+
+#[tokio::test]
+async fn a_code_that_can_prove_nothing_any_more_is_not_sent() {
+    let shop = Shop::open().await;
+    shop.profile("zoe@example.com", false).await;
+    let old = shop.requested(1, "zoe@example.com", LATER).await;
+    // Expired.
+    assert_eq!(take(&shop, &old, at(LATER)).await, Outcome::NoNews);
+    // Replaced by a newer request.
+    shop.requested(2, "zoe@example.com", "2026-11-20T12:10:01.000Z").await;
+    assert_eq!(take(&shop, &old, at(NOW)).await, Outcome::NoNews);
+    // The profile has another address, which must not get the code either.
+    let event = shop.requested(3, "zoe@example.com", LATER).await;
+    shop.profile("victim@example.com", false).await;
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::NoNews);
+    // Verified meanwhile.
+    shop.profile("zoe@example.com", true).await;
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::NoNews);
+    // Erased.
+    shop.remove("CUSTOMER#c1", "PROFILE").await;
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Nobody);
+    assert_eq!(shop.post.calls(), 0);
+}
+
+#[tokio::test]
+async fn an_address_gets_fifty_mails_a_day() {
+    let shop = Shop::open().await;
+    let limit = u32::try_from(MAX_MAILS).unwrap();
+    for number in 0..limit {
+        assert_eq!(take(&shop, &shop.moved(number, "pending", "paid"), at(NOW)).await, Outcome::Sent, "{number}");
+    }
+    // Another spelling is the same recipient.
+    shop.profile("ZOE@example.com", true).await;
+    assert_eq!(take(&shop, &shop.moved(100, "pending", "paid"), at(NOW)).await, Outcome::Limited);
+    // A repeated delivery of a sent message is still known.
+    assert_eq!(take(&shop, &shop.moved(0, "pending", "paid"), at(NOW)).await, Outcome::Known);
+    assert_eq!(shop.post.calls(), limit);
+    // Another address, and the next day, have their own count.
+    shop.profile("other@example.com", true).await;
+    assert_eq!(take(&shop, &shop.moved(101, "pending", "paid"), at(NOW)).await, Outcome::Sent);
+    shop.profile("zoe@example.com", true).await;
+    let midnight = at("2026-11-21T00:00:00.000Z");
+    assert_eq!(take(&shop, &shop.moved(102, "pending", "paid"), midnight.plus_seconds(-60)).await, Outcome::Limited);
+    assert_eq!(take(&shop, &shop.moved(103, "pending", "paid"), midnight).await, Outcome::Sent);
+}
+
+#[tokio::test]
+async fn mails_at_the_same_time_share_the_bound() {
+    let shop = Shop::open().await;
+    for number in 0..45 {
+        take(&shop, &shop.moved(number, "pending", "paid"), at(NOW)).await;
+    }
+    let events: Vec<Delivery> = (100..120).map(|number| shop.moved(number, "pending", "paid")).collect();
+    let outcomes = join_all(events.iter().map(|event| take(&shop, event, at(NOW)))).await;
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == Outcome::Sent).count(), 5);
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == Outcome::Limited).count(), 15);
+}
+
+#[tokio::test]
+async fn codes_leave_room_for_other_mails() {
+    let shop = Shop::open().await;
+    shop.profile("zoe@example.com", false).await;
+    let limit = u32::try_from(MAX_CODES).unwrap();
+    for number in 0..limit {
+        let event = shop.requested(number, "zoe@example.com", LATER).await;
+        assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Sent, "{number}");
+    }
+    let event = shop.requested(100, "zoe@example.com", LATER).await;
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Limited);
+    shop.profile("zoe@example.com", true).await;
+    assert_eq!(take(&shop, &shop.placed(101), at(NOW)).await, Outcome::Sent);
+}
+
+#[tokio::test]
+async fn a_repeated_attempt_counts_once() {
+    let shop = Shop::open().await;
+    for _ in 0..3 {
+        shop.post.next(Act::Fail(MailError::Refused("SendingPausedException".into())));
+    }
+    let event = shop.placed(1);
+    for _ in 0..3 {
+        assert!(matches!(shop.notifier.take(&event, at(NOW), at_once()).await, Err(NotifyError::Mail(_))));
+    }
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Sent);
+    let mut items = shop.table.client().scan().table_name(shop.table.name()).into_paginator().items().send();
+    let mut counts = Vec::new();
+    while let Some(item) = items.next().await {
+        let item = item.unwrap();
+        if item["PK"].as_s().unwrap().starts_with("RECIPIENT#") {
+            counts.push(item["mails"].clone());
+        }
+    }
+    assert_eq!(counts, [AttributeValue::N("1".into())]);
+}
+
+#[tokio::test]
+async fn a_permanent_bounce_and_a_complaint_stop_mail_to_an_address_in_any_spelling() {
+    for report in [bounce("Permanent", "Zoe@Example.com"), complaint("ZOE@example.com")] {
+        let shop = Shop::open().await;
+        assert_eq!(take(&shop, &shop.placed(1), at(NOW)).await, Outcome::Sent);
+        assert_eq!(take(&shop, &report, at(NOW)).await, Outcome::Feedback);
+        // SES may deliver a report twice.
+        assert_eq!(take(&shop, &report, at(NOW)).await, Outcome::Feedback);
+        assert_eq!(take(&shop, &shop.moved(2, "pending", "paid"), at(NOW)).await, Outcome::Stopped);
+        // No code either: anybody can request codes for an address.
+        shop.profile("zoe@example.com", false).await;
+        let event = shop.requested(3, "zoe@example.com", LATER).await;
+        assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Stopped);
+        assert_eq!(shop.post.calls(), 1);
+        // The mark holds for the address alone, and staff can lift it.
+        shop.profile("other@example.com", true).await;
+        assert_eq!(take(&shop, &shop.moved(4, "pending", "paid"), at(NOW)).await, Outcome::Sent);
+        let hash = RecipientHash::of(&"zoe@example.com".parse().unwrap());
+        shop.table.table().write(&recipient::lift(&hash).unwrap()).await.unwrap();
+        shop.profile("zoe@example.com", true).await;
+        assert_eq!(take(&shop, &shop.moved(5, "pending", "paid"), at(NOW)).await, Outcome::Sent);
+    }
+}
+
+#[tokio::test]
+async fn an_abandoned_message_is_not_sent_after_a_complaint() {
+    let shop = Shop::open().await;
+    shop.post.next(Act::Fail(MailError::Refused("SendingPausedException".into())));
+    let event = shop.placed(1);
+    assert!(shop.notifier.take(&event, at(NOW), at_once()).await.is_err());
+    take(&shop, &complaint("zoe@example.com"), at(NOW)).await;
+    assert_eq!(take(&shop, &event, at(NOW)).await, Outcome::Stopped);
+    assert!(shop.post.sent().is_empty());
+}
+
+#[tokio::test]
+async fn a_full_mailbox_stops_nothing_and_a_report_in_another_form_fails() {
+    let shop = Shop::open().await;
+    assert_eq!(take(&shop, &bounce("Transient", "zoe@example.com"), at(NOW)).await, Outcome::NoNews);
+    assert_eq!(take(&shop, &shop.placed(1), at(NOW)).await, Outcome::Sent);
+    let odd = feedback("Email Bounced", &json!({"eventType": "Bounce"}));
+    let failed = shop.notifier.take(&odd, at(NOW), at_once()).await;
+    assert!(matches!(failed, Err(NotifyError::Feedback(_))), "{failed:?}");
+}
+
+#[tokio::test]
+async fn the_keys_of_recipients_hold_no_address() {
+    let shop = Shop::open().await;
+    take(&shop, &shop.placed(1), at(NOW)).await;
+    take(&shop, &complaint("zoe@example.com"), at(NOW)).await;
+    assert_eq!(shop.count("RECIPIENT#").await, 2);
+    let mut items = shop.table.client().scan().table_name(shop.table.name()).into_paginator().items().send();
+    while let Some(item) = items.next().await {
+        let item = item.unwrap();
+        if item["PK"].as_s().unwrap().starts_with("RECIPIENT#") {
+            assert!(!format!("{item:?}").to_lowercase().contains("zoe"), "{item:?}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The bounds of what a customer may have ordered and not paid.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use http_api::{Code, Problem, Store};
+use key_schema::id::{OrderId, ProductId};
+use key_schema::item::Stored;
+use key_schema::order::open::{Limits, OpenOrder, OpenOrders};
+use key_schema::order::{self, MAX_LINES};
+
+use crate::place::WantedLine;
+
+/// Returns the entry of a wanted order among its customer's open orders, which were read as `known`.
+/// Returns [`None`] while another order is only partly there: the caller reads the open orders
+/// again.
+///
+/// # Errors
+/// 409 `too_many_pending_orders`, or 409 `quantity_limit` with the lines.
+pub async fn entry(
+    store: &Store,
+    known: Option<&Stored<OpenOrders>>,
+    lines: &[WantedLine],
+    limits: Limits,
+) -> Result<Option<OpenOrder>, Problem> {
+    let mut open: Vec<(&OrderId, OpenOrder)> =
+        known.iter().flat_map(|known| &known.entries).map(|(id, entry)| (id, *entry)).collect();
+    if u64::try_from(open.len()).map_err(Problem::internal)? >= limits.max_pending_orders {
+        let detail = format!(
+            "The customer has {} unpaid orders, the largest number allowed. Pay or cancel one, or wait until it lapses.",
+            open.len()
+        );
+        return Err(Problem::new(Code::TooManyPendingOrders, detail));
+    }
+    let most = lines.iter().map(|line| line.quantity).max().unwrap_or_default();
+    let entry = OpenOrder { most, lines: u64::try_from(lines.len()).map_err(Problem::internal)? };
+
+    // The largest lines of the other orders bound their pieces of each product. The orders are read
+    // only while that bound is too coarse, the most useful ones first.
+    let max = limits.max_pending_quantity;
+    let mut pieces: HashMap<&ProductId, u64> = lines.iter().map(|line| (&line.product_id, 0)).collect();
+    let with = |pieces: &HashMap<&ProductId, u64>, line: &WantedLine, unread: u64| {
+        let held = pieces.get(&line.product_id).copied().unwrap_or_default();
+        held.saturating_add(unread).saturating_add(line.quantity)
+    };
+    let mut unread = open.iter().fold(0_u64, |sum, (_, entry)| sum.saturating_add(entry.most));
+    open.sort_by_key(|(_, entry)| Reverse(entry.most));
+    for (id, entry) in open {
+        if lines.iter().all(|line| with(&pieces, line, unread) <= max) {
+            break;
+        }
+        let read = store.table.query(&order::lines(id)?.limit(MAX_LINES)).await?.items;
+        if u64::try_from(read.len()) != Ok(entry.lines) {
+            return Ok(None);
+        }
+        for line in read {
+            if let Some(held) = pieces.get_mut(&line.product_id) {
+                *held = held.saturating_add(line.quantity);
+            }
+        }
+        unread = unread.saturating_sub(entry.most);
+    }
+    let over: Vec<&WantedLine> = lines.iter().filter(|line| with(&pieces, line, unread) > max).collect();
+    if over.is_empty() {
+        return Ok(Some(entry));
+    }
+    let problem = Problem::new(
+        Code::QuantityLimit,
+        format!("Unpaid orders of a customer can have at most {max} pieces of a product."),
+    );
+    Err(over.into_iter().fold(problem, |problem, line| {
+        let held = pieces.get(&line.product_id).copied().unwrap_or_default();
+        let left = max.saturating_sub(held);
+        line.error(problem, "quantity", format!("must be at most {left}, because unpaid orders have {held}"))
+    }))
+}

@@ -1,0 +1,85 @@
+//! The limits of open orders: the shop's settings, or the defaults.
+
+use http_api::Problem;
+use key_schema::order::open::{Limits, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES};
+use key_schema::settings::Known;
+use serde_json::Value;
+
+use crate::App;
+
+/// `PENDING_ORDER_MINUTES` is not a valid number of minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the environment variable PENDING_ORDER_MINUTES must be a number from {} to {}",
+    PENDING_MINUTES.start(),
+    PENDING_MINUTES.end()
+)]
+pub struct LimitsError;
+
+/// Returns the limits of a shop without settings. `minutes` is the value of
+/// `PENDING_ORDER_MINUTES`, if it is set.
+///
+/// # Errors
+/// [`LimitsError`].
+pub fn defaults(minutes: Option<&str>) -> Result<Limits, LimitsError> {
+    let Some(text) = minutes.map(str::trim).filter(|text| !text.is_empty()) else {
+        return Ok(Limits::default());
+    };
+    let minutes = text.parse().ok().filter(|minutes| PENDING_MINUTES.contains(minutes));
+    minutes.map(|pending_minutes| Limits { pending_minutes, ..Limits::default() }).ok_or(LimitsError)
+}
+
+impl App {
+    /// Returns the present limits. A changed setting counts after
+    /// [`SETTINGS_MAX_AGE`](http_api::SETTINGS_MAX_AGE) at most.
+    pub async fn limits(&self) -> Result<Limits, Problem> {
+        let (known, _) = self.settings.current(&self.store).await?;
+        Ok(of(&known, self.defaults))
+    }
+}
+
+/// Reads the public setting `orders`. `PUT /v1/settings` checks it. Settings of an earlier version
+/// were not checked, so a value that is no limit counts as missing.
+fn of(known: &Known, defaults: Limits) -> Limits {
+    let values: Value = serde_json::from_str(&known.values).unwrap_or_default();
+    let limit = |name: &str, range: std::ops::RangeInclusive<u64>| {
+        values.get("orders")?.get(name)?.as_u64().filter(|limit| range.contains(limit))
+    };
+    Limits {
+        pending_minutes: limit("pending_minutes", PENDING_MINUTES).unwrap_or(defaults.pending_minutes),
+        max_pending_orders: limit("max_pending_orders", MAX_PENDING_ORDERS).unwrap_or(defaults.max_pending_orders),
+        max_pending_quantity: limit("max_pending_quantity", MAX_PENDING_QUANTITY)
+            .unwrap_or(defaults.max_pending_quantity),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minutes_are_those_of_the_variable_or_an_hour() {
+        for absent in [None, Some(""), Some(" ")] {
+            assert_eq!(defaults(absent), Ok(Limits::default()));
+        }
+        assert_eq!(defaults(Some(" 90 ")).map(|limits| limits.pending_minutes), Ok(90));
+        for bad in ["0", "43201", "-1", "an hour", "1.5"] {
+            assert_eq!(defaults(Some(bad)), Err(LimitsError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_setting_that_is_missing_or_no_limit_leaves_the_default() {
+        let defaults = Limits { pending_minutes: 90, ..Limits::default() };
+        let set = |values: &str| of(&Known { values: values.to_owned(), ..Known::default() }, defaults);
+        assert_eq!(
+            set(r#"{"orders":{"pending_minutes":5,"max_pending_orders":2,"max_pending_quantity":7}}"#),
+            Limits { pending_minutes: 5, max_pending_orders: 2, max_pending_quantity: 7 }
+        );
+        assert_eq!(set(r#"{"orders":{"max_pending_orders":2}}"#), Limits { max_pending_orders: 2, ..defaults });
+        for odd in ["{}", "[]", "x", r#"{"orders":3}"#, r#"{"orders":{"pending_minutes":0,"max_pending_orders":1.5}}"#]
+        {
+            assert_eq!(set(odd), defaults, "{odd}");
+        }
+    }
+}

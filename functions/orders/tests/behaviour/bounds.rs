@@ -1,0 +1,261 @@
+//! The bounds of a customer's unpaid orders, and when these lapse.
+
+use futures::future::join_all;
+use http_api::sample::Call;
+use key_schema::id::{Born, CustomerId, OrderId};
+use key_schema::instant::Instant;
+use key_schema::item::{MAX_ITEM_BYTES, Stored, size};
+use key_schema::order::open::{MAX_ORDERS, OpenOrder, OpenOrders};
+use key_schema::order::{MAX_LINES, MAX_QUANTITY};
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, checkout, errors, moved, order, staff_order};
+
+/// Sends orders of one piece of tea until one is refused. Returns the orders and the refusal.
+async fn until_refused(shop: &Shop) -> (Vec<Value>, http_api::sample::Answered) {
+    let mut placed = Vec::new();
+    loop {
+        let answer = shop.send(order(&[("tea", 1)], &format!("until-{}", placed.len()))).await;
+        if answer.status != 201 {
+            return (placed, answer);
+        }
+        placed.push(answer.body);
+    }
+}
+
+#[tokio::test]
+async fn a_customer_has_at_most_20_unpaid_orders_and_each_that_leaves_makes_room_for_one() {
+    let shop = Shop::open().await;
+    shop.product("tea", 100).await;
+    let (placed, refused) = until_refused(&shop).await;
+    assert_eq!((placed.len(), refused.status, refused.code()), (20, 409, Some("too_many_pending_orders")));
+    assert_eq!((shop.stock("tea").await, shop.open_orders().await.len()), (80, 20));
+
+    for (at, to) in ["paid", "cancelled"].into_iter().enumerate() {
+        let left = shop.send(moved(&placed[at], to)).await;
+        assert_eq!(left.status, 200, "{}", left.body);
+        assert_eq!(shop.open_orders().await.len(), 19, "{to}");
+        assert_eq!(shop.send(order(&[("tea", 1)], to)).await.status, 201);
+        assert_eq!(shop.send(order(&[("tea", 1)], &format!("{to}-2"))).await.code(), Some("too_many_pending_orders"));
+    }
+    // A status after `paid` does not touch the list again.
+    let paid = json!({ "id": placed[0]["id"], "version": 2 });
+    assert_eq!(shop.send(moved(&paid, "picking")).await.status, 200);
+    assert_eq!(shop.open_orders().await.len(), 20);
+}
+
+#[tokio::test]
+async fn a_repeated_request_gets_its_order_though_the_customer_may_place_no_further_one() {
+    let shop = Shop::open().await;
+    shop.product("tea", 100).await;
+    shop.limit(&json!({ "max_pending_orders": 1 })).await;
+    let own = |key: &str| {
+        let body =
+            json!({ "customer_id": "ann", "reference": "r1", "lines": [{ "product_id": "tea", "quantity": 1 }] });
+        Call::new("POST /v1/orders").customer("ann").header("idempotency-key", key).json(&body)
+    };
+    let first = shop.send(own("k1")).await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    let again = shop.send(own("k1")).await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    let by_reference = shop.send(own("k2")).await;
+    assert_eq!((by_reference.status, by_reference.code()), (409, Some("already_exists")));
+    assert_eq!(by_reference.header("location"), first.header("location"));
+    assert_eq!(shop.send(order(&[("tea", 1)], "k3")).await.code(), Some("too_many_pending_orders"));
+}
+
+#[tokio::test]
+async fn unpaid_orders_have_at_most_1000_pieces_of_a_product_and_the_refusal_names_the_lines() {
+    let shop = Shop::open().await;
+    for product in ["tea", "rice", "salt"] {
+        shop.product(product, 10_000).await;
+    }
+    let over = shop.send(order(&[("rice", 1), ("tea", 1_001)], "over")).await;
+    assert_eq!((over.status, over.code()), (409, Some("quantity_limit")), "{}", over.body);
+    let detail = "must be at most 1000, because unpaid orders have 0";
+    assert_eq!(errors(&over), [("/lines/1/quantity", "tea", detail)]);
+
+    assert_eq!(shop.send(order(&[("tea", 600), ("rice", 700)], "a")).await.status, 201);
+    assert_eq!(shop.send(order(&[("salt", 900)], "b")).await.status, 201);
+    let both = shop.send(order(&[("rice", 301), ("salt", 100), ("tea", 401)], "both")).await;
+    assert_eq!((both.status, both.code()), (409, Some("quantity_limit")));
+    let details =
+        ["must be at most 300, because unpaid orders have 700", "must be at most 400, because unpaid orders have 600"];
+    assert_eq!(errors(&both), [("/lines/0/quantity", "rice", details[0]), ("/lines/2/quantity", "tea", details[1])]);
+    assert_eq!(shop.stock("tea").await, 9_400);
+
+    // Exactly the rest is allowed.
+    let rest = shop.send(order(&[("rice", 300), ("salt", 100), ("tea", 400)], "rest")).await;
+    assert_eq!(rest.status, 201, "{}", rest.body);
+    assert_eq!(shop.send(order(&[("tea", 1)], "one")).await.code(), Some("quantity_limit"));
+    // A paid order has its pieces for good, and they no longer count.
+    assert_eq!(shop.send(moved(&rest.body, "paid")).await.status, 200);
+    assert_eq!(shop.send(order(&[("tea", 400)], "two")).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_checkout_has_the_same_bounds_and_names_the_line_of_the_cart() {
+    let shop = Shop::open().await;
+    shop.product("tea", 100).await;
+    shop.product("rice", 100).await;
+    shop.limit(&json!({ "max_pending_quantity": 5, "max_pending_orders": 1 })).await;
+    shop.fill_cart(&[("tea", 6), ("rice", 1)]).await;
+    let over = shop.check_out(&json!({})).await;
+    let detail = "must be at most 5, because unpaid orders have 0";
+    assert_eq!((over.code(), errors(&over)), (Some("quantity_limit"), vec![("/items/1/quantity", "tea", detail)]));
+    assert_eq!(shop.send(order(&[("tea", 1)], "k")).await.status, 201);
+    assert_eq!(shop.check_out(&json!({})).await.code(), Some("too_many_pending_orders"));
+    assert!(shop.has_cart().await);
+}
+
+#[tokio::test]
+async fn staff_has_no_bounds_and_takes_none_of_the_customers_room() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10_000).await;
+    shop.limit(&json!({ "max_pending_quantity": 1, "max_pending_orders": 1 })).await;
+    for number in 0..3 {
+        let placed = shop.send(staff_order(&[("tea", 50)], &format!("s{number}"), &json!({}))).await;
+        assert_eq!(placed.status, 201, "{}", placed.body);
+        assert_eq!(shop.send(moved(&placed.body, "paid")).await.status, 200);
+    }
+    shop.fill_cart(&[("tea", 7)]).await;
+    assert_eq!(shop.send(checkout().staff("sam").json(&json!({}))).await.status, 201);
+    assert!(shop.open_orders().await.is_empty());
+    assert_eq!(shop.send(order(&[("tea", 1)], "own")).await.status, 201);
+}
+
+#[tokio::test]
+async fn of_20_orders_at_once_as_many_are_placed_as_the_bounds_allow() {
+    let shop = Shop::open().await;
+    shop.product("tea", 1_000).await;
+    shop.limit(&json!({ "max_pending_orders": 5 })).await;
+    let answers = join_all((0..20).map(|number| shop.send(order(&[("tea", 1)], &format!("k{number}"))))).await;
+    let placed = answers.iter().filter(|answer| answer.status == 201).count();
+    let refused = answers.iter().filter(|answer| answer.code() == Some("too_many_pending_orders")).count();
+    assert_eq!((placed, refused, shop.stock("tea").await), (5, 15, 995));
+
+    let shop = Shop::open().await;
+    shop.product("tea", 1_000).await;
+    shop.limit(&json!({ "max_pending_quantity": 50 })).await;
+    let answers = join_all((0..20).map(|number| shop.send(order(&[("tea", 7)], &format!("k{number}"))))).await;
+    let placed = answers.iter().filter(|answer| answer.status == 201).count();
+    let refused = answers.iter().filter(|answer| answer.code() == Some("quantity_limit")).count();
+    assert_eq!((placed, refused, shop.stock("tea").await), (7, 13, 951));
+}
+
+#[tokio::test]
+async fn an_order_of_many_lines_is_counted_as_soon_as_it_holds_stock() {
+    let shop = Shop::open().await;
+    let products: Vec<String> = (0..60).map(|number| format!("p{number:02}")).collect();
+    for product in &products {
+        shop.product(product, 100).await;
+    }
+    shop.limit(&json!({ "max_pending_quantity": 10 })).await;
+    let lines = |quantity: u64| products.iter().map(|product| (product.as_str(), quantity)).collect::<Vec<_>>();
+    let first = shop.send(order(&lines(6), "first")).await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    assert_eq!(shop.open_orders().await.into_values().collect::<Vec<_>>(), [OpenOrder { most: 6, lines: 60 }]);
+    let over = shop.send(order(&lines(5), "over")).await;
+    assert_eq!((over.code(), errors(&over).len()), (Some("quantity_limit"), 60));
+    // A refused order of many lines leaves no entry.
+    shop.product("rare", 0).await;
+    let short = shop.send(order(&[&lines(1)[..], &[("rare", 1)]].concat(), "short")).await;
+    assert_eq!((short.code(), shop.open_orders().await.len()), (Some("insufficient_stock"), 1));
+    assert_eq!(shop.send(moved(&first.body, "cancelled")).await.status, 200);
+    assert_eq!((shop.open_orders().await.len(), shop.stock("p59").await), (0, 100));
+}
+
+/// The item has the largest permitted content: as many orders as a setting allows, with the largest
+/// lines.
+#[tokio::test]
+async fn the_largest_list_of_open_orders_fits_an_item_and_is_still_changed() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let entry = OpenOrder { most: MAX_QUANTITY, lines: MAX_LINES as u64 };
+    let id = |number: u64| OrderId::generate(Instant::now().plus_seconds(-(number as i64)), [7; 10]);
+    let open = OpenOrders {
+        customer_id: CustomerId::new("ann").unwrap(),
+        expires_at: Instant::now().plus_seconds(60),
+        entries: (0..MAX_ORDERS).map(|number| (id(number), entry)).collect(),
+    };
+    let open = Stored::new(open, Born::new("b").unwrap(), Instant::now());
+    assert!(size(&open.to_item().unwrap()) < MAX_ITEM_BYTES / 4);
+    shop.put(&open).await;
+    shop.limit(&json!({ "max_pending_orders": MAX_ORDERS, "max_pending_quantity": 1_000_000_000 })).await;
+    assert_eq!(shop.send(order(&[("tea", 1)], "full")).await.code(), Some("too_many_pending_orders"));
+
+    let mut almost = open.clone();
+    almost.data.entries.pop_first();
+    shop.put(&almost).await;
+    let placed = shop.send(order(&[("tea", 1)], "last")).await;
+    assert_eq!((placed.status, shop.open_orders().await.len()), (201, 1_000), "{}", placed.body);
+    assert_eq!(shop.send(moved(&placed.body, "paid")).await.status, 200);
+    assert_eq!(shop.open_orders().await.len(), 999);
+}
+
+#[tokio::test]
+async fn an_order_whose_entry_has_expired_is_paid_and_cancelled_all_the_same() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    for to in ["paid", "cancelled"] {
+        let placed = shop.send(order(&[("tea", 1)], to)).await.body;
+        let mut open = OpenOrders {
+            customer_id: CustomerId::new("ann").unwrap(),
+            expires_at: Instant::now(),
+            entries: Default::default(),
+        };
+        open.expires_at = Instant::now().plus_seconds(60);
+        shop.put(&Stored::new(open, Born::new("other").unwrap(), Instant::now())).await;
+        let left = shop.send(moved(&placed, to)).await;
+        assert_eq!((left.status, &left.body["status"]), (200, &json!(to)), "{}", left.body);
+    }
+    assert_eq!(shop.stock("tea").await, 9);
+}
+
+#[tokio::test]
+async fn a_customers_order_lapses_after_an_hour_or_the_setting_and_staffs_only_if_it_says_so() {
+    let shop = Shop::open().await;
+    shop.product("tea", 100).await;
+    let minutes = |order: &Value| {
+        let at = |text: &Value| text.as_str().unwrap().parse::<Instant>().unwrap().as_millis();
+        (at(&order["lapses_at"]) - at(&order["placed_at"])) / 60_000
+    };
+    let own = shop.send(order(&[("tea", 1)], "own")).await.body;
+    assert_eq!((minutes(&own), shop.head(&own).await.by_customer), (60, true));
+    let staffs = shop.send(staff_order(&[("tea", 1)], "staffs", &json!({}))).await.body;
+    assert_eq!(staffs.get("lapses_at"), None);
+    let exempt = shop.send(staff_order(&[("tea", 1)], "exempt", &json!({ "lapses": false }))).await.body;
+    assert_eq!(exempt.get("lapses_at"), None);
+    let lapses = shop.send(staff_order(&[("tea", 1)], "lapses", &json!({ "lapses": true }))).await.body;
+    assert_eq!((minutes(&lapses), shop.head(&lapses).await.by_customer), (60, false));
+    assert_eq!(shop.lapsing(Instant::MAX).await, 2);
+
+    // The cache has the settings for 30 seconds.
+    shop.limit(&json!({ "pending_minutes": 5 })).await;
+    shop.wait(30);
+    let sooner = shop.send(order(&[("tea", 1)], "sooner")).await.body;
+    assert_eq!(minutes(&sooner), 5);
+
+    // A paid order never lapses, and a response shows so.
+    let paid = shop.send(moved(&sooner, "paid")).await.body;
+    assert_eq!((paid.get("lapses_at"), shop.lapsing(Instant::MAX).await), (None, 2));
+    let again = shop.send(order(&[("tea", 1)], "sooner")).await;
+    assert_eq!(again.body, sooner, "the first response again");
+
+    let refused = shop
+        .send(Call::new("POST /v1/orders").customer("ann").header("idempotency-key", "x").json(&json!({
+            "customer_id": "ann", "lines": [{ "product_id": "tea", "quantity": 1 }], "lapses": false,
+        })))
+        .await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/lapses"]), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn a_changed_limit_counts_within_30_seconds() {
+    let shop = Shop::open().await;
+    shop.product("tea", 100).await;
+    assert_eq!(shop.send(order(&[("tea", 1)], "first")).await.status, 201);
+    shop.limit(&json!({ "max_pending_orders": 1 })).await;
+    shop.wait(30);
+    assert_eq!(shop.send(order(&[("tea", 1)], "second")).await.code(), Some("too_many_pending_orders"));
+}

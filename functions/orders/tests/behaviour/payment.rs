@@ -1,0 +1,85 @@
+//! Tests of payments from a wallet with several currencies, and of their refunds.
+
+use http_api::sample::{Answered, Call};
+use key_schema::money::Money;
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, money, order};
+
+fn euros(amount: i64) -> Money {
+    Money::new(amount, "EUR".parse().unwrap())
+}
+
+/// Places an order of ann for one piece.
+async fn placed(shop: &Shop, product: &str) -> Value {
+    let placed = shop.send(order(&[(product, 1)], product)).await;
+    assert_eq!(placed.status, 201, "{}", placed.body);
+    placed.body
+}
+
+async fn step(shop: &Shop, order: &Value, body: &Value) -> Answered {
+    let call = Call::new("POST /v1/orders/{id}/status").path("id", order["id"].as_str().unwrap()).customer("ann");
+    shop.send(call.header("if-match", &format!("\"{}\"", order["version"])).json(body)).await
+}
+
+async fn pay(shop: &Shop, order: &Value) -> Answered {
+    step(shop, order, &json!({ "to": "paid", "pay_from_wallet": true })).await
+}
+
+async fn refund(shop: &Shop, order: &Value, amount: Money, key: &str) -> Answered {
+    let call = Call::new("POST /v1/orders/{id}/refunds").path("id", order["id"].as_str().unwrap()).staff("s1");
+    shop.send(call.header("idempotency-key", key).json(&json!({ "amount": amount }))).await
+}
+
+#[tokio::test]
+async fn an_order_is_paid_and_refunded_in_its_own_currency_only() {
+    let shop = Shop::open().await;
+    shop.priced_product("tea", euros(100)).await;
+    let order = placed(&shop, "tea").await;
+    shop.store_wallet(money(1_000), &[euros(99)]).await;
+    let poor = pay(&shop, &order).await;
+    assert_eq!((poor.status, poor.code()), (409, Some("insufficient_funds")), "dollars do not pay for euros");
+    shop.store_wallet(money(1_000), &[euros(130)]).await;
+    let paid = pay(&shop, &order).await;
+    assert_eq!(paid.status, 200, "{}", paid.body);
+    assert_eq!(shop.balances().await, [euros(30), money(1_000)]);
+    let wrong = refund(&shop, &order, money(1), "k").await;
+    assert_eq!((wrong.status, wrong.pointers()), (422, vec!["/amount/currency"]));
+    assert_eq!(refund(&shop, &order, euros(40), "k").await.status, 201);
+    assert_eq!(shop.balances().await, [euros(70), money(1_000)]);
+    let read = Call::new("GET /v1/orders/{id}").path("id", order["id"].as_str().unwrap()).customer("ann");
+    let now = shop.send(read).await.body;
+    assert_eq!(step(&shop, &now, &json!({ "to": "cancelled" })).await.status, 200);
+    assert_eq!(shop.balances().await, [euros(130), money(1_000)], "the rest came back");
+}
+
+#[tokio::test]
+async fn a_wallet_that_an_earlier_version_opened_in_another_currency_pays_and_is_refunded() {
+    let shop = Shop::open().await;
+    shop.priced_product("tea", euros(100)).await;
+    let order = placed(&shop, "tea").await;
+    shop.store_wallet(euros(99), &[]).await;
+    assert_eq!(pay(&shop, &order).await.code(), Some("insufficient_funds"));
+    assert_eq!(shop.balances().await, [euros(99), money(0)], "converted, and nothing paid");
+    shop.store_wallet(euros(150), &[]).await;
+    let paid = pay(&shop, &order).await;
+    assert_eq!(paid.status, 200, "{}", paid.body);
+    assert_eq!(shop.balances().await, [euros(50), money(0)]);
+    shop.store_wallet(euros(50), &[]).await;
+    assert_eq!(refund(&shop, &order, euros(40), "k").await.status, 201);
+    assert_eq!(shop.balances().await, [euros(90), money(0)]);
+}
+
+/// A stranger opened the wallet with a foreign coin in an earlier version.
+#[tokio::test]
+async fn an_order_in_the_shops_currency_is_refunded_to_a_wallet_that_a_foreign_coin_opened() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let order = placed(&shop, "tea").await;
+    shop.store_wallet(money(100), &[]).await;
+    let paid = pay(&shop, &order).await;
+    assert_eq!(paid.status, 200, "{}", paid.body);
+    shop.store_wallet(euros(1), &[]).await;
+    assert_eq!(step(&shop, &paid.body, &json!({ "to": "cancelled" })).await.status, 200);
+    assert_eq!(shop.balances().await, [euros(1), money(100)]);
+}

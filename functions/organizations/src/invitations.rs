@@ -1,0 +1,238 @@
+//! Invitations: how an admin gains a member. Only staff add members directly.
+//!
+//! Each change is conditional on the state that was read, and tries again when another request came
+//! first.
+
+use http_api::identity::SignedIn;
+use http_api::url::location;
+use http_api::{Code, Problem, Request, Response, Store};
+use key_schema::entity::AnyEntity;
+use key_schema::id::{CustomerId, OrganizationId, TeamId};
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Meta, Stored};
+use key_schema::organization::invitation::{
+    self, Invitation, LIFETIME_SECONDS, MAX_OF_CUSTOMER, MAX_OF_ORGANIZATION, State,
+};
+use key_schema::organization::{self, Member, Organization, Part, Role};
+use table::{Backoff, Refusal, TableError, TransactError};
+
+use crate::access::{denied, denied_by, no_customer, no_such_organization};
+use crate::view::{InvitationView, MemberView};
+
+/// The invitations per page when they are counted.
+const PAGE: usize = 100;
+/// The maximum number of pages when invitations are counted. More exist only while DynamoDB has not
+/// removed the expired ones.
+const MAX_PAGES: usize = 5;
+
+/// GET organizations/{id}/invitations: lists the open invitations by customer id, for admins and
+/// staff.
+pub async fn of_organization(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let id: OrganizationId = request.path("id")?;
+    let parameters = [("organization", id.as_str())];
+    let page = request.page(&store.cursors, invitation::OF_ORGANIZATION.id, &parameters)?;
+    if !caller.is_staff() {
+        let member = store.table.get(&organization::member(&id, caller.id())?).await?;
+        denied_by(member.as_ref()).map_or(Ok(()), Err)?;
+    }
+    let query = invitation::of_organization(&id)?.limit(page.limit()).after(page.after());
+    let now = Instant::now();
+    let found = store.table.query(&query).await?.filter_map(|item| (!item.is_expired(now)).then_some(item));
+    // Only staff get here for an organization that does not exist.
+    if found.items.is_empty() && caller.is_staff() && store.table.get(&organization::head(&id)?).await?.is_none() {
+        return Err(no_such_organization());
+    }
+    let items: Vec<InvitationView<'_>> = found.items.iter().map(InvitationView::from).collect();
+    page.answer(&items, |kept| found.end(kept))
+}
+
+/// GET customers/{id}/invitations: lists a customer's open invitations, the first to expire first.
+pub async fn of_customer(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let parameters = [("customer", customer.as_str())];
+    let page = request.page(&store.cursors, invitation::OF_CUSTOMER.id, &parameters)?;
+    let query = invitation::of_customer(&customer, Instant::now())?.limit(page.limit()).after(page.after());
+    let found = store.table.query(&query).await?;
+    let items: Vec<InvitationView<'_>> = found.items.iter().map(InvitationView::from).collect();
+    page.answer(&items, |kept| found.end(kept))
+}
+
+/// DELETE organizations/{id}/invitations/{customer}: declines an invitation, at the request of the
+/// customer, or withdraws it, at the request of an admin or of staff. A missing or expired one
+/// counts as ended. To a customer without one the organization does not exist.
+pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let (id, customer): (OrganizationId, CustomerId) = (request.path("id")?, request.path("customer")?);
+    let is_own = !caller.is_staff() && *caller.id() == customer;
+    let mut backoff = Backoff::new();
+    loop {
+        let Read { head, state, caller: asking } = read(store, &id, &customer, &caller).await?;
+        let at = Instant::now();
+        let open = state.open(at);
+        if caller.is_staff() {
+            head.ok_or_else(no_such_organization)?;
+        } else if !(is_own && (open.is_some() || asking.is_some())) {
+            denied_by(asking.as_ref()).map_or(Ok(()), Err)?;
+        }
+        let Some(open) = open else { return Ok(Response::no_content()) };
+        let admin = (!caller.is_staff() && !is_own).then(|| caller.id());
+        match store.table.transact(&invitation::withdraw(open, &state, admin, at)?).await {
+            Ok(()) => return Ok(Response::no_content()),
+            Err(TransactError::Refused(refusals)) => denied(&refusals).map_or(Ok(()), Err)?,
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        }
+        if !backoff.wait().await {
+            return Err(TableError::Contended.into());
+        }
+    }
+}
+
+/// The stored items from which a change is computed.
+pub struct Read {
+    pub head: Option<Stored<Organization>>,
+    pub state: State,
+    pub caller: Option<Stored<Member>>,
+}
+
+/// Reads an invitation with the items that decide about it.
+pub async fn read(
+    store: &Store,
+    id: &OrganizationId,
+    customer: &CustomerId,
+    caller: &SignedIn,
+) -> Result<Read, Problem> {
+    let mut read = Read { head: None, state: State::default(), caller: None };
+    for item in store.table.batch_get(&invitation::prepare(id, customer, caller.id())?).await?.into_iter().flatten() {
+        match item {
+            AnyEntity::Organization(head) => read.head = Some(head),
+            AnyEntity::Invitation(invitation) => read.state.invitation = Some(invitation),
+            AnyEntity::Invitations(roster) => read.state.roster = Some(roster),
+            AnyEntity::Member(member) => read.caller = Some(member),
+            _ => {}
+        }
+    }
+    Ok(read)
+}
+
+/// Invites a customer who is not a member, or renews the invitation, at the request of an admin.
+/// Returns [`None`] when another request came first.
+pub async fn invite(
+    store: &Store,
+    admin: &CustomerId,
+    read: &Read,
+    wanted: &Member,
+) -> Result<Option<Response>, Problem> {
+    denied_by(read.caller.as_ref()).map_or(Ok(()), Err)?;
+    let head = read.head.as_ref().ok_or_else(no_such_organization)?;
+    let Member { id, customer_id, role, team } = wanted;
+    let (state, at) = (&read.state, Instant::now());
+    if state.roster.as_ref().is_some_and(|roster| !roster.has_room(id, at)) {
+        return Err(too_many(format!("The customer has {MAX_OF_CUSTOMER} open invitations and must decline some.")));
+    }
+    if !has_room(store, wanted, at).await? {
+        return Err(too_many(format!("An organization can have at most {MAX_OF_ORGANIZATION} open invitations.")));
+    }
+    let data = Invitation {
+        id: id.clone(),
+        customer_id: customer_id.clone(),
+        title: head.name.clone(),
+        role: *role,
+        team: team.clone(),
+        expires_at: at.plus_seconds(LIFETIME_SECONDS),
+    };
+    let new = match state.open(at) {
+        Some(Stored { meta, .. }) => {
+            let (version, rev) = (meta.version + 1, meta.rev + 1);
+            Stored { meta: Meta { version, rev, updated_at: at, ..meta.clone() }, data }
+        }
+        None => Stored::new(data, store.born(at)?, at),
+    };
+    let refusals = match store.table.transact(&invitation::invite(head, state, &new, admin)?).await {
+        Ok(()) => return Ok(Some(Response::accepted(&InvitationView::from(&new)))),
+        Err(TransactError::Refused(refusals)) => refusals,
+        Err(TransactError::Table(error)) => return Err(error.into()),
+    };
+    if let Some(problem) = denied(&refusals) {
+        return Err(problem);
+    }
+    let of = |part| refusals.iter().any(|refusal| refusal.label == part);
+    if of(Part::Customer) {
+        return Err(no_customer());
+    }
+    if of(Part::Team) && !of(Part::Member) {
+        return Err(no_such_team());
+    }
+    Ok(None)
+}
+
+/// Counts the open invitations of other customers.
+async fn has_room(store: &Store, wanted: &Member, at: Instant) -> Result<bool, Problem> {
+    let (mut open, mut after) = (0, None);
+    for _ in 0..MAX_PAGES {
+        let page = store.table.query(&invitation::open(&wanted.id)?.limit(PAGE).after(after)).await?;
+        let counts = |item: &&Stored<Invitation>| !item.is_expired(at) && item.customer_id != wanted.customer_id;
+        open += page.items.iter().filter(counts).count();
+        after = page.next;
+        if open >= MAX_OF_ORGANIZATION || after.is_none() {
+            break;
+        }
+    }
+    Ok(open < MAX_OF_ORGANIZATION && after.is_none())
+}
+
+/// Makes the calling customer a member, as an invitation says. Role and team of the request, if
+/// given, must be the invitation's, so that the customer accepts the invitation that they have
+/// seen. A team that no longer exists is left out. Returns [`None`] when another request came
+/// first.
+pub async fn accept(
+    store: &Store,
+    state: &State,
+    role: Option<Role>,
+    team: Option<&TeamId>,
+) -> Result<Option<Response>, Problem> {
+    let at = Instant::now();
+    let open = state.open(at).ok_or_else(no_such_organization)?;
+    for (differs, pointer) in
+        [(role.is_some_and(|role| role != open.role), "/role"), (team.is_some() && team != open.team.as_ref(), "/team")]
+    {
+        if differs {
+            let problem = Problem::new(Code::InvalidBody, "The invitation says something else. Read it again.");
+            return Err(problem.error(pointer, "is not the one of the invitation"));
+        }
+    }
+    let mut new = Member { id: open.id.clone(), customer_id: open.customer_id.clone(), role: open.role, team: None };
+    for team in [open.team.clone(), None] {
+        new.team = team;
+        let member = Stored::new(new.clone(), store.born(at)?, at);
+        let refusals = match store.table.transact(&invitation::accept(open, state, &member)?).await {
+            Ok(()) => {
+                let location = location(&["organizations", member.id.as_str()]);
+                return Ok(Some(Response::created(location, &MemberView::from(&member))));
+            }
+            Err(TransactError::Refused(refusals)) => refusals,
+            Err(TransactError::Table(error)) => return Err(error.into()),
+        };
+        if refusals.iter().any(|refusal| matches!(refusal.label, Part::Profile | Part::Organization)) {
+            return Err(no_such_organization());
+        }
+        if !refusals.iter().all(is_team) {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+fn is_team(refusal: &Refusal<Part>) -> bool {
+    refusal.label == Part::Team
+}
+
+pub fn no_such_team() -> Problem {
+    let problem = Problem::new(Code::InvalidBody, "The organization has no such team.");
+    problem.error("/team", "is not a team of this organization")
+}
+
+fn too_many(detail: String) -> Problem {
+    Problem::new(Code::TooManyInvitations, detail)
+}

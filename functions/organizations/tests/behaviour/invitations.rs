@@ -1,0 +1,330 @@
+//! Tests of invitations: a customer joins an organization by accepting one.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use http_api::sample::Call;
+use key_schema::id::{Born, CustomerId, OrganizationId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::organization::Role;
+use key_schema::organization::invitation::{self, Invitation, MAX_OF_CUSTOMER, MAX_OF_ORGANIZATION};
+use serde_json::{Value, json};
+
+use crate::club::{
+    CLUB, Club, accept, add_team, delete_team, found, hidden, invitations, invitations_of, members, put_member, read,
+    remove_member, rename, uninvite,
+};
+
+/// The number of concurrent clients.
+const CLIENTS: usize = 20;
+
+/// Returns the invited customers.
+async fn invited(club: &Club) -> Vec<String> {
+    let (found, _) = club.all(|| invitations(CLUB).staff("s1"), 100).await;
+    found.iter().map(|item| item["customer_id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Returns the number of the customer's invitations that the table holds beside the profile.
+async fn named(club: &Club, customer: &str) -> usize {
+    let roster = invitation::roster(&CustomerId::new(customer).unwrap()).unwrap();
+    club.store.table.get(&roster).await.unwrap().map_or(0, |roster| roster.open.len())
+}
+
+/// Writes an invitation of eve that expires in `seconds`, as if it had been made earlier.
+async fn invite_until(club: &Club, seconds: i64) {
+    let call = put_member(CLUB, "eve", "member", None).customer("ann");
+    club.expect(202, call).await;
+    let data = Invitation {
+        id: OrganizationId::new(CLUB).unwrap(),
+        customer_id: CustomerId::new("eve").unwrap(),
+        title: "Chess".to_owned(),
+        role: Role::Member,
+        team: None,
+        expires_at: Instant::now().plus_seconds(seconds),
+    };
+    club.seed(&[Stored::new(data, Born::new("old").unwrap(), Instant::EPOCH)]).await;
+}
+
+#[tokio::test]
+async fn an_admin_invites_and_the_customer_becomes_a_member_by_accepting() {
+    let club = Club::open().await;
+    club.expect(201, add_team(CLUB, "t").customer("ann")).await;
+    let body = club.expect(202, put_member(CLUB, "eve", "admin", Some("t")).customer("ann")).await;
+    assert_eq!((&body["organization_id"], &body["organization_name"]), (&json!(CLUB), &json!("Chess")));
+    assert_eq!((&body["customer_id"], &body["role"], &body["team"]), (&json!("eve"), &json!("admin"), &json!("t")));
+    let instant = |value: &Value| value.as_str().unwrap().parse::<Instant>().unwrap();
+    assert_eq!(instant(&body["expires_at"]), instant(&body["created_at"]).plus_seconds(14 * 24 * 60 * 60));
+    for list in [
+        invitations(CLUB).customer("ann"),
+        invitations(CLUB).staff("s1"),
+        invitations_of("eve").customer("eve"),
+        invitations_of("eve").staff("s1"),
+    ] {
+        assert_eq!(club.expect(200, list).await["items"], json!([body]));
+    }
+    // An invitation gives no right.
+    for call in
+        [read(CLUB), members(CLUB), invitations(CLUB), rename(CLUB, "X", 1), put_member(CLUB, "bob", "admin", None)]
+    {
+        assert_eq!(club.refusal(call.customer("eve")).await, hidden());
+    }
+    assert!(!club.roles().await.contains_key("eve"));
+    assert_eq!(club.expect(200, crate::club::organizations_of("eve").customer("eve")).await["items"], json!([]));
+
+    let answer = club.send(accept(CLUB, "eve").customer("eve")).await;
+    assert_eq!((answer.status, &answer.body["role"], &answer.body["team"]), (201, &json!("admin"), &json!("t")));
+    assert_eq!(club.roles().await["eve"], ("admin".to_owned(), Some("t".to_owned())));
+    assert_eq!((invited(&club).await.len(), named(&club, "eve").await), (0, 0));
+    // A repetition changes nothing.
+    assert_eq!(club.expect(200, accept(CLUB, "eve").customer("eve")).await, answer.body);
+    // The counts are right: eve is an admin and in the team.
+    assert_eq!(club.refusal(delete_team(CLUB, "t", 1).customer("ann")).await, (409, "team_in_use".into()));
+    club.expect(204, remove_member(CLUB, "ann").customer("ann")).await;
+    assert_eq!(club.refusal(remove_member(CLUB, "eve").customer("eve")).await, (409, "last_admin".into()));
+}
+
+#[tokio::test]
+async fn role_and_team_come_from_the_invitation_and_an_acceptance_of_others_is_refused() {
+    let club = Club::open().await;
+    club.expect(201, add_team(CLUB, "t").customer("ann")).await;
+    club.expect(202, put_member(CLUB, "eve", "member", Some("t")).customer("ann")).await;
+    for (role, team, pointer) in [("admin", None, "/role"), ("member", Some("other"), "/team")] {
+        let answer = club.send(put_member(CLUB, "eve", role, team).customer("eve")).await;
+        assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!(pointer)));
+    }
+    // Nobody accepts for another customer: an admin renews the invitation, others are refused.
+    assert_eq!(club.refusal(put_member(CLUB, "eve", "member", None).customer("bob")).await, (403, "forbidden".into()));
+    club.expect(202, put_member(CLUB, "eve", "member", Some("t")).customer("ann")).await;
+    assert!(!club.roles().await.contains_key("eve"));
+    // A team that no longer exists is left out.
+    club.expect(204, delete_team(CLUB, "t", 1).customer("ann")).await;
+    let body = club.expect(201, put_member(CLUB, "eve", "member", None).customer("eve")).await;
+    assert_eq!(body["team"], json!(null));
+    // Others must name a role.
+    let bare = |caller: &str| accept(CLUB, "bob").customer(caller);
+    assert_eq!(club.refusal(bare("ann")).await, (422, "invalid_body".into()));
+    assert_eq!(club.refusal(accept(CLUB, "eve").staff("s1")).await, (422, "invalid_body".into()));
+}
+
+#[tokio::test]
+async fn an_invitation_is_declined_or_withdrawn_and_then_gives_no_membership() {
+    let club = Club::open().await;
+    for end in [
+        uninvite(CLUB, "eve").customer("eve"),
+        uninvite(CLUB, "eve").customer("ann"),
+        uninvite(CLUB, "eve").staff("s1"),
+    ] {
+        club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
+        assert_eq!(club.refusal(uninvite(CLUB, "eve").customer("bob")).await, (403, "forbidden".into()));
+        assert_eq!(club.refusal(uninvite(CLUB, "eve").customer("nobody")).await, hidden());
+        assert_eq!(named(&club, "eve").await, 1);
+        club.expect(204, end).await;
+        assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
+        assert_eq!((invited(&club).await.len(), named(&club, "eve").await), (0, 0));
+    }
+    // A missing invitation counts as ended, but not to strangers, who must not learn of the club.
+    for insider in [uninvite(CLUB, "eve").customer("ann"), uninvite(CLUB, "nobody").staff("s1")] {
+        club.expect(204, insider).await;
+    }
+    for stranger in ["eve", "nobody"] {
+        assert_eq!(club.refusal(uninvite(CLUB, "eve").customer(stranger)).await, hidden());
+    }
+    assert_eq!(club.refusal(uninvite("no such", "eve").staff("s1")).await, hidden());
+    assert_eq!(club.refusal(uninvite(CLUB, "eve")).await.0, 401);
+}
+
+#[tokio::test]
+async fn lists_of_invitations_are_for_admins_the_customer_and_staff() {
+    let club = Club::open().await;
+    club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
+    assert_eq!(club.refusal(invitations(CLUB).customer("bob")).await, (403, "forbidden".into()));
+    for stranger in ["eve", "nobody"] {
+        assert_eq!(club.refusal(invitations(CLUB).customer(stranger)).await, hidden());
+    }
+    for stranger in ["ann", "bob", "nobody"] {
+        assert_eq!(club.refusal(invitations_of("eve").customer(stranger)).await, hidden());
+    }
+    for list in [invitations(CLUB), invitations_of("eve")] {
+        assert_eq!(club.refusal(list).await.0, 401);
+    }
+    assert_eq!(club.refusal(invitations("no such").staff("s1")).await, hidden());
+}
+
+#[tokio::test]
+async fn an_expired_invitation_is_not_accepted_even_before_its_removal() {
+    let club = Club::open().await;
+    invite_until(&club, -1).await;
+    assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
+    assert_eq!(invited(&club).await, [""; 0]);
+    assert_eq!(club.expect(200, invitations_of("eve").customer("eve")).await["items"], json!([]));
+    assert_eq!(club.refusal(uninvite(CLUB, "eve").customer("eve")).await, hidden());
+    // The function's clock may be behind. The condition of the write decides.
+    invite_until(&club, 1).await;
+    let state = invitation::State {
+        invitation: club.invitation("eve").await,
+        roster: club.store.table.get(&invitation::roster(&CustomerId::new("eve").unwrap()).unwrap()).await.unwrap(),
+    };
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let member = key_schema::organization::Member {
+        id: OrganizationId::new(CLUB).unwrap(),
+        customer_id: CustomerId::new("eve").unwrap(),
+        role: Role::Member,
+        team: None,
+    };
+    let member = Stored::new(member, Born::new("late").unwrap(), Instant::now());
+    let late = invitation::accept(state.invitation.as_ref().unwrap(), &state, &member).unwrap();
+    assert!(club.store.table.transact(&late).await.is_err());
+    assert!(!club.roles().await.contains_key("eve"));
+    // The admin invites once more.
+    club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
+    club.expect(201, accept(CLUB, "eve").customer("eve")).await;
+}
+
+/// Otherwise a removed member could return by the old invitation.
+#[tokio::test]
+async fn who_is_added_by_staff_has_no_invitation_left() {
+    let club = Club::open().await;
+    club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
+    club.expect(200, put_member(CLUB, "eve", "member", None).staff("s1")).await;
+    assert_eq!((invited(&club).await.len(), named(&club, "eve").await), (0, 0));
+    assert_eq!(club.roles().await["eve"].0, "member");
+    club.expect(204, remove_member(CLUB, "eve").customer("ann")).await;
+    assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
+    // A present member is changed as before, and gets no invitation.
+    assert_eq!(club.expect(200, put_member(CLUB, "bob", "admin", None).customer("ann")).await["role"], "admin");
+    assert_eq!(invited(&club).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_organization_has_at_most_100_open_invitations_however_many_are_sent_at_once() {
+    let club = Club::open().await;
+    let customers: Vec<String> = (0..MAX_OF_ORGANIZATION + 5).map(|n| format!("customer-{n:03}")).collect();
+    for customer in &customers {
+        club.join(customer).await;
+    }
+    for customer in &customers[..MAX_OF_ORGANIZATION - 5] {
+        club.expect(202, put_member(CLUB, customer, "member", None).customer("ann")).await;
+    }
+    let last = &customers[MAX_OF_ORGANIZATION - 5..];
+    let answers = join_all(
+        last.iter().map(|customer| club.settled(move || put_member(CLUB, customer, "member", None).customer("ann"))),
+    )
+    .await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 5);
+    let full: Vec<_> = answers.iter().filter(|answer| answer.status == 409).collect();
+    assert!(full.len() == 5 && full.iter().all(|answer| answer.code() == Some("too_many_invitations")));
+    assert_eq!(invited(&club).await.len(), MAX_OF_ORGANIZATION);
+    // A renewal needs no room, and each end makes some.
+    club.expect(202, put_member(CLUB, &customers[0], "admin", None).customer("ann")).await;
+    club.expect(201, accept(CLUB, &customers[0]).customer(&customers[0])).await;
+    let refused = customers.iter().position(|id| answers.iter().zip(last).any(|(a, c)| a.status == 409 && c == id));
+    club.expect(202, put_member(CLUB, &customers[refused.unwrap()], "member", None).customer("ann")).await;
+}
+
+/// An attacker may found any number of organizations.
+#[tokio::test]
+async fn a_customer_has_at_most_100_open_invitations_whoever_invites() {
+    let club = Club::open().await;
+    let mut clubs = Vec::new();
+    for n in 0..MAX_OF_CUSTOMER + 3 {
+        let body = club.expect(201, found(&format!("Spam {n}")).customer("bob")).await;
+        clubs.push(body["id"].as_str().unwrap().to_owned());
+    }
+    for id in &clubs[..MAX_OF_CUSTOMER - 2] {
+        club.expect(202, put_member(id, "eve", "member", None).customer("bob")).await;
+    }
+    let answers = join_all(
+        clubs[MAX_OF_CUSTOMER - 2..]
+            .iter()
+            .map(|id| club.settled(move || put_member(id, "eve", "member", None).customer("bob"))),
+    )
+    .await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 2);
+    assert!(answers.iter().all(|answer| answer.status == 202 || answer.code() == Some("too_many_invitations")));
+    let (listed, requests) = club.all(|| invitations_of("eve").customer("eve"), 30).await;
+    assert_eq!(listed.len(), MAX_OF_CUSTOMER);
+    assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
+    // Staff add the customer all the same, and a declined invitation makes room.
+    club.expect(200, put_member(CLUB, "eve", "member", None).staff("s1")).await;
+    club.expect(204, uninvite(&clubs[0], "eve").customer("eve")).await;
+    let open: Vec<&str> = listed.iter().map(|item| item["organization_id"].as_str().unwrap()).collect();
+    let refused = clubs.iter().find(|id| !open.contains(&id.as_str())).unwrap();
+    club.expect(202, put_member(refused, "eve", "member", None).customer("bob")).await;
+    assert_eq!(named(&club, "eve").await, MAX_OF_CUSTOMER);
+}
+
+#[tokio::test]
+async fn of_many_acceptances_at_once_one_begins_the_membership_and_it_is_counted_once() {
+    let club = Club::open().await;
+    club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
+    let answers = join_all((0..CLIENTS).map(|_| club.settled(|| accept(CLUB, "eve").customer("eve")))).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
+    assert!(answers.iter().all(|answer| [200, 201].contains(&answer.status)));
+    club.expect(204, remove_member(CLUB, "ann").customer("ann")).await;
+    assert_eq!(club.refusal(remove_member(CLUB, "eve").customer("eve")).await.1, "last_admin");
+}
+
+/// Either the acceptance is first and the membership stays, or the withdrawal is first and there is
+/// none.
+#[tokio::test]
+async fn an_acceptance_and_a_withdrawal_at_once_leave_one_of_both_outcomes() {
+    let club = Club::open().await;
+    let mut outcomes = [0, 0];
+    for round in 0..CLIENTS {
+        club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
+        let accepts = async {
+            tokio::time::sleep(Duration::from_millis(u64::try_from(round % 3).unwrap())).await;
+            club.settled(|| accept(CLUB, "eve").customer("eve")).await.status
+        };
+        let withdraws = club.settled(|| uninvite(CLUB, "eve").customer("ann"));
+        let (accepted, withdrawn) = futures::future::join(accepts, withdraws).await;
+        assert_eq!(withdrawn.status, 204);
+        let is_member = club.roles().await.contains_key("eve");
+        assert_eq!((is_member, accepted), if is_member { (true, 201) } else { (false, 404) });
+        assert_eq!((invited(&club).await.len(), named(&club, "eve").await), (0, 0));
+        outcomes[usize::from(is_member)] += 1;
+        if is_member {
+            club.expect(204, remove_member(CLUB, "eve").customer("ann")).await;
+        }
+    }
+    assert!(outcomes.iter().sum::<i32>() > 0, "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn invitations_and_additions_at_once_never_leave_a_member_with_an_invitation() {
+    let club = Club::open().await;
+    let calls = (0..CLIENTS).map(|n| {
+        let club = &club;
+        async move {
+            let call = || match n % 4 {
+                0 => put_member(CLUB, "eve", "member", None).customer("ann"),
+                1 => put_member(CLUB, "eve", "member", None).staff("s1"),
+                2 => accept(CLUB, "eve").customer("eve"),
+                _ => remove_member(CLUB, "eve").customer("ann"),
+            };
+            club.settled(call).await.status
+        }
+    });
+    let statuses = join_all(calls).await;
+    assert!(statuses.iter().all(|status| [200, 201, 202, 204, 404].contains(status)), "{statuses:?}");
+    let (is_member, is_invited) = (club.roles().await.contains_key("eve"), !invited(&club).await.is_empty());
+    assert!(!(is_member && is_invited));
+    assert_eq!(named(&club, "eve").await, usize::from(is_invited));
+}
+
+#[tokio::test]
+async fn an_invitation_to_an_organization_that_is_gone_or_of_an_erased_customer_is_not_accepted() {
+    let club = Club::open().await;
+    club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
+    club.take_away(&key_schema::organization::head(&OrganizationId::new(CLUB).unwrap()).unwrap()).await;
+    assert_eq!(club.refusal(accept(CLUB, "eve").customer("eve")).await, hidden());
+    let other = club.expect(201, found("Go").customer("ann")).await["id"].as_str().unwrap().to_owned();
+    club.expect(202, put_member(&other, "eve", "member", None).customer("ann")).await;
+    club.take_away(&key_schema::customer::edit(&CustomerId::new("eve").unwrap()).unwrap()).await;
+    assert_eq!(club.refusal(accept(&other, "eve").customer("eve")).await, hidden());
+    // Without a profile nobody is invited either.
+    assert_eq!(club.refusal(put_member(&other, "eve", "member", None).customer("ann")).await, hidden());
+    let list: Call = members(&other).staff("s1");
+    assert_eq!(club.expect(200, list).await["items"].as_array().unwrap().len(), 1);
+}

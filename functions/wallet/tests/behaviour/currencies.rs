@@ -1,0 +1,163 @@
+//! Tests of wallets with several currencies, and of wallets that earlier versions stored.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::join_all;
+use key_schema::money::LISTED;
+use serde_json::json;
+
+use crate::bank::{Bank, balance_of, deposit, euros, transfer, usd};
+
+#[tokio::test]
+async fn a_coin_of_a_stranger_leaves_deposits_and_transfers_in_the_shops_currency_as_they_were() {
+    let bank = Bank::open(&["victim", "rich", "stranger"]).await;
+    bank.pay_in("stranger", &euros(2)).await;
+    let unopened = bank.send(balance_of("victim").customer("victim")).await;
+    let nothing = json!({ "customer_id": "victim", "balance": usd(0), "balances": [], "version": 0 });
+    assert_eq!((unopened.version(), unopened.body), (None, nothing));
+    assert_eq!(bank.send(transfer("stranger", "victim", &euros(1), "k1")).await.status, 201, "the first money");
+    assert_eq!(bank.balance_in("victim", "EUR").await, 1);
+    bank.pay_in("victim", &usd(10)).await;
+    bank.pay_in("rich", &usd(5)).await;
+    assert_eq!(bank.send(transfer("rich", "victim", &usd(5), "k2")).await.status, 201);
+    assert_eq!(bank.send(transfer("victim", "rich", &usd(12), "k3")).await.status, 201);
+    let read = bank.send(balance_of("victim").customer("victim")).await;
+    assert_eq!((&read.body["balance"], &read.body["balances"]), (&usd(3), &json!([euros(1), usd(3)])));
+    assert_eq!((bank.balance("victim").await, bank.balance("rich").await), (3, 12));
+    // Another coin to a wallet that has dollars already.
+    assert_eq!(bank.send(transfer("stranger", "rich", &euros(1), "k4")).await.status, 201);
+    assert_eq!(bank.balance_in("stranger", "EUR").await, 0, "a balance of zero is not shown");
+    assert_eq!((bank.balance("rich").await, bank.balance_in("rich", "EUR").await), (12, 1));
+}
+
+#[tokio::test]
+async fn money_leaves_only_the_balance_in_its_currency() {
+    let bank = Bank::open(&["a", "b"]).await;
+    bank.pay_in("a", &usd(100)).await;
+    bank.pay_in("a", &euros(3)).await;
+    for amount in [euros(4), json!({ "amount": 1, "currency": "CHF" }), usd(101)] {
+        let answer = bank.send(transfer("a", "b", &amount, "k")).await;
+        assert_eq!((answer.status, answer.code()), (409, Some("insufficient_funds")), "{amount}");
+    }
+    let unlisted = bank.send(transfer("a", "b", &json!({ "amount": 1, "currency": "AAA" }), "k")).await;
+    assert_eq!((unlisted.status, unlisted.pointers()), (422, vec!["/amount/currency"]));
+    assert_eq!((bank.balance("a").await, bank.balance_in("a", "EUR").await), (100, 3));
+    assert_eq!(bank.send(transfer("a", "b", &euros(3), "k")).await.status, 201);
+    assert_eq!((bank.balance("a").await, bank.balance_in("b", "EUR").await), (100, 3));
+}
+
+/// Two currencies of one wallet move at once in both directions, and each keeps its sum.
+#[tokio::test]
+async fn transfers_in_two_currencies_at_once_lose_and_make_no_money_in_either() {
+    let bank = Bank::open(&["a", "b"]).await;
+    for customer in ["a", "b"] {
+        bank.pay_in(customer, &usd(40)).await;
+        bank.pay_in(customer, &euros(30)).await;
+    }
+    let calls = (0..40).map(|n| {
+        let (from, to) = if n % 4 < 2 { ("a", "b") } else { ("b", "a") };
+        let amount = if n % 2 == 0 { usd(n % 7 + 5) } else { euros(n % 5 + 5) };
+        let bank = &bank;
+        async move {
+            let answer = bank.settled(|| transfer(from, to, &amount, &format!("k{n}"))).await;
+            let moved = if answer.status == 201 { amount["amount"].as_i64().unwrap() } else { 0 };
+            assert!(
+                matches!(answer.status, 201 | 503) || answer.code() == Some("insufficient_funds"),
+                "{}",
+                answer.body
+            );
+            (amount["currency"] == "EUR", if from == "a" { -moved } else { moved })
+        }
+    });
+    let moved = join_all(calls).await;
+    let sum =
+        |in_euros: bool| moved.iter().filter(|(euros, _)| *euros == in_euros).map(|(_, amount)| amount).sum::<i64>();
+    assert_eq!((bank.balance("a").await, bank.balance("b").await), (40 + sum(false), 40 - sum(false)));
+    let in_euros = (bank.balance_in("a", "EUR").await, bank.balance_in("b", "EUR").await);
+    assert_eq!(in_euros, (30 + sum(true), 30 - sum(true)));
+}
+
+#[tokio::test]
+async fn a_coin_of_every_currency_does_not_keep_a_wallet_from_moving_money() {
+    let bank = Bank::open(&["victim", "other"]).await;
+    for code in LISTED.split_ascii_whitespace() {
+        bank.pay_in("victim", &json!({ "amount": 1, "currency": code })).await;
+    }
+    let read = bank.send(balance_of("victim").customer("victim")).await;
+    assert_eq!((read.body["balances"].as_array().unwrap().len(), &read.body["balance"]), (181, &usd(1)));
+    assert_eq!(bank.send(transfer("victim", "other", &usd(1), "k")).await.status, 201);
+    assert_eq!((bank.balance("victim").await, bank.balance("other").await), (0, 1));
+}
+
+#[tokio::test]
+async fn a_wallet_that_an_earlier_version_opened_in_another_currency_is_read_and_converted() {
+    for (movement, left) in [
+        ("deposit", (10, 100)),
+        ("deposit euros", (0, 110)),
+        ("pays euros", (0, 90)),
+        ("pays too many euros", (0, 100)),
+        ("pays dollars", (0, 100)),
+        ("gets dollars", (10, 100)),
+        ("gets euros", (0, 110)),
+    ] {
+        let bank = Bank::open(&["a", "b"]).await;
+        bank.pay_in("b", &usd(50)).await;
+        bank.pay_in("b", &euros(50)).await;
+        bank.open_in("a", "EUR", 100).await;
+        assert_eq!((bank.balance("a").await, bank.balance_in("a", "EUR").await), (0, 100));
+        assert_eq!(bank.stored_currency("a").await, "EUR", "a read converts nothing");
+        let (call, status) = match movement {
+            "deposit" => (deposit("a", &json!({ "amount": usd(10) }), "k"), 201),
+            "deposit euros" => (deposit("a", &json!({ "amount": euros(10) }), "k"), 201),
+            "pays euros" => (transfer("a", "b", &euros(10), "k"), 201),
+            "pays too many euros" => (transfer("a", "b", &euros(101), "k"), 409),
+            "pays dollars" => (transfer("a", "b", &usd(1), "k"), 409),
+            "gets dollars" => (transfer("b", "a", &usd(10), "k"), 201),
+            _ => (transfer("b", "a", &euros(10), "k"), 201),
+        };
+        let answer = bank.send(call.clone()).await;
+        assert_eq!(answer.status, status, "{movement}: {}", answer.body);
+        assert_eq!(bank.stored_currency("a").await, "USD", "{movement}");
+        if status == 201 {
+            assert_eq!(bank.send(call).await.body, answer.body, "{movement}: repeated");
+        } else {
+            assert_eq!(answer.code(), Some("insufficient_funds"), "{movement}");
+        }
+        assert_eq!((bank.balance("a").await, bank.balance_in("a", "EUR").await), left, "{movement}");
+    }
+}
+
+/// Earlier versions accepted codes that ISO 4217 does not list. No client can send one now, but the
+/// money stays.
+#[tokio::test]
+async fn money_in_an_unlisted_currency_of_an_earlier_version_does_not_disable_its_wallet() {
+    let bank = Bank::open(&["a", "b"]).await;
+    bank.open_in("a", "EUR", 1).await;
+    bank.set("WALLET#a", "WALLET", "currency", AttributeValue::S("AAA".into())).await;
+    let deposited = bank.send(deposit("a", &json!({ "amount": usd(5) }), "k")).await;
+    assert_eq!((deposited.status, &deposited.body["balance"]), (201, &usd(5)), "{}", deposited.body);
+    assert_eq!(bank.send(transfer("a", "b", &usd(5), "k2")).await.status, 201);
+    let read = bank.send(balance_of("a").customer("a")).await;
+    assert_eq!(read.body["balances"], json!([{ "amount": 1, "currency": "AAA" }]));
+}
+
+#[tokio::test]
+async fn two_wallets_of_an_earlier_version_are_converted_under_many_transfers_at_once() {
+    let bank = Bank::open(&["a", "b"]).await;
+    for customer in ["a", "b"] {
+        bank.open_in(customer, "EUR", 100).await;
+    }
+    let calls = (0..20).map(|n| {
+        let (from, to) = if n % 2 == 0 { ("a", "b") } else { ("b", "a") };
+        bank.settled(move || transfer(from, to, &euros(if n % 2 == 0 { 3 } else { 2 }), &format!("k{n}")))
+    });
+    let answers = join_all(calls).await;
+    assert!(
+        answers.iter().all(|answer| answer.status == 201),
+        "{:?}",
+        answers.iter().map(|a| &a.body).collect::<Vec<_>>()
+    );
+    assert_eq!((bank.balance_in("a", "EUR").await, bank.balance_in("b", "EUR").await), (90, 110));
+    for customer in ["a", "b"] {
+        assert_eq!(bank.stored_currency(customer).await, "USD");
+    }
+}

@@ -1,0 +1,160 @@
+//! Refuses tokens whose session has ended.
+//!
+//! # Guarantee
+//! Every function refuses a token within [`MAX_AGE`] after its session was ended. The function that
+//! ends the session refuses the token at once, in the same environment. A strongly consistent read
+//! decides, and the age of a result counts from before the read.
+//!
+//! # Cost
+//! A token that names no sign-in costs nothing. Otherwise each environment reads one item for each
+//! sign-in every [`MAX_AGE`]. A sign-in never comes back, so an ended one is not read again.
+//!
+//! # Failure
+//! If the table does not answer, the response is 503. A stolen token must not work because somebody
+//! keeps the table busy, and nearly every route needs the table anyway.
+//!
+//! # Clock
+//! The cache uses the wall clock, as [`crate::SettingsCache`] does, and for the same reason.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use key_schema::instant::Instant;
+use key_schema::revocation::{self, SignIn};
+use table::Table;
+
+use crate::identity::Caller;
+use crate::problem::{Code, Problem};
+
+/// How long after the end of a session its tokens may still be accepted.
+pub const MAX_AGE: Duration = Duration::from_secs(30);
+/// The maximum number of sign-ins that an environment remembers.
+const MAX_KNOWN: usize = 1_000;
+
+/// The sign-ins that this environment has looked up.
+pub struct SignIns {
+    clock: Box<dyn Fn() -> Instant + Send + Sync>,
+    known: Mutex<HashMap<SignIn, Known>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    Ended,
+    /// Not ended, according to a read that began then.
+    ActiveAt(Instant),
+}
+
+impl Default for SignIns {
+    fn default() -> Self {
+        Self::new(Instant::now)
+    }
+}
+
+impl SignIns {
+    /// Creates an empty cache with this clock.
+    pub fn new(clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        Self { clock: Box::new(clock), known: Mutex::default() }
+    }
+
+    /// Refuses a caller whose session has ended.
+    ///
+    /// # Errors
+    /// 401 `unauthenticated`. 503 when the table does not answer.
+    pub async fn check(&self, table: &Table, caller: &Caller) -> Result<(), Problem> {
+        let Caller::SignedIn(caller) = caller else { return Ok(()) };
+        let Some(sign_in) = caller.sign_in() else { return Ok(()) };
+        let now = (self.clock)();
+        let ended = match self.held(sign_in, now) {
+            Some(ended) => ended,
+            None => {
+                // Boxed: few requests look up, and the SDK's future would be part of every request's.
+                let get = revocation::get(sign_in)?;
+                let found = Box::pin(table.get(&get)).await.map_err(Problem::unavailable)?;
+                let ended = found.is_some();
+                self.keep(sign_in.clone(), if ended { Known::Ended } else { Known::ActiveAt(now) });
+                ended
+            }
+        };
+        if ended { Err(Problem::signed_out()) } else { Ok(()) }
+    }
+
+    /// Returns the caller, or an anonymous one if the caller's session has ended. A public route
+    /// treats such a token as it treats an expired one.
+    ///
+    /// # Errors
+    /// 503 when the table does not answer.
+    pub async fn unless_ended(&self, table: &Table, caller: Caller) -> Result<Caller, Problem> {
+        match self.check(table, &caller).await {
+            Ok(()) => Ok(caller),
+            Err(problem) if problem.code() == Code::Unauthenticated => Ok(Caller::Anonymous),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Remembers that sign-ins have ended, after this environment has ended them.
+    pub fn ended(&self, sign_ins: impl IntoIterator<Item = SignIn>) {
+        for sign_in in sign_ins {
+            self.keep(sign_in, Known::Ended);
+        }
+    }
+
+    /// Returns whether a sign-in has ended, or `None` if that must be looked up.
+    fn held(&self, sign_in: &SignIn, now: Instant) -> Option<bool> {
+        match *self.known().get(sign_in)? {
+            Known::Ended => Some(true),
+            Known::ActiveAt(since) => {
+                // After a clock was set back, the age is unknown.
+                let age = u64::try_from(now.as_millis() - since.as_millis()).ok()?;
+                (Duration::from_millis(age) < MAX_AGE).then_some(false)
+            }
+        }
+    }
+
+    /// A full cache starts anew. That costs reads and is never wrong.
+    fn keep(&self, sign_in: SignIn, result: Known) {
+        let mut known = self.known();
+        if known.len() >= MAX_KNOWN && !known.contains_key(&sign_in) {
+            known.clear();
+        }
+        // A read that began before the end of a session may come back after it.
+        if !matches!((known.get(&sign_in), result), (Some(Known::Ended), Known::ActiveAt(_))) {
+            known.insert(sign_in, result);
+        }
+    }
+
+    /// Each entry is replaced as a whole, so the map is valid even after a panic of another holder.
+    fn known(&self) -> MutexGuard<'_, HashMap<SignIn, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for SignIns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignIns").field("known", &self.known().len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use key_schema::id::CustomerId;
+
+    use super::*;
+
+    #[test]
+    fn the_cache_is_bounded_and_an_end_outlasts_an_earlier_read() {
+        let (cache, ann) = (SignIns::default(), CustomerId::new("ann").unwrap());
+        let now = Instant::now();
+        for number in 0..2 * MAX_KNOWN + 1 {
+            cache.keep(SignIn::of(&ann, &number.to_string()), Known::ActiveAt(now));
+            assert!(cache.known().len() <= MAX_KNOWN, "{number}");
+        }
+        let phone = SignIn::of(&ann, "phone");
+        cache.ended([phone.clone()]);
+        cache.keep(phone.clone(), Known::ActiveAt(now));
+        assert_eq!(cache.held(&phone, now), Some(true));
+    }
+}

@@ -1,0 +1,142 @@
+//! Tests of tokens whose session has ended.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use emulators::table::{Fault, FaultKind};
+use fixture::TestTable;
+use http_api::sample::{Answered, Call};
+use http_api::{Response, Routes, SIGN_IN_MAX_AGE, SignIns, Store};
+use key_schema::id::{Born, CustomerId, SessionId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::revocation::SignIn;
+use key_schema::session::{self, Session};
+use serde_json::{Value, json};
+
+/// A function with one route, over its own table and with its own clock.
+struct Desk {
+    test: TestTable,
+    store: Store,
+    routes: Routes<Store>,
+    /// Seconds by which the function's clock is ahead.
+    ahead: Arc<AtomicI64>,
+}
+
+impl Desk {
+    async fn open() -> Self {
+        let test = TestTable::create().await;
+        let ahead = Arc::new(AtomicI64::new(0));
+        let (clock, start) = (Arc::clone(&ahead), Instant::now());
+        let mut store = test.store();
+        store.sign_ins = SignIns::new(move || start.plus_seconds(clock.load(Ordering::Relaxed)));
+        let routes = Routes::new()
+            .checking(Store::sign_ins)
+            .on("GET /v1/desk", |_, request| Box::pin(async { Ok(Response::ok(&request.caller().key())) }));
+        Self { test, store, routes, ahead }
+    }
+
+    async fn send(&self, claims: &Value) -> Answered {
+        Call::new("GET /v1/desk").claims(claims.clone()).send(&self.routes, &self.store).await
+    }
+
+    /// Sends a request and returns its status and read units.
+    async fn cost(&self, claims: &Value) -> (u16, f64) {
+        let _ = self.store.table.meter().take();
+        let status = self.send(claims).await.status;
+        (status, self.store.table.meter().take().iter().map(|measured| measured.capacity_units).sum())
+    }
+
+    /// Ends a session of `customer` that a token with this claim began, as another environment does.
+    async fn end(&self, customer: &str, claim: &str) {
+        let (customer_id, now) = (CustomerId::new(customer).unwrap(), Instant::now());
+        let sign_in = Some(SignIn::of(&customer_id, claim));
+        let id = SessionId::new("session").unwrap();
+        let data = Session { id, customer_id, expires_at: now.plus_seconds(60), sign_in, device: "phone".to_owned() };
+        let session = Stored::new(data, Born::generate(now, [1; 10]), now);
+        self.store.table.transact(&session::end(&session, now).unwrap()).await.unwrap();
+    }
+
+    fn step(&self, seconds: i64) {
+        self.ahead.fetch_add(seconds, Ordering::Relaxed);
+    }
+}
+
+fn max_age() -> i64 {
+    SIGN_IN_MAX_AGE.as_secs().try_into().unwrap()
+}
+
+#[tokio::test]
+async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
+    let desk = Desk::open().await;
+    let token = json!({"sub": "ann", "sid": "s"});
+    assert_eq!(desk.send(&token).await.status, 200);
+    desk.end("ann", "s").await;
+    // The clock alone decides. Until then the earlier result holds.
+    desk.step(max_age() - 1);
+    assert_eq!(desk.send(&token).await.status, 200);
+    desk.step(1);
+    for _ in 0..2 {
+        let refused = desk.send(&token).await;
+        assert_eq!((refused.status, refused.code()), (401, Some("unauthenticated")));
+    }
+    // An environment that has not seen the token refuses it at once. Cognito names the sign-in by
+    // another claim, and a token may name the session itself.
+    for claims in [
+        json!({"sub": "ann", "origin_jti": "s"}),
+        json!({"sub": "ann", "sid": "session"}),
+        json!({"sub": "ann", "sid": "s", "cognito:groups": "[staff]"}),
+    ] {
+        assert_eq!(desk.send(&claims).await.status, 401, "{claims}");
+    }
+}
+
+#[tokio::test]
+async fn a_customer_cannot_end_the_sign_in_of_another() {
+    let desk = Desk::open().await;
+    desk.end("bob", "s").await;
+    assert_eq!(desk.send(&json!({"sub": "ann", "sid": "s"})).await.status, 200);
+    assert_eq!(desk.send(&json!({"sub": "bob", "sid": "s"})).await.status, 401);
+    assert_eq!(desk.send(&json!({"sub": "bob", "sid": "t"})).await.status, 200);
+}
+
+/// The price in docs/cost.md: one read unit per sign-in, environment and 30 seconds.
+#[tokio::test]
+async fn a_lookup_costs_one_read_unit_in_30_seconds_and_none_without_a_sign_in() {
+    let desk = Desk::open().await;
+    for claims in [json!({"sub": "ann"}), json!({"sub": "ann", "sid": ""}), json!({"sid": "s"})] {
+        assert_eq!(desk.cost(&claims).await, (200, 0.0), "{claims}");
+    }
+    let token = json!({"sub": "ann", "sid": "s"});
+    assert_eq!(desk.cost(&token).await, (200, 1.0));
+    assert_eq!(desk.cost(&token).await, (200, 0.0));
+    desk.step(max_age());
+    assert_eq!(desk.cost(&token).await, (200, 1.0));
+    // A clock that was set back tells no age.
+    desk.step(-1);
+    assert_eq!(desk.cost(&token).await, (200, 1.0));
+    // An ended sign-in never comes back, so it is not read again.
+    desk.end("ann", "s").await;
+    desk.step(max_age());
+    assert_eq!(desk.cost(&token).await, (401, 1.0));
+    desk.step(10 * max_age());
+    assert_eq!(desk.cost(&token).await, (401, 0.0));
+}
+
+#[tokio::test]
+async fn a_table_that_does_not_answer_lets_no_unknown_token_in() {
+    let desk = Desk::open().await;
+    let (known, unknown) = (json!({"sub": "ann", "sid": "s"}), json!({"sub": "ann", "sid": "t"}));
+    assert_eq!(desk.send(&known).await.status, 200);
+    desk.test.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
+    let refused = desk.send(&unknown).await;
+    assert_eq!((refused.status, refused.code(), refused.header("retry-after")), (503, Some("unavailable"), Some("1")));
+    assert_eq!(desk.send(&known).await.status, 200);
+    assert_eq!(desk.send(&json!({"sub": "ann"})).await.status, 200);
+    desk.step(max_age());
+    assert_eq!(desk.send(&known).await.status, 503);
+    desk.test.faults().clear();
+    assert_eq!(desk.send(&unknown).await.status, 200);
+}

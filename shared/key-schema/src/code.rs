@@ -1,0 +1,99 @@
+//! The codes that prove an email address.
+//!
+//! A code is stored nowhere. It is derived from a key, the customer, the address and a random nonce
+//! with HMAC-SHA-256. The table holds the nonce. The function that checks a code and the function
+//! that mails it derive the same code. So neither the table, its stream, the bus, an archive nor a
+//! log contains a code.
+//!
+//! The keys are derived from the keys of cursors ([`crate::cursor`]), which rotate. The label
+//! separates the two uses.
+
+use ring::hmac::{HMAC_SHA256, Key, sign, verify};
+
+use crate::cursor::{CursorKeyError, named_keys};
+use crate::id::CustomerId;
+use crate::text::Email;
+
+/// The digits of a code.
+pub const DIGITS: usize = 6;
+/// The number of codes.
+const CODES: u64 = 1_000_000;
+/// Separates these keys from the keys of cursors.
+const LABEL: &[u8] = b"bodega email verification code, version 1";
+
+/// The values that a code belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The customer.
+    pub customer: &'a CustomerId,
+    /// The address as the profile holds it.
+    pub email: &'a Email,
+    /// The random text of the request.
+    pub nonce: &'a str,
+}
+
+impl Subject<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for text in [self.customer.as_str(), self.email.as_str(), self.nonce] {
+            // Lengths keep ("ab", "c") and ("a", "bc") apart.
+            bytes.extend((text.len() as u64).to_be_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        bytes
+    }
+}
+
+/// The keys of codes. The first key makes new codes. Every key checks.
+pub struct CodeKeys {
+    keys: Vec<(String, Key)>,
+}
+
+impl std::fmt::Debug for CodeKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodeKeys").field("keys", &self.names()).finish_non_exhaustive()
+    }
+}
+
+impl CodeKeys {
+    /// Derives the keys from the keys of cursors, in the form of [`crate::cursor::Cursors::new`].
+    ///
+    /// # Errors
+    /// [`CursorKeyError`] when the text has no usable key.
+    pub fn new(keys: &str) -> Result<Self, CursorKeyError> {
+        let derive = |(name, key): (String, [u8; 32])| {
+            let derived = sign(&Key::new(HMAC_SHA256, &key), LABEL);
+            (name, Key::new(HMAC_SHA256, derived.as_ref()))
+        };
+        Ok(Self { keys: named_keys(keys)?.into_iter().map(derive).collect() })
+    }
+
+    /// Returns the name of the key for new codes.
+    #[must_use]
+    pub fn newest(&self) -> &str {
+        self.keys.first().map_or("", |(name, _)| name)
+    }
+
+    /// Returns the code, or `None` if the key is no longer known.
+    #[must_use]
+    pub fn code(&self, key: &str, subject: &Subject<'_>) -> Option<String> {
+        let (_, key) = self.keys.iter().find(|(name, _)| name == key)?;
+        let tag = sign(key, &subject.bytes());
+        // 64 bits over a million codes: the bias is below 2^-44.
+        let number = tag.as_ref().first_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes) % CODES)?;
+        Some(format!("{number:0width$}", width = DIGITS))
+    }
+
+    /// Returns whether a text is the code. The time of the comparison does not depend on the texts:
+    /// it compares their tags under the same key.
+    #[must_use]
+    pub fn is_code(&self, key: &str, subject: &Subject<'_>, entered: &str) -> bool {
+        let Some((_, secret)) = self.keys.iter().find(|(name, _)| name == key) else { return false };
+        let Some(code) = self.code(key, subject) else { return false };
+        verify(secret, entered.as_bytes(), sign(secret, code.as_bytes()).as_ref()).is_ok()
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.keys.iter().map(|(name, _)| name.as_str()).collect()
+    }
+}

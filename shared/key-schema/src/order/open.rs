@@ -1,0 +1,229 @@
+//! Open orders, which lock stock: when they lapse, and how many of them a customer may have.
+//!
+//! A pending order keeps its pieces from everybody else. So it has an instant at which it lapses
+//! ([`Order::lapses_at`]), unless staff placed it and did not ask for that. Until it leaves the
+//! status `pending` it is in a sparse index ([`LapsePlace`]). The janitor lists the orders that are
+//! due there, and cancels each of them with [`lapse`](super::lapse). The condition on the head's
+//! version and status lets one of payment, cancellation and lapse win.
+//!
+//! # The item of a customer
+//! `CUSTOMER#<id>`, `OPEN` has an entry for each order that the customer placed and that is placing
+//! or pending. The transaction that places an order adds its entry, on the condition that the item
+//! is the one that was read. So the bounds, computed from that item, hold under races. The
+//! transaction in which the order leaves these statuses removes the entry.
+//!
+//! # Why an entry names no product
+//! 20 orders of 500 lines with ids of 128 bytes name 1.3 MB of products, and an item has at most
+//! 400 KB. So an entry has the largest quantity of a line instead. The sum over all entries is an
+//! upper bound for the pieces of every product, and it is usually below the limit. Only above the
+//! limit the placing function reads the lines of these orders, which never change. An item with
+//! [`MAX_ORDERS`] entries has less than 100 KB.
+//!
+//! # Its end
+//! The item expires a week after the last of its orders was due. An order whose entry is gone leaves
+//! the list without it: [`Transaction::without`](crate::request::Transaction::without).
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+use serde_dynamo::AttributeValue;
+
+use super::requests::stored;
+use super::{Order, OrderStatus};
+use crate::change::{Change, IndexEntry, entity};
+use crate::customer;
+use crate::encoding::join;
+use crate::expression::{Condition, number, value};
+use crate::id::{CustomerId, OrderId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{Get, Guarded, Query, Range};
+use crate::shard::Shards;
+
+/// The shards of the list of orders that lapse.
+pub const LAPSE_SHARDS: Shards = Shards(4);
+/// The permitted values of [`Limits::pending_minutes`]: up to 30 days.
+pub const PENDING_MINUTES: RangeInclusive<u64> = 1..=43_200;
+/// The permitted values of [`Limits::max_pending_orders`].
+pub const MAX_PENDING_ORDERS: RangeInclusive<u64> = 1..=MAX_ORDERS;
+/// The permitted values of [`Limits::max_pending_quantity`].
+pub const MAX_PENDING_QUANTITY: RangeInclusive<u64> = 1..=1_000_000_000;
+/// The largest number of open orders that the settings allow a customer.
+pub const MAX_ORDERS: u64 = 1_000;
+/// How long the item of a customer stays after the last of its orders was due.
+const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
+
+/// The limits of open orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The minutes after which a pending order lapses.
+    pub pending_minutes: u64,
+    /// The largest number of a customer's open orders.
+    pub max_pending_orders: u64,
+    /// The largest number of pieces of one product in a customer's open orders.
+    pub max_pending_quantity: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { pending_minutes: 60, max_pending_orders: 20, max_pending_quantity: 1_000 }
+    }
+}
+
+impl Limits {
+    /// Returns the instant at which an order that is placed now lapses.
+    #[must_use]
+    pub fn lapse_of(&self, now: Instant) -> Instant {
+        now.plus_seconds(i64::try_from(self.pending_minutes).unwrap_or(i64::MAX).saturating_mul(60))
+    }
+}
+
+/// The key of a pending order in the list of orders that lapse.
+#[derive(Debug, Clone, Copy)]
+pub struct LapsePlace<'a> {
+    /// The instant at which the order lapses.
+    pub lapses_at: Instant,
+    /// The id of the order.
+    pub id: &'a OrderId,
+}
+
+impl LapsePlace<'_> {
+    pub(super) fn key(&self) -> Result<IndexKey, KeyError> {
+        Ok(IndexKey {
+            index: Index::Gsi3,
+            partition: shard(LAPSE_SHARDS.of(self.id.as_str()))?,
+            sort: SortKey::new(join(&self.lapses_at.to_string(), &[self.id]))?,
+        })
+    }
+}
+
+impl IndexEntry for LapsePlace<'_> {
+    type Entity = Order;
+
+    fn index_key(&self) -> Result<IndexKey, EncodeError> {
+        Ok(self.key()?)
+    }
+
+    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
+        Ok(vec![("lapses_at", value(self.lapses_at)?)])
+    }
+}
+
+fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("LAPSING", &[&shard])
+}
+
+/// A pending order as the list of orders that lapse returns it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LapsingOrder {
+    /// The id of the order.
+    pub id: OrderId,
+}
+
+crate::item::view!(LapsingOrder of Order);
+
+/// One of a customer's open orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenOrder {
+    /// The largest number of pieces in one line.
+    pub most: u64,
+    /// The number of lines. A reader that finds fewer has not seen the whole order.
+    pub lines: u64,
+}
+
+entity! {
+    /// The open orders that a customer placed.
+    OpenOrders = "OpenOrders" {
+        keyed {
+            /// The customer.
+            customer_id: CustomerId,
+            /// When the item expires; also its time to live.
+            expires_at: Instant,
+        }
+        free {
+            /// The orders by id.
+            entries: BTreeMap<OrderId, OpenOrder>,
+        }
+    }
+}
+
+impl Entity for OpenOrders {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.customer_id)
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        Some(self.expires_at)
+    }
+}
+
+pub(super) fn key(customer: &CustomerId) -> Result<Key, KeyError> {
+    Ok(Key { pk: customer::partition(customer)?, sk: SortKey::new("OPEN")? })
+}
+
+patterns! {
+    OPEN = "orders.open": GetItem, "PK = CUSTOMER#<id>, SK = OPEN" => "the customer's open orders", Consistency::Strong("the placing of an order is conditional on it"), "owner", "Read a customer's open orders once more, after another request has changed them", ["POST /v1/orders", "POST /v1/customers/{id}/cart/checkout"];
+    LAPSING = "orders.lapsing": ShardedQuery on Gsi3, "GSI3PK = LAPSING#<shard>, GSI3SK up to <instant>" => "pending orders, the longest due first", Consistency::Eventual, "system", "Find the pending orders that have lapsed", ["janitor"];
+}
+
+/// Reads a customer's open orders.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(customer: &CustomerId) -> Result<Get<Stored<OpenOrders>>, KeyError> {
+    Ok(Get::new(&OPEN, key(customer)?))
+}
+
+/// Lists the pending orders that lapse at `until` or earlier, the longest due first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn lapsing(until: Instant) -> Result<Query<LapsingOrder>, KeyError> {
+    let shards = LAPSE_SHARDS.all().map(shard).collect::<Result<_, _>>()?;
+    Ok(Query::sharded(&LAPSING, shards, Range::Between(Instant::MIN.to_string(), format!("{until}$"))))
+}
+
+/// Adds an order to its customer's open orders, which were read as `known`. An action of the
+/// transaction that places the order, or begins to. Refused when the open orders changed since.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn enter(
+    order: &Stored<Order>,
+    entry: OpenOrder,
+    known: Option<&Stored<OpenOrders>>,
+) -> Result<Guarded, EncodeError> {
+    let expires_at = order.lapses_at.unwrap_or(order.meta.created_at).plus_seconds(KEPT_SECONDS);
+    let Some(known) = known else {
+        let entries = BTreeMap::from([(order.id.clone(), entry)]);
+        let first = OpenOrders { customer_id: order.customer_id.clone(), expires_at, entries };
+        return Guarded::put(&stored(order, first), Condition::NotExists);
+    };
+    let expires_at = expires_at.max(known.expires_at);
+    let change = Change::<OpenOrders>::copied()
+        .set_entry("entries", order.id.as_str(), entry)?
+        .set("expires_at", expires_at)?
+        .expire_at(expires_at);
+    let unchanged = Condition::Is("born", value(&known.meta.born)?).and(Condition::Is("rev", number(known.meta.rev)));
+    Ok(Guarded::update(key(&order.customer_id)?, change, unchanged))
+}
+
+/// Removes an order from its customer's open orders. Refused when it is not among them.
+pub(super) fn leave(order: &Order) -> Result<Guarded, KeyError> {
+    let change = Change::<OpenOrders>::copied().remove_entry("entries", order.id.as_str());
+    let listed = Condition::HasEntry("entries", order.id.to_string());
+    Ok(Guarded::update(key(&order.customer_id)?, change, listed))
+}
+
+impl Order {
+    /// Returns whether the order is among its customer's open orders.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.by_customer && matches!(self.status, OrderStatus::Placing | OrderStatus::Pending)
+    }
+}

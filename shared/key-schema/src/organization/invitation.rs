@@ -1,0 +1,390 @@
+//! Invitations to organizations. An organization's admin invites a customer, and the customer
+//! becomes a member by accepting.
+//!
+//! An invitation is its own item, `INVITATION#<customer>` in the organization's partition, and no
+//! state of a membership. So an invited customer has no right by construction. It has a key in an
+//! index by customer, ordered by expiry, which lists the open invitations of a customer.
+//!
+//! # Guarantees of the conditions
+//!
+//! - A customer has a membership or an invitation, never both. The transaction that writes one of
+//!   them removes the other, or checks that it does not exist. So a removed member cannot return
+//!   by an old invitation.
+//! - An invitation is accepted once, unchanged, and before it expires.
+//! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The inviter counts them
+//!   by a strong read. The head counts all invitations that were ever made (`invited`). Inviting is
+//!   conditional on the count that was read before the invitations, so no other one came between.
+//!   Ends of invitations, also by their time to live, need not change that count.
+//! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
+//!   attacker founds. The item [`Invitations`] in the customer's partition names them. Each
+//!   transaction that makes or ends one writes it, on the condition that it is unchanged.
+//!
+//! A customer whose list is full declines some. Staff add members without an invitation.
+//!
+//! # Erasure
+//!
+//! [`Invitations`] names every open invitation of a customer, so an erasure finds them with a
+//! strong read. An invitation requires the customer's profile, so none is made afterwards.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::write::{add_admins, count_members, is};
+use super::{Authority, Member, Organization, Part, Role, key, member_key, partition};
+use crate::change::{Change, entity};
+use crate::customer;
+use crate::encoding::join;
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, first_alive, number};
+use crate::id::{Born, CustomerId, OrganizationId, TeamId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Meta, Stored};
+use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction};
+
+/// The maximum number of open invitations of an organization.
+pub const MAX_OF_ORGANIZATION: usize = 100;
+/// The maximum number of open invitations of a customer.
+pub const MAX_OF_CUSTOMER: usize = 100;
+/// The time for which an invitation can be accepted: 14 days.
+pub const LIFETIME_SECONDS: i64 = 14 * 24 * 60 * 60;
+/// The time after its expiry for which [`Invitations`] still names an invitation: 7 days. DynamoDB
+/// removes expired items within days, and an erasure finds the others by name.
+const NAMED_SECONDS: i64 = 7 * 24 * 60 * 60;
+
+entity! {
+    /// An invitation of a customer to an organization.
+    Invitation = "Invitation" {
+        keyed {
+            /// The organization.
+            id: OrganizationId,
+            /// The invited customer.
+            customer_id: CustomerId,
+            /// The name of the organization when the invitation was made. The customer cannot read
+            /// the organization.
+            title: String,
+            /// The role of the member to be.
+            role: Role,
+            /// The team of the member to be, if any.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            team: Option<TeamId>,
+            /// When the invitation expires, which is also its time to live.
+            expires_at: Instant,
+        }
+        free {}
+    }
+}
+
+impl Entity for Invitation {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        invitation_key(&self.id, &self.customer_id)
+    }
+
+    fn index_keys(&self, _: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        Ok(vec![IndexKey {
+            index: Index::Gsi1,
+            partition: invited_partition(&self.customer_id)?,
+            sort: SortKey::new(join(&self.expires_at.to_string(), &[&self.id]))?,
+        }])
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        Some(self.expires_at)
+    }
+}
+
+entity! {
+    /// The open invitations of a customer: the organizations, and when each invitation expires. The
+    /// item exists only with at least one.
+    Invitations = "Invitations" {
+        keyed {
+            /// The invited customer.
+            customer_id: CustomerId,
+            /// When the invitation of each organization expires.
+            open: BTreeMap<OrganizationId, Instant>,
+        }
+        free {}
+    }
+}
+
+impl Invitations {
+    /// Returns whether another organization can invite the customer. An organization that has
+    /// invited the customer already can renew its invitation.
+    #[must_use]
+    pub fn has_room(&self, organization: &OrganizationId, now: Instant) -> bool {
+        let others = self.open.iter().filter(|(id, until)| *id != organization && **until > now);
+        others.count() < MAX_OF_CUSTOMER
+    }
+}
+
+impl Entity for Invitations {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        roster_key(&self.customer_id)
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        self.open.values().max().map(|until| until.plus_seconds(NAMED_SECONDS))
+    }
+}
+
+pub(super) fn invitation_key(id: &OrganizationId, customer: &CustomerId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(id)?, sk: SortKey::of("INVITATION", &[customer])? })
+}
+
+/// The key is outside the ranges of edges, orders and documents in the customer's partition.
+pub(super) fn roster_key(customer: &CustomerId) -> Result<Key, KeyError> {
+    Ok(Key { pk: customer::partition(customer)?, sk: SortKey::new("CUSTOMER#INVITATIONS")? })
+}
+
+fn invited_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("INVITED", &[customer])
+}
+
+/// An invitation as a customer's list returns it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Listed {
+    /// The organization.
+    pub id: OrganizationId,
+    /// The invited customer.
+    pub customer_id: CustomerId,
+    /// The name of the organization when the invitation was made.
+    pub title: String,
+    /// The role of the member to be.
+    pub role: Role,
+    /// The team of the member to be, if any.
+    #[serde(default)]
+    pub team: Option<TeamId>,
+    /// When the customer was invited.
+    pub created_at: Instant,
+    /// When the invitation expires.
+    pub expires_at: Instant,
+}
+
+crate::item::view!(Listed of Invitation);
+
+patterns! {
+    INVITE = "invitations.put": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer> and ORG; SK = MEMBER#<customer>, MEMBER#<caller> and TEAM#<team>, PK = CUSTOMER#<caller> and CUSTOMER#<customer>, SK = PROFILE (checks); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the invitation and the customer's invitations are unchanged; the customer is no member; nobody else was invited meanwhile; the caller is an admin with a profile; the customer and the team exist; ADD invited", Consistency::Write, "owner", "Invite a customer to an organization, or renew the invitation", ["PUT /v1/organizations/{id}/members/{customer}"];
+    OPEN = "invitations.open": Query, "PK = ORG#<id>, SK under INVITATION#" => "the organization's invitations", Consistency::Strong("a missed invitation would be one too many"), "owner", "Count the open invitations of an organization", ["PUT /v1/organizations/{id}/members/{customer}"];
+    ACCEPT = "invitations.accept": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer>, MEMBER#<customer>, ORG and TEAM#<team>; PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS and PROFILE (check)" => "the invitation is unchanged and has not expired; the customer is no member and exists; the organization and the team exist; ADD to the counts", Consistency::Write, "owner", "Accept an invitation", ["PUT /v1/organizations/{id}/members/{customer}"];
+    PREPARE = "invitations.prepare": BatchGetItem, "PK = ORG#<id>, SK = INVITATION#<customer> and MEMBER#<caller>; PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = ORG" => "the organization, the invitation, the customer's invitations and the caller's membership", Consistency::Strong("an invitation ends together with its entry among the customer's"), "owner", "Read an invitation before its change", ["PUT /v1/organizations/{id}/members/{customer}", "DELETE /v1/organizations/{id}/invitations/{customer}"];
+    WITHDRAW = "invitations.delete": TransactWriteItems, "PK = ORG#<id>, SK = INVITATION#<customer>; PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS; PK = ORG#<id>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)" => "the invitation and the customer's invitations are unchanged; the caller is this customer, or an admin with a profile", Consistency::Write, "owner", "Decline or withdraw an invitation", ["DELETE /v1/organizations/{id}/invitations/{customer}"];
+    OF_ORGANIZATION = "invitations.list": Query, "PK = ORG#<id>, SK under INVITATION#" => "invitations by customer id", Consistency::Eventual, "owner", "List the open invitations of an organization", ["GET /v1/organizations/{id}/invitations"];
+    OF_CUSTOMER = "invitations.of-customer": Query on Gsi1, "GSI1PK = INVITED#<customer>, GSI1SK between the millisecond after <now> and the end" => "open invitations, the first to expire first", Consistency::Eventual, "owner", "List a customer's open invitations", ["GET /v1/customers/{id}/invitations"];
+    ROSTER = "invitations.erasable": GetItem, "PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the customer's invitations", Consistency::Strong("a missed invitation would outlive its customer"), "owner", "Find the invitations of an erased customer", ["DELETE /v1/customers/{id}"];
+    ERASE = "invitations.erase": BatchWriteItem, "PK = ORG#<id>, SK = INVITATION#<customer>, for each organization" => "no condition", Consistency::Write, "owner", "Remove the invitations of an erased customer", ["DELETE /v1/customers/{id}"];
+    FORGET = "invitations.forget": DeleteItem, "PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS" => "the item is the one that was read", Consistency::Write, "owner", "Remove the list of an erased customer's invitations", ["DELETE /v1/customers/{id}"];
+}
+
+/// The stored state from which a change of an invitation is computed.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// The invitation, which may have expired.
+    pub invitation: Option<Stored<Invitation>>,
+    /// The open invitations of the customer.
+    pub roster: Option<Stored<Invitations>>,
+}
+
+impl State {
+    /// Returns the invitation if it can still be accepted.
+    #[must_use]
+    pub fn open(&self, now: Instant) -> Option<&Stored<Invitation>> {
+        self.invitation.as_ref().filter(|invitation| !invitation.is_expired(now))
+    }
+
+    /// Writes the customer's invitations with this organization's expiry, or without one. Those that
+    /// expired long ago are dropped. Refused when another request has changed them since the read.
+    fn list(
+        &self,
+        customer: &CustomerId,
+        organization: &OrganizationId,
+        until: Option<Instant>,
+        born: &Born,
+        at: Instant,
+    ) -> Result<Guarded, EncodeError> {
+        let old = self.roster.as_ref();
+        let mut open = old.map(|roster| roster.open.clone()).unwrap_or_default();
+        open.remove(organization);
+        open.retain(|_, until| until.plus_seconds(NAMED_SECONDS) > at);
+        open.extend(until.map(|until| (organization.clone(), until)));
+        let Some(old) = old else {
+            if open.is_empty() {
+                return Ok(Guarded::check(roster_key(customer)?, Condition::NotExists));
+            }
+            let roster = Invitations { customer_id: customer.clone(), open };
+            return Guarded::put(&Stored::new(roster, born.clone(), at), Condition::NotExists);
+        };
+        if open.is_empty() {
+            return Ok(Guarded::delete(roster_key(customer)?, is(old)?));
+        }
+        let meta = Meta { version: old.meta.version + 1, rev: old.meta.rev + 1, updated_at: at, ..old.meta.clone() };
+        let roster = Invitations { customer_id: customer.clone(), open };
+        Guarded::put(&Stored { meta, data: roster }, is(old)?)
+    }
+
+    /// Removes the invitation from the table, or checks that there is none, for the transaction
+    /// that makes the customer a member.
+    ///
+    /// # Errors
+    /// [`EncodeError`].
+    pub fn end(
+        &self,
+        transaction: Transaction<Part>,
+        id: &OrganizationId,
+        customer: &CustomerId,
+        at: Instant,
+    ) -> Result<Transaction<Part>, EncodeError> {
+        let key = invitation_key(id, customer)?;
+        let Some(invitation) = &self.invitation else {
+            return Ok(transaction.action(Part::Invitation, Guarded::check(key, Condition::NotExists)));
+        };
+        let list = self.list(customer, id, None, &invitation.meta.born, at)?;
+        Ok(transaction.action(Part::Invitation, Guarded::delete(key, is(invitation)?)).action(Part::Invitations, list))
+    }
+}
+
+/// Invites a customer who is not a member, or renews the invitation, on behalf of an admin. `head`
+/// was read before the open invitations were counted.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn invite(
+    head: &Stored<Organization>,
+    state: &State,
+    new: &Stored<Invitation>,
+    admin: &CustomerId,
+) -> Result<Transaction<Part>, EncodeError> {
+    let Invitation { id, customer_id, team, expires_at, .. } = &new.data;
+    let unchanged = state.invitation.as_ref().map_or(Ok(Condition::NotExists), is)?;
+    let counted = match head.invited {
+        0 => Condition::Exists.and(Condition::Lacks("invited")),
+        invited => Condition::Is("invited", number(invited)),
+    };
+    let count = Guarded::update(key(id)?, Change::<Organization>::copied().add("invited", 1), counted);
+    let list = state.list(customer_id, id, Some(*expires_at), &new.meta.born, new.meta.updated_at)?;
+    let transaction = Transaction::new(&INVITE)
+        .action(Part::Invitation, Guarded::put(new, unchanged)?)
+        .action(Part::Member, Guarded::check(member_key(id, customer_id)?, Condition::NotExists))
+        .action(Part::Organization, count)
+        .action(Part::Invitations, list)
+        .action(Part::Customer, customer::check(customer_id)?);
+    let transaction = Authority::Customer(admin).checked(transaction, id, None)?;
+    Ok(match team {
+        Some(team) => transaction.action(Part::Team, Guarded::check(super::team_key(id, team)?, Condition::Exists)),
+        None => transaction,
+    })
+}
+
+/// Makes the invited customer a member and removes the invitation that was read.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn accept(
+    invitation: &Stored<Invitation>,
+    state: &State,
+    new: &Stored<Member>,
+) -> Result<Transaction<Part>, EncodeError> {
+    let Member { id, customer_id, role, team } = &new.data;
+    let at = new.meta.created_at;
+    let open = is(invitation)?.and(Condition::AtLeast("expires_at", first_alive(at)));
+    let head = match role {
+        Role::Admin => add_admins(id, 1, Condition::Exists)?,
+        Role::Member => Guarded::check(key(id)?, Condition::Exists),
+    };
+    let transaction = Transaction::new(&ACCEPT)
+        .action(Part::Member, Guarded::put(new, Condition::NotExists)?)
+        .action(Part::Invitation, Guarded::delete(invitation_key(id, customer_id)?, open))
+        .action(Part::Invitations, state.list(customer_id, id, None, &new.meta.born, at)?)
+        .action(Part::Profile, customer::check(customer_id)?)
+        .action(Part::Organization, head);
+    count_members(transaction, id, None, team.as_ref())
+}
+
+/// Reads the organization, the invitation, the customer's invitations, and the caller's membership.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn prepare(
+    id: &OrganizationId,
+    customer: &CustomerId,
+    caller: &CustomerId,
+) -> Result<BatchGet<AnyEntity>, KeyError> {
+    let keys = vec![key(id)?, invitation_key(id, customer)?, roster_key(customer)?, member_key(id, caller)?];
+    Ok(BatchGet::new(&PREPARE, keys))
+}
+
+/// Removes the invitation that was read, on behalf of staff or of the customer, or of an admin if
+/// one is given.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn withdraw(
+    invitation: &Stored<Invitation>,
+    state: &State,
+    admin: Option<&CustomerId>,
+    at: Instant,
+) -> Result<Transaction<Part>, EncodeError> {
+    let Invitation { id, customer_id, .. } = &invitation.data;
+    let transaction = Transaction::new(&WITHDRAW)
+        .action(Part::Invitation, Guarded::delete(invitation_key(id, customer_id)?, is(invitation)?))
+        .action(Part::Invitations, state.list(customer_id, id, None, &invitation.meta.born, at)?);
+    match admin {
+        Some(admin) => Authority::Customer(admin).checked(transaction, id, None),
+        None => Ok(transaction),
+    }
+}
+
+/// Lists an organization's invitations strongly, to count the open ones.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn open(id: &OrganizationId) -> Result<Query<Stored<Invitation>>, KeyError> {
+    Ok(Query::new(&OPEN, partition(id)?, Range::under("INVITATION")))
+}
+
+/// Lists an organization's invitations by customer id, expired ones as well.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn of_organization(id: &OrganizationId) -> Result<Query<Stored<Invitation>>, KeyError> {
+    Ok(Query::new(&OF_ORGANIZATION, partition(id)?, Range::under("INVITATION")))
+}
+
+/// Lists a customer's invitations that expire after `now`, the first to expire first.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn of_customer(customer: &CustomerId, now: Instant) -> Result<Query<Listed>, KeyError> {
+    let range = Range::Between(now.plus_millis(1).to_string(), format!("{}$", Instant::MAX));
+    Ok(Query::new(&OF_CUSTOMER, invited_partition(customer)?, range))
+}
+
+/// Reads the open invitations of a customer being erased.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn roster(customer: &CustomerId) -> Result<Get<Stored<Invitations>>, KeyError> {
+    Ok(Get::new(&ROSTER, roster_key(customer)?))
+}
+
+/// Removes the invitations of a customer being erased.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn erase(roster: &Invitations) -> Result<BatchWrite, KeyError> {
+    let delete = |id| invitation_key(id, &roster.customer_id).map(BatchWriteAction::Delete);
+    Ok(BatchWrite::new(&ERASE, roster.open.keys().map(delete).collect::<Result<_, _>>()?))
+}
+
+/// Removes the list of a customer's invitations, after the invitations.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn forget(roster: &Stored<Invitations>) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&FORGET, Guarded::delete(roster_key(&roster.customer_id)?, is(roster)?)))
+}

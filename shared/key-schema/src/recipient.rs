@@ -1,0 +1,163 @@
+//! What the shop remembers about the recipients of its mail: how many mails an address got on a
+//! day, and that it must get no more.
+//!
+//! The keys hold a hash of the folded address instead of the address. An erased customer's address
+//! is therefore not in these items, and a complaint of its owner still holds.
+//!
+//! An address has a stop mark after a permanent bounce or a complaint. The mark has no time to live:
+//! only staff lifts it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Change, entity};
+use crate::expression::{Condition, number};
+use crate::id::Born;
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{Guarded, Single, Write};
+use crate::text::Email;
+
+/// The number of mails to one address on a day of UTC.
+pub const MAX_MAILS: u64 = 50;
+/// The number of mails with codes among them. Any customer can request such a mail to any address,
+/// so these mails must leave room for the others.
+pub const MAX_CODES: u64 = 10;
+/// The lifetime of a day's count, from the first mail.
+const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
+
+/// The hash of a folded address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecipientHash(String);
+
+impl RecipientHash {
+    /// Returns the hash of an address. All spellings have the same one.
+    #[must_use]
+    pub fn of(email: &Email) -> Self {
+        Self(hash("mail recipient", &email.folded()))
+    }
+
+    fn partition(&self) -> Result<PartitionKey, KeyError> {
+        PartitionKey::of("RECIPIENT", &[&self.0])
+    }
+}
+
+/// The reason of a stop mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The recipient's server refuses mail to the address permanently.
+    Bounce,
+    /// The recipient has marked a mail as spam.
+    Complaint,
+}
+
+entity! {
+    /// The number of mails to an address on a day.
+    MailDay = "MailDay" {
+        keyed {
+            /// The hash of the address.
+            recipient: RecipientHash,
+            /// The day of UTC.
+            day: String,
+            /// The instant at which the count expires, which is also its time to live.
+            expires_at: Instant,
+        }
+        free {
+            /// The number of all mails.
+            mails: u64,
+            /// The number of mails with codes.
+            codes: u64,
+        }
+    }
+}
+
+impl Entity for MailDay {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        day_key(&self.recipient, &self.day)
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        Some(self.expires_at)
+    }
+}
+
+entity! {
+    /// A mark that an address gets no more mail.
+    MailStop = "MailStop" {
+        keyed {
+            /// The hash of the address.
+            recipient: RecipientHash,
+        }
+        free {
+            /// The reason.
+            reason: StopReason,
+        }
+    }
+}
+
+impl Entity for MailStop {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        stop_key(&self.recipient)
+    }
+}
+
+fn day_key(recipient: &RecipientHash, day: &str) -> Result<Key, KeyError> {
+    Ok(Key { pk: recipient.partition()?, sk: SortKey::new(crate::encoding::join("DAY", &[&day]))? })
+}
+
+fn stop_key(recipient: &RecipientHash) -> Result<Key, KeyError> {
+    Ok(Key { pk: recipient.partition()?, sk: SortKey::new("STOP")? })
+}
+
+patterns! {
+    STOP = "recipients.stop": PutItem, "PK = RECIPIENT#<hash of the address>, SK = STOP" => "does not exist", Consistency::Write, "system", "Stop mail to an address after a bounce or a complaint", ["notifier"];
+    LIFT = "recipients.lift": DeleteItem, "PK = RECIPIENT#<hash of the address>, SK = STOP" => "no condition", Consistency::Write, "staff", "Allow mail to an address again", ["PATCH /v1/customers/{id}"];
+}
+
+/// Stops mail to an address. DynamoDB refuses the write if it is stopped already.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn stop(recipient: &RecipientHash, reason: StopReason, at: Instant) -> Result<Single<()>, EncodeError> {
+    let mark = Stored::new(MailStop { recipient: recipient.clone(), reason }, Born::counter(), at);
+    Ok(Single::new(&STOP, Guarded::put(&mark, Condition::NotExists)?))
+}
+
+/// Allows mail to an address again.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn lift(recipient: &RecipientHash) -> Result<Single<()>, KeyError> {
+    let write = Write::Delete { key: stop_key(recipient)? };
+    Ok(Single::new(&LIFT, Guarded { write, condition: None }))
+}
+
+/// Requires that mail to an address is not stopped, as an action of a transaction.
+pub(crate) fn not_stopped(recipient: &RecipientHash) -> Result<Guarded, KeyError> {
+    Ok(Guarded::check(stop_key(recipient)?, Condition::NotExists))
+}
+
+/// Counts a mail to an address, as an action of a transaction. DynamoDB refuses it beyond the
+/// limits of a day.
+pub(crate) fn count(recipient: &RecipientHash, has_code: bool, at: Instant) -> Result<Guarded, EncodeError> {
+    let day = at.day();
+    let below = |name, limit: u64| Condition::Lacks(name).or(Condition::Below(name, number(limit)));
+    let all = below("mails", MAX_MAILS);
+    let condition = if has_code { all.and(below("codes", MAX_CODES)) } else { all };
+    let expires_at = at.plus_seconds(LIFETIME_SECONDS);
+    let change = Change::<MailDay>::visible(at)
+        .or_create(&Born::counter(), at)
+        .set("recipient", recipient)?
+        .set("day", &day)?
+        .set("expires_at", expires_at)?
+        .expire_at(expires_at)
+        .add("mails", 1)
+        .add("codes", i64::from(has_code));
+    Ok(Guarded::update(day_key(recipient, &day)?, change, condition))
+}

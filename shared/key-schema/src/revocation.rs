@@ -1,0 +1,93 @@
+//! Revocations: sign-ins whose tokens the functions refuse, because a session was ended.
+//!
+//! A token is valid until it expires. The functions therefore look up whether the token's sign-in
+//! was ended. The claim `sid` names the sign-in, or Cognito's `origin_jti`, which all tokens of one
+//! sign-in share, also refreshed ones
+//! (<https://docs.aws.amazon.com/cognito/latest/developerguide/token-revocation.html>).
+//!
+//! # Nobody ends another's sign-in
+//! A revocation is stored under a hash of the customer and the claim ([`SignIn`]). A customer can
+//! only begin and end sessions of their own, so the hash always has their own `sub`. The hash also
+//! keeps the customer's id and the claim out of the table, so a revocation may outlive an erasure.
+//!
+//! # Lifetime
+//! A refreshed token has the claim of its sign-in. So a revocation lasts as long as a sign-in can be
+//! refreshed, and not only as long as a token ([`LIFETIME_SECONDS`]).
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::entity;
+use crate::id::{Born, CustomerId};
+use crate::instant::Instant;
+use crate::item::{Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
+use crate::pattern::{Consistency, patterns};
+use crate::request::Get;
+
+/// How long a revocation lasts: 31 days. The user pool of the stack refreshes a sign-in for 30 days,
+/// and the last token is valid for another hour. A test compares both with the template.
+pub const LIFETIME_SECONDS: i64 = 31 * 24 * 60 * 60;
+
+/// A customer's sign-in: a hash of the customer's id and the claim that names the sign-in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SignIn(String);
+
+impl SignIn {
+    /// Returns the sign-in of this customer that a token names by `claim`.
+    #[must_use]
+    pub fn of(customer: &CustomerId, claim: &str) -> Self {
+        Self(hash(customer.as_str(), claim))
+    }
+}
+
+entity! {
+    /// The revocation of a sign-in.
+    Revocation = "Revocation" {
+        keyed {
+            /// The sign-in that has ended.
+            sign_in: SignIn,
+            /// When no token of the sign-in can be valid any more; also the time to live.
+            expires_at: Instant,
+        }
+        free {}
+    }
+}
+
+impl Revocation {
+    /// Returns the revocation of a sign-in that ends at `now`. `born` is the birth mark of its
+    /// session.
+    #[must_use]
+    pub fn new(sign_in: SignIn, born: &Born, now: Instant) -> Stored<Self> {
+        let expires_at = now.plus_seconds(LIFETIME_SECONDS);
+        Stored::new(Self { sign_in, expires_at }, born.clone(), now)
+    }
+}
+
+impl Entity for Revocation {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.sign_in)
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        Some(self.expires_at)
+    }
+}
+
+fn key(sign_in: &SignIn) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("REVOKED", &[&sign_in.0])?, sk: SortKey::new("REVOKED")? })
+}
+
+patterns! {
+    GET = "revocations.get": GetItem, "PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED" => "the revocation, if the sign-in has ended", Consistency::Strong("a token must be refused within the stated time after its session ended"), "any", "Check that the session of a token has not ended", ["token"];
+}
+
+/// Reads the revocation of a sign-in.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(sign_in: &SignIn) -> Result<Get<Stored<Revocation>>, KeyError> {
+    Ok(Get::new(&GET, key(sign_in)?))
+}

@@ -1,0 +1,232 @@
+//! The verification of an email address.
+//!
+//! A customer requests a mail with a code and enters the code. One item beside the profile holds the
+//! state of the latest request. It does not hold the code ([`crate::code`]). The item also remembers
+//! the instants of the customer's mails, so it outlives the code by a day.
+//!
+//! Every rule is a condition of a write:
+//!
+//! - A request is written only while the profile has the address and is not verified.
+//! - A try is counted before the code is compared. The count ends at [`MAX_TRIES`].
+//! - The profile is verified only while it has the address, and together with the unique claim of
+//!   the address. A request proves an address at most once.
+
+use crate::change::{Change, entity};
+use crate::customer::{self, Customer, EmailClaim};
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, first_alive, number, value};
+use crate::id::{Born, CustomerId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError, SortKey};
+use crate::pattern::{Consistency, patterns};
+use crate::request::{BatchGet, Guarded, Single, Transaction, Write};
+use crate::text::Email;
+
+/// How long a code is valid.
+pub const CODE_SECONDS: i64 = 10 * 60;
+/// The number of tries for one code.
+pub const MAX_TRIES: u64 = 5;
+/// The number of mails with codes for one customer within [`WINDOW_SECONDS`].
+pub const MAX_MAILS: usize = 3;
+/// The period in which mails are counted.
+pub const WINDOW_SECONDS: i64 = 24 * 60 * 60;
+
+entity! {
+    /// The latest request to verify a customer's email address.
+    EmailVerification = "EmailVerification" {
+        keyed {
+            /// The customer.
+            customer_id: CustomerId,
+            /// The address that the code proves, as the profile held it.
+            email: Email,
+            /// The instant at which the item expires, which is also its time to live. The last mail
+            /// no longer counts then.
+            expires_at: Instant,
+        }
+        free {
+            /// The random text from which the code is derived. Absent once it has proven the
+            /// address.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            nonce: Option<String>,
+            /// The name of the key from which the code is derived.
+            key: String,
+            /// The instant at which the code expires. It identifies the request.
+            code_expires_at: Instant,
+            /// The number of tries.
+            tries: u64,
+            /// The instants of the customer's requests, oldest first.
+            requested_at: Vec<Instant>,
+        }
+    }
+}
+
+impl Entity for EmailVerification {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.customer_id)
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        Some(self.expires_at)
+    }
+}
+
+/// Sorts after the questions, outside every range of the customer's partition.
+fn key(customer: &CustomerId) -> Result<Key, KeyError> {
+    Ok(Key { pk: customer::partition(customer)?, sk: SortKey::new("VERIFICATION")? })
+}
+
+/// The error for a customer who has had all mails of the period. It holds the instant of the next
+/// one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no more mails before {0}")]
+pub struct TooManyMails(pub Instant);
+
+impl EmailVerification {
+    /// Returns the item of a new request. `previous` is the item that is stored now, if any.
+    ///
+    /// # Errors
+    /// [`TooManyMails`].
+    pub fn next(
+        previous: Option<&Stored<Self>>,
+        profile: &Customer,
+        (nonce, key): (String, &str),
+        born: Born,
+        now: Instant,
+    ) -> Result<Stored<Self>, TooManyMails> {
+        let counts = |at: &Instant| at.plus_seconds(WINDOW_SECONDS) > now;
+        let mut requested_at: Vec<Instant> =
+            previous.map(|item| item.requested_at.iter().copied().filter(counts).collect()).unwrap_or_default();
+        if let (true, Some(oldest)) = (requested_at.len() >= MAX_MAILS, requested_at.first()) {
+            return Err(TooManyMails(oldest.plus_seconds(WINDOW_SECONDS)));
+        }
+        requested_at.push(now);
+        let request = Self {
+            customer_id: profile.id.clone(),
+            email: profile.email.clone(),
+            expires_at: now.plus_seconds(WINDOW_SECONDS),
+            nonce: Some(nonce),
+            key: key.to_owned(),
+            code_expires_at: now.plus_seconds(CODE_SECONDS),
+            tries: 0,
+            requested_at,
+        };
+        let mut stored = Stored::new(request, born, now);
+        if let Some(previous) = previous {
+            stored.meta = previous.meta.clone();
+            stored.meta.version += 1;
+            stored.meta.rev += 1;
+            stored.meta.updated_at = now;
+        }
+        Ok(stored)
+    }
+
+    /// Returns the nonce if a code of this request can still prove the address at `now`.
+    #[must_use]
+    pub fn open_nonce(&self, email: &Email, now: Instant) -> Option<&str> {
+        self.nonce.as_deref().filter(|_| self.email == *email && now < self.code_expires_at)
+    }
+}
+
+/// An action of a transaction of this module. It labels the refusal of that action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerificationAction {
+    /// The profile has another address, is verified already, or does not exist.
+    Profile,
+    /// Another customer has verified the address.
+    Claim,
+    /// The request is not the one that was read.
+    Request,
+}
+
+patterns! {
+    READ = "verification.read": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION" => "the profile, the latest request", Consistency::Strong("the latest request decides about a code"), "owner", "Read what a customer wants to verify", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification", "notifier"];
+    REQUEST = "verification.request": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION" => "the profile has the address and is not verified; the request is the one that was read, or none", Consistency::Write, "owner", "Request a mail with a code", ["POST /v1/customers/{id}/email/verification"];
+    TRY = "verification.try": UpdateItem, "PK = CUSTOMER#<id>, SK = VERIFICATION" => "the nonce is this one, it has not expired, fewer than 5 tries; ADD tries", Consistency::Write, "owner", "Count a try before the code is compared", ["PUT /v1/customers/{id}/email/verification"];
+    VERIFY = "verification.verify": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = EMAIL#<folded>" => "the profile has the address and is not verified; the claim is free or the customer's; the nonce is this one", Consistency::Write, "owner", "Verify the email address and claim it", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification"];
+}
+
+/// Reads a customer's profile and latest request, in this order.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&READ, vec![customer::key(customer)?, key(customer)?]))
+}
+
+/// Writes a new request. `previous` is the item from which it was made.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn request(
+    next: &Stored<EmailVerification>,
+    previous: Option<&Stored<EmailVerification>>,
+) -> Result<Transaction<VerificationAction>, EncodeError> {
+    let unchanged = match previous {
+        Some(previous) => Condition::Is("rev", number(previous.meta.rev)),
+        None => Condition::NotExists,
+    };
+    Ok(Transaction::new(&REQUEST)
+        .action(
+            VerificationAction::Profile,
+            Guarded::check(customer::key(&next.customer_id)?, unverified(&next.email)?),
+        )
+        .action(VerificationAction::Request, Guarded::put(next, unchanged)?))
+}
+
+/// Counts a try for the code of a nonce, and returns the request.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn count_try(
+    customer: &CustomerId,
+    nonce: &str,
+    now: Instant,
+) -> Result<Single<Stored<EmailVerification>>, EncodeError> {
+    let change = Change::<EmailVerification>::visible(now).add("tries", 1);
+    let open = Condition::Is("nonce", value(nonce)?)
+        .and(Condition::AtLeast("code_expires_at", first_alive(now)))
+        .and(Condition::Below("tries", number(MAX_TRIES)));
+    Ok(Single::new(&TRY, Guarded::update(key(customer)?, change, open)))
+}
+
+/// Verifies the email address of a profile and claims it. `nonce` is the one whose code was entered.
+/// Without it, the caller's token has proven the address.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn verify(
+    profile: &Stored<Customer>,
+    nonce: Option<&str>,
+    now: Instant,
+) -> Result<Transaction<VerificationAction>, EncodeError> {
+    let change = Change::<Customer>::visible(now).set("email_verified", true)?;
+    let claim = EmailClaim { email: profile.email.folded(), customer_id: profile.id.clone() };
+    let claim = Stored::new(claim, profile.meta.born.clone(), now);
+    let free = Condition::NotExists.or(Condition::Is("customer_id", value(&profile.id)?));
+    let mut transaction = Transaction::new(&VERIFY)
+        .action(
+            VerificationAction::Profile,
+            Guarded::update(customer::key(&profile.id)?, change, unverified(&profile.email)?),
+        )
+        .action(VerificationAction::Claim, Guarded::put(&claim, free)?);
+    if let Some(nonce) = nonce {
+        let spent = Change::<EmailVerification>::visible(now).nonce(&None)?;
+        let this = Condition::Is("nonce", value(nonce)?);
+        transaction = transaction.action(VerificationAction::Request, Guarded::update(key(&profile.id)?, spent, this));
+    }
+    Ok(transaction)
+}
+
+/// Removes a customer's request, in the transaction that removes the profile. No request can be
+/// written without a profile.
+pub(crate) fn discard(customer: &CustomerId) -> Result<Guarded, KeyError> {
+    Ok(Guarded { write: Write::Delete { key: key(customer)? }, condition: None })
+}
+
+/// Requires that the profile has exactly this address, unverified.
+fn unverified(email: &Email) -> Result<Condition, EncodeError> {
+    Ok(Condition::Is("email", value(email)?).and(Condition::Is("email_verified", value(false)?)))
+}

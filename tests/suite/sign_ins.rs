@@ -1,0 +1,116 @@
+//! Tokens whose session was ended.
+
+use std::collections::BTreeSet;
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::import::bodega;
+use crate::support::client::{Answer, Call};
+use crate::support::openapi::{Operation, api};
+use crate::support::{shop, template, with_own_system};
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+async fn read(system: &System, customer: &str, token: &str) -> Answer {
+    Call::new("GET", &shop::path(&["customers", customer])).header("authorization", &bearer(token)).send(system).await
+}
+
+/// Begins a session with this token, and returns its id.
+async fn begin(system: &System, customer: &str, token: &str) -> String {
+    let call = Call::new("POST", &shop::path(&["customers", customer, "sessions"]));
+    let call = call.header("authorization", &bearer(token)).json(&json!({ "device": "phone" }));
+    call.send(system).await.expect(201).body["id"].as_str().unwrap().to_owned()
+}
+
+async fn end(system: &System, session: &str, token: &str) {
+    let call = Call::new("DELETE", &shop::path(&["sessions", session])).header("authorization", &bearer(token));
+    call.send(system).await.expect(204);
+}
+
+/// Sends an operation with a token that it requires. Its parameters lead nowhere, because the token
+/// is checked before them.
+async fn try_out(system: &System, operation: Operation<'_>, token: &str) -> Answer {
+    let path: Vec<&str> =
+        operation.path.split('/').map(|segment| if segment.starts_with('{') { "nothing" } else { segment }).collect();
+    let call = Call::new(operation.method, &path.join("/")).header("authorization", &bearer(token));
+    let call = if operation.method == "GET" { call } else { call.json(&json!({})) };
+    call.send(system).await
+}
+
+/// Makes every function forget that a sign-in was active a moment ago.
+async fn half_a_minute_later(system: &System) {
+    let template = template();
+    let names: BTreeSet<&str> = template.routes.iter().map(|route| route.function.as_str()).collect();
+    for name in names {
+        let fault = json!({ "target": format!("function:{name}"), "kind": "clock", "seconds": 31 });
+        Call::new("POST", "/_local/faults").json(&fault).send(system).await.expect(204);
+    }
+}
+
+#[test]
+fn every_function_refuses_a_token_whose_session_was_ended() {
+    with_own_system(async |system| {
+        shop::products(system, &["signed"], 1).await;
+        for id in ["sign-ann", "sign-bob"] {
+            shop::customer(system, id).await;
+        }
+        let staff = ["staff".to_owned()];
+        let printed = bodega(["token", "--sub", "sign-ann", "--sid", "phone"]).await;
+        let phone = printed.out.trim();
+        let laptop = system.token_in("laptop", "sign-ann", &[]);
+        let desk = system.token_in("desk", "sign-staff", &staff);
+        let stranger = system.token_in("phone", "sign-bob", &[]);
+        let like = Call::new("PUT", "/v1/customers/sign-ann/likes/signed").header("authorization", &bearer(phone));
+        like.send(system).await.expect(201);
+
+        // Every function has seen both tokens, and accepts them.
+        let secured = || api().operations().filter(|operation| operation.is_secured());
+        for operation in secured().filter(|operation| operation.method == "GET") {
+            for token in [phone, &desk] {
+                assert_ne!(try_out(system, operation, token).await.status, 401, "{}", operation.key());
+            }
+        }
+        // A stranger cannot end her sign-in, although the stranger's token has the same `sid`.
+        let strange = begin(system, "sign-bob", &stranger).await;
+        end(system, &strange, &stranger).await;
+        half_a_minute_later(system).await;
+        read(system, "sign-ann", phone).await.expect(200);
+        read(system, "sign-bob", &stranger).await.expect(401);
+
+        // She ends the session of her phone on her laptop. Staff ends its own.
+        let session = begin(system, "sign-ann", phone).await;
+        shop::customer(system, "sign-staff").await;
+        let of_desk = begin(system, "sign-staff", &desk).await;
+        end(system, &session, &laptop).await;
+        end(system, &of_desk, &desk).await;
+        half_a_minute_later(system).await;
+        let mut refused = 0;
+        for operation in secured() {
+            for token in [phone, &desk] {
+                let answer = try_out(system, operation, token).await;
+                let problem = (answer.status, &answer.body["code"]);
+                assert_eq!(problem, (401, &json!("unauthenticated")), "{}: {}", operation.key(), answer.body);
+                refused += 1;
+            }
+        }
+        assert!(refused > 150, "{refused}");
+        read(system, "sign-ann", &laptop).await.expect(200);
+
+        // On public routes the token counts as none.
+        for (path, member, hidden, shown) in [
+            ("/v1/products/signed/likes", "liked_by_me", json!(false), (&laptop, json!(true))),
+            ("/v1/products/signed", "stock", Json::Null, (&system.token("other-staff", &staff), json!(1))),
+        ] {
+            let seen = async |token: &str| {
+                Call::new("GET", path).header("authorization", &bearer(token)).send(system).await.expect(200).body
+            };
+            for token in [phone, &desk] {
+                assert_eq!(seen(token).await[member], hidden, "{path}");
+            }
+            assert_eq!(seen(shown.0).await[member], shown.1, "{path}");
+        }
+    });
+}
