@@ -23,6 +23,9 @@ use crate::profile::{no_customer, respond};
 /// How often a request is made from a newer item, if concurrent ones have written it meanwhile.
 const ATTEMPTS: usize = 4;
 
+/// A day in seconds. The counts begin anew with each day of UTC.
+const DAY: i64 = 24 * 60 * 60;
+
 /// The response to a request for a code.
 #[derive(Debug, Serialize)]
 struct RequestView {
@@ -64,6 +67,9 @@ pub async fn request(store: &Store, request: &Request<'_>) -> Result<Response, P
             Ok(()) => {
                 let expires_at = Some(next.code_expires_at);
                 return Ok(Response::accepted(&RequestView { email_verified: false, expires_at }));
+            }
+            Err(TransactError::Refused(refusals)) if is_refused(&refusals, VerificationAction::Count) => {
+                return Err(too_many_mails(now.plus_seconds(DAY - now.as_seconds().rem_euclid(DAY)), now));
             }
             // The profile or the latest request has changed.
             Err(TransactError::Refused(_)) => {}

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, entity};
 use crate::expression::{Condition, number};
-use crate::id::Born;
+use crate::id::{Born, CustomerId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
@@ -24,6 +24,8 @@ pub const MAX_MAILS: u64 = 50;
 /// The number of mails with codes among them. Any customer can request such a mail to any address,
 /// so these mails must leave room for the others.
 pub const MAX_CODES: u64 = 10;
+/// The number of requests for codes of one customer on a day of UTC.
+pub const MAX_REQUESTS: u64 = 3;
 /// The lifetime of a day's count, from the first mail.
 const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 
@@ -36,6 +38,17 @@ impl RecipientHash {
     #[must_use]
     pub fn of(email: &Email) -> Self {
         Self(hash("mail recipient", &email.folded()))
+    }
+
+    /// Returns the hash under which the requests for codes to an address are counted.
+    pub(crate) fn of_requests_for(email: &Email) -> Self {
+        Self(hash("code requests for", &email.folded()))
+    }
+
+    /// Returns the hash under which the requests for codes of a customer are counted. The count
+    /// outlives an erasure, so a customer who signs up again gets no more codes.
+    pub(crate) fn of_requests_by(customer: &CustomerId) -> Self {
+        Self(hash("code requests by", customer.as_str()))
     }
 
     fn partition(&self) -> Result<PartitionKey, KeyError> {
@@ -146,18 +159,36 @@ pub(crate) fn not_stopped(recipient: &RecipientHash) -> Result<Guarded, KeyError
 /// Counts a mail to an address, as an action of a transaction. DynamoDB refuses it beyond the
 /// limits of a day.
 pub(crate) fn count(recipient: &RecipientHash, has_code: bool, at: Instant) -> Result<Guarded, EncodeError> {
-    let day = at.day();
-    let below = |name, limit: u64| Condition::Lacks(name).or(Condition::Below(name, number(limit)));
     let all = below("mails", MAX_MAILS);
     let condition = if has_code { all.and(below("codes", MAX_CODES)) } else { all };
+    count_on(recipient, (1, i64::from(has_code)), condition, at)
+}
+
+/// Counts a request for a code, as an action of a transaction. DynamoDB refuses it beyond the
+/// `limit` of a day.
+pub(crate) fn count_request(of: &RecipientHash, limit: u64, at: Instant) -> Result<Guarded, EncodeError> {
+    count_on(of, (0, 1), below("codes", limit), at)
+}
+
+fn below(name: &'static str, limit: u64) -> Condition {
+    Condition::Lacks(name).or(Condition::Below(name, number(limit)))
+}
+
+fn count_on(
+    of: &RecipientHash,
+    (mails, codes): (i64, i64),
+    condition: Condition,
+    at: Instant,
+) -> Result<Guarded, EncodeError> {
+    let day = at.day();
     let expires_at = at.plus_seconds(LIFETIME_SECONDS);
     let change = Change::<MailDay>::visible(at)
         .or_create(&Born::counter(), at)
-        .set("recipient", recipient)?
+        .set("recipient", of)?
         .set("day", &day)?
         .set("expires_at", expires_at)?
         .expire_at(expires_at)
-        .add("mails", 1)
-        .add("codes", i64::from(has_code));
-    Ok(Guarded::update(day_key(recipient, &day)?, change, condition))
+        .add("mails", mails)
+        .add("codes", codes);
+    Ok(Guarded::update(day_key(of, &day)?, change, condition))
 }

@@ -6,7 +6,9 @@
 //!
 //! Every rule is a condition of a write:
 //!
-//! - A request is written only while the profile has the address and is not verified.
+//! - A request is written only while the profile has the address and is not verified. It counts for
+//!   the customer and for the address, in items that outlive the profile. So neither an erasure nor
+//!   many accounts give more codes, and so more tries, for an address.
 //! - A try is counted before the code is compared. The count ends at [`MAX_TRIES`].
 //! - The profile is verified only while it has the address, and together with the unique claim of
 //!   the address. A request proves an address at most once.
@@ -20,6 +22,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, SortKey};
 use crate::pattern::{Consistency, patterns};
+use crate::recipient::{self, MAX_CODES, RecipientHash};
 use crate::request::{BatchGet, Guarded, Single, Transaction, Write};
 use crate::text::Email;
 
@@ -139,11 +142,13 @@ pub enum VerificationAction {
     Claim,
     /// The request is not the one that was read.
     Request,
+    /// The customer, or the address, has had all codes of the day.
+    Count,
 }
 
 patterns! {
     READ = "verification.read": BatchGetItem, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION" => "the profile, the latest request", Consistency::Strong("the latest request decides about a code"), "owner", "Read what a customer wants to verify", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification", "notifier"];
-    REQUEST = "verification.request": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION" => "the profile has the address and is not verified; the request is the one that was read, or none", Consistency::Write, "owner", "Request a mail with a code", ["POST /v1/customers/{id}/email/verification"];
+    REQUEST = "verification.request": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = RECIPIENT#<hash of the customer> and RECIPIENT#<hash of the address>, SK = DAY#<day>" => "the profile has the address and is not verified; the request is the one that was read, or none; fewer than 3 codes of the customer and 10 of the address on the day; ADD codes", Consistency::Write, "owner", "Request a mail with a code", ["POST /v1/customers/{id}/email/verification"];
     TRY = "verification.try": UpdateItem, "PK = CUSTOMER#<id>, SK = VERIFICATION" => "the nonce is this one, it has not expired, fewer than 5 tries; ADD tries", Consistency::Write, "owner", "Count a try before the code is compared", ["PUT /v1/customers/{id}/email/verification"];
     VERIFY = "verification.verify": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = EMAIL#<folded>" => "the profile has the address and is not verified; the claim is free or the customer's; the nonce is this one", Consistency::Write, "owner", "Verify the email address and claim it", ["POST /v1/customers/{id}/email/verification", "PUT /v1/customers/{id}/email/verification"];
 }
@@ -168,12 +173,17 @@ pub fn request(
         Some(previous) => Condition::Is("rev", number(previous.meta.rev)),
         None => Condition::NotExists,
     };
+    let at = next.meta.updated_at;
+    let by = RecipientHash::of_requests_by(&next.customer_id);
+    let to = RecipientHash::of_requests_for(&next.email);
     Ok(Transaction::new(&REQUEST)
         .action(
             VerificationAction::Profile,
             Guarded::check(customer::key(&next.customer_id)?, unverified(&next.email)?),
         )
-        .action(VerificationAction::Request, Guarded::put(next, unchanged)?))
+        .action(VerificationAction::Request, Guarded::put(next, unchanged)?)
+        .action(VerificationAction::Count, recipient::count_request(&by, recipient::MAX_REQUESTS, at)?)
+        .action(VerificationAction::Count, recipient::count_request(&to, MAX_CODES, at)?))
 }
 
 /// Counts a try for the code of a nonce, and returns the request.

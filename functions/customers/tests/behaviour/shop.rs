@@ -53,6 +53,19 @@ impl Shop {
         keys
     }
 
+    /// Deletes all items whose partition key has this prefix, as if they had expired.
+    pub async fn delete_partitions(&self, prefix: &str) {
+        let (client, table) = (self.test.client(), self.test.name());
+        let mut pages = client.scan().table_name(table).into_paginator().items().send();
+        while let Some(item) = pages.next().await {
+            let item = item.unwrap();
+            if item["PK"].as_s().unwrap().starts_with(prefix) {
+                let delete = client.delete_item().table_name(table);
+                delete.key("PK", item["PK"].clone()).key("SK", item["SK"].clone()).send().await.unwrap();
+            }
+        }
+    }
+
     /// Writes an item directly into the table, without any check.
     pub async fn seed<T: Entity>(&self, item: &Stored<T>) {
         let put = self.test.client().put_item().table_name(self.test.name());

@@ -9,6 +9,7 @@ use key_schema::code::Subject;
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::recipient::MAX_CODES;
 use key_schema::verification::{self, CODE_SECONDS, EmailVerification, MAX_MAILS, MAX_TRIES, WINDOW_SECONDS};
 use serde_json::{Value, json};
 
@@ -181,8 +182,43 @@ async fn a_customer_gets_three_codes_a_day() {
     let mut earlier = pending(&shop, "ann").await.unwrap();
     earlier.data.requested_at[0] = Instant::now().plus_seconds(-WINDOW_SECONDS);
     shop.seed(&earlier).await;
+    shop.delete_partitions("RECIPIENT#").await;
     assert_eq!(request(&shop, "ann").await.status, 202);
     assert_eq!(request(&shop, "ann").await.status, 429);
+}
+
+#[tokio::test]
+async fn an_erasure_gives_a_customer_no_more_codes() {
+    let shop = Shop::open().await;
+    for round in 0..2 {
+        unverified(&shop, "ann").await;
+        let accepted = if round == 0 { MAX_MAILS } else { 0 };
+        for _ in 0..accepted {
+            assert_eq!(request(&shop, "ann").await.status, 202);
+        }
+        let refused = request(&shop, "ann").await;
+        assert_eq!((refused.status, refused.code()), (429, Some("too_many_mails")), "{round}");
+        let wait: i64 = refused.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=WINDOW_SECONDS).contains(&wait), "{wait}");
+        let erase = Call::new("DELETE /v1/customers/{id}").path("id", "ann").customer("ann");
+        assert_eq!(shop.send(if_match(erase, 1)).await.status, 204);
+    }
+}
+
+#[tokio::test]
+async fn many_accounts_get_no_more_codes_for_an_address_than_one_day_allows() {
+    let shop = Shop::open().await;
+    let mut accepted = 0;
+    for number in 0..5 {
+        let id = format!("mal-{number}");
+        // Another spelling is the same address.
+        let email = if number % 2 == 0 { "victim@example.com" } else { "Victim@Example.com" };
+        assert_eq!(shop.send(sign_up_unproven(&id, email, &id)).await.status, 201);
+        for _ in 0..MAX_MAILS {
+            accepted += u64::from(request(&shop, &id).await.status == 202);
+        }
+    }
+    assert_eq!(accepted, MAX_CODES);
 }
 
 #[tokio::test]
