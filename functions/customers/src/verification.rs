@@ -92,12 +92,15 @@ pub async fn verify(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let now = Instant::now();
     let Some((pending, nonce)) = pending.as_ref().and_then(|item| Some((item, item.open_nonce(&profile.email, now)?)))
     else {
-        return Err(code_invalid());
+        return unless_verified(store, &profile.id, code_invalid()).await;
     };
     match store.table.update(&verification::count_try(&profile.id, nonce, now)?).await {
         Ok(_) => {}
         Err(WriteError::Refused(_)) if pending.tries >= MAX_TRIES => return Err(too_many_tries()),
-        Err(WriteError::Refused(stored)) => return Err(refused_try(stored.map(|item| *item), nonce)),
+        Err(WriteError::Refused(stored)) => {
+            let problem = refused_try(stored.map(|item| *item), nonce);
+            return unless_verified(store, &profile.id, problem).await;
+        }
         Err(WriteError::Table(error)) => return Err(error.into()),
     }
     let subject = Subject { customer: &profile.id, email: &profile.email, nonce };
@@ -113,8 +116,14 @@ pub async fn verify(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         Err(TransactError::Refused(_)) => {}
         Err(TransactError::Table(error)) => return Err(error.into()),
     }
-    let profile = store.table.get(&customer::edit(&profile.id)?).await?.ok_or_else(no_customer)?;
-    if profile.email_verified { Ok(respond(&profile)) } else { Err(code_invalid()) }
+    unless_verified(store, &profile.id, code_invalid()).await
+}
+
+/// Returns the profile if its address is verified by now, perhaps by a concurrent request with the
+/// same code. Otherwise returns the problem.
+async fn unless_verified(store: &Store, customer: &CustomerId, problem: Problem) -> Result<Response, Problem> {
+    let profile = store.table.get(&customer::edit(customer)?).await?.ok_or_else(no_customer)?;
+    if profile.email_verified { Ok(respond(&profile)) } else { Err(problem) }
 }
 
 /// Reads the profile and the latest request.

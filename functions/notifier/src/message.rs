@@ -111,12 +111,10 @@ impl Message {
     }
 
     /// Returns whether the recipient is exactly one plain address. A mail service also accepts
-    /// lists, names, groups and comments in an address field, which need these characters. SES
-    /// refuses others than ASCII, and such a mail must not count for its folded address.
+    /// lists, names, groups and comments in an address field, which need these characters.
     #[must_use]
     pub fn has_plain_recipient(&self) -> bool {
-        self.to.as_str().is_ascii()
-            && !self.to.as_str().contains([',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'])
+        !self.to.as_str().contains([',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'])
     }
 }
 
