@@ -39,7 +39,8 @@ const BUDGET: Duration = Duration::from_secs(5);
 /// janitor ends the sessions.
 ///
 /// After the profile, the request erases the belongings once more, for writes that came in between.
-/// Without a profile only carts can still be written, and they expire. A request that breaks off here can be repeated as well, although its response is 404 then.
+/// Without a profile only carts can still be written, and they expire. A request that breaks off
+/// here can be repeated as well, although its response is 404 then.
 ///
 /// The janitor then removes the customer's archive, even if no request is repeated
 /// ([`key_schema::erasure`]). Orders stay because the books need them, and so do reviews.

@@ -73,7 +73,13 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
         let answer = match (&old, role) {
             (None, role) if is_own => {
                 let read = invitations::read(store, &id, &customer, &caller).await?;
-                invitations::accept(store, &read.state, role, team.as_ref()).await?
+                if read.state.open(Instant::now()).is_some() {
+                    invitations::accept(store, &read.state, role, team.as_ref()).await?
+                } else {
+                    // An acceptance between the two reads left a membership. Without one, it is 404.
+                    may_see(store, &caller, &id).await?;
+                    None
+                }
             }
             // A repeated acceptance finds the membership that the first one began.
             (Some(old), role) if is_own && confirms(old, role, team.as_ref()) => {

@@ -91,21 +91,9 @@ pub fn mailed_name(name: &str) -> Option<String> {
 fn mailed_char(c: char) -> Option<char> {
     match c {
         c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => Some(' '),
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180e}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}' => None,
+        // The marks of annotations as well.
+        '\u{FFF9}'..='\u{FFFB}' => None,
+        c if is_invisible(c) => None,
         c => Some(c),
     }
 }

@@ -75,7 +75,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
     desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
     assert_eq!(desk.refusal(put("m", "a", "X", 1).customer("mia")).await, (412, "version_mismatch".into()));
     assert_eq!(desk.refusal(put("m", "a", "X", 2).customer("ann")).await, hidden());
-    // An editor must be a member, whoever asks.
+    // A new editor must be a member, even if an owner or an admin adds them.
     for call in [add_editor("m", "ann").customer("max"), add_editor("m", "ann").customer("mia")] {
         assert_eq!(desk.refusal(call).await, hidden());
     }
