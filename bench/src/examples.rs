@@ -79,7 +79,17 @@ pub(crate) fn customer(id: CustomerId, n: u64) -> Result<Customer, BenchError> {
     let username = numbered("user", n).parse().map_err(BenchError::wrong)?;
     let place = Some(Place { country: "DE".to_owned(), city: format!("City {:02}", n % 50) });
     let (tier, name) = (Tier::Silver, "Somebody".to_owned());
-    Ok(Customer { id, email, email_verified: true, username, tier, place, name, addresses: BTreeMap::new() })
+    Ok(Customer {
+        id,
+        email,
+        email_verified: true,
+        username,
+        tier,
+        place,
+        erasing_since: None,
+        name,
+        addresses: BTreeMap::new(),
+    })
 }
 
 pub(crate) fn product(id: ProductId) -> Result<Product, BenchError> {
@@ -123,6 +133,7 @@ pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
         order_id: order.clone(),
         line: 1,
         product_id: owned_product()?,
+        product_born: None,
         name: "Ice, crushed".to_owned(),
         quantity: 6,
         unit_price: usd(129),

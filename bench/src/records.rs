@@ -103,7 +103,16 @@ fn stored_item<T: Entity>(stored: Result<Stored<T>, BenchError>) -> Result<Item,
 
 fn stock(number: u64, rev: u64) -> Result<Stored<Stock>, BenchError> {
     let product_id = product_id(number)?;
-    stored(Stock { product_id, available: if rev == 1 { 50 } else { 3 }, sellable: true, last_adjustment: None }, rev)
+    stored(
+        Stock {
+            product_id,
+            available: if rev == 1 { 50 } else { 3 },
+            sellable: true,
+            product_born: None,
+            last_adjustment: None,
+        },
+        rev,
+    )
 }
 
 /// Returns a line of an order. The orders share some hundred products.
@@ -112,6 +121,7 @@ fn line(number: u64, line: u64) -> Result<Stored<OrderLine>, BenchError> {
         order_id: order_id(number)?,
         line,
         product_id: product_id(number * 7 % 500 + line)?,
+        product_born: None,
         name: "Ice".into(),
         quantity: line,
         unit_price: Money::new(129, Currency::USD),
@@ -129,6 +139,7 @@ fn customer(number: u64) -> Result<Stored<Customer>, BenchError> {
         username: format!("household-{number}").parse().map_err(BenchError::wrong)?,
         tier: Tier::Bronze,
         place: None,
+        erasing_since: None,
         name: "Household".to_owned(),
         addresses: BTreeMap::new(),
     };

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::client::Call;
 use crate::support::shop::{
-    customer, listed, moved, order, order_body, order_call, path, products, step, step_with, stock,
+    customer, listed, moved, order, order_body, order_call, path, product_body, products, step, step_with, stock,
 };
 use crate::support::{drain, with_system};
 
@@ -323,5 +323,49 @@ fn an_order_keeps_the_name_and_the_price_at_which_it_was_placed() {
         assert_eq!(kept, placed);
         let line = &kept["lines"][0];
         assert_eq!((&line["name"], &line["unit_price"]["amount"]), (&json!("Thing kept-product"), &json!(129)));
+    });
+}
+
+/// The id stands for the product, so what customers and staff wrote about it comes back. The stock does
+/// not, because the pieces of earlier orders are no longer counted.
+#[test]
+fn a_product_that_returns_under_its_id_keeps_everything_but_its_stock() {
+    with_system(async |system| {
+        let (buyer, product) = ("returns-buyer", "returns-product");
+        customer(system, buyer).await;
+        products(system, &[product], 10).await;
+        let earlier = order(system, buyer, &[(product, 3)], "returns-earlier").await;
+        let put = |segments: &[&str]| Call::new("PUT", &path(segments));
+        let review = json!({ "rating": 5, "title": "Good", "text": "Tea" });
+        let review = put(&["products", product, "reviews", buyer]).customer(buyer).json(&review);
+        review.header("if-none-match", "*").send(system).await.expect(201);
+        put(&["customers", buyer, "likes", product]).customer(buyer).send(system).await.expect(201);
+        put(&["products", product, "categories", "Returns~Tea"]).staff().send(system).await.expect(201);
+        let content = put(&["products", product, "content"]).staff().json(&json!({ "text": "Long" }));
+        content.header("if-none-match", "*").send(system).await.expect(201);
+        drain(system).await;
+
+        let page = async || Call::new("GET", &path(&["products", product])).staff().send(system).await;
+        let before = page().await.expect(200).body;
+        let retire = Call::new("DELETE", &path(&["products", product])).staff();
+        retire.header("if-match", &format!("\"{}\"", before["version"])).send(system).await.expect(204);
+        page().await.expect(404);
+        let back = Call::new("POST", "/v1/products").staff().json(&product_body(product, &[product], 5));
+        back.send(system).await.expect(201);
+        step(&earlier, "cancelled").customer(buyer).send(system).await.expect(200);
+        drain(system).await;
+
+        let after = page().await.expect(200).body;
+        for kept in ["review_count", "average_rating", "categories"] {
+            assert_eq!(after[kept], before[kept], "{kept}");
+        }
+        assert_eq!((&after["review_count"], after["categories"].as_array().unwrap().len()), (&json!(1), 2));
+        assert_eq!((&before["stock"], &after["stock"]), (&json!(7), &json!(5)));
+        let likes = Call::new("GET", &path(&["products", product, "likes"])).send(system).await.expect(200).body;
+        assert_eq!(likes["count"], 1);
+        let content = Call::new("GET", &path(&["products", product, "content"])).send(system).await.expect(200).body;
+        assert_eq!(content["text"], "Long");
+        let listed = listed(system, "/v1/categories/Returns~Tea/products", 100, staff).await;
+        assert_eq!(listed.iter().map(|entry| &entry["id"]).collect::<Vec<_>>(), [product]);
     });
 }

@@ -73,7 +73,8 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
     let settings = (0..COPIES)
         .map(|copy| item(Settings { copy, values: "{}".to_owned(), private: "{}".to_owned() }, 0))
         .collect::<Result<_, _>>()?;
-    let stock = Stock { product_id: owned_product()?, available: 5, sellable: true, last_adjustment: None };
+    let stock =
+        Stock { product_id: owned_product()?, available: 5, sellable: true, product_born: None, last_adjustment: None };
     Ok(vec![
         customers()?,
         Subject {

@@ -24,8 +24,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     match store.table.update(&put).await {
         Ok(customer) => Ok(respond(&customer)),
         Err(WriteError::Refused(None)) => Err(no_customer()),
-        Err(WriteError::Refused(Some(stored))) if !is_at(&stored, version)? => Err(Problem::version_mismatch()),
-        Err(WriteError::Refused(Some(_))) => {
+        Err(WriteError::Refused(Some(stored))) => {
+            refused(&stored, version)?;
             Err(Problem::new(Code::InvalidBody, format!("A customer can have at most {MAX_ADDRESSES} addresses.")))
         }
         Err(WriteError::Table(error)) => Err(error.into()),
@@ -40,17 +40,24 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     let remove = customer::remove_address(owner.customer(), &name, version, Instant::now())?;
     match store.table.update(&remove).await {
         Err(WriteError::Refused(None)) => Err(no_customer()),
-        Err(WriteError::Refused(Some(stored))) if !is_at(&stored, version)? => Err(Problem::version_mismatch()),
+        Ok(_) => Ok(Response::no_content()),
         // A repeated request finds no such address: it is removed already.
-        Ok(_) | Err(WriteError::Refused(Some(_))) => Ok(Response::no_content()),
+        Err(WriteError::Refused(Some(stored))) => refused(&stored, version).map(|()| Response::no_content()),
         Err(WriteError::Table(error)) => Err(error.into()),
     }
 }
 
-/// Returns whether the stored customer is at the version that the client has named, if it named one.
-fn is_at(stored: &Item, version: Option<u64>) -> Result<bool, TableError> {
-    let Some(version) = version else { return Ok(true) };
-    Ok(Stored::<Customer>::from_item(stored.clone())?.meta.version == version)
+/// Explains a refusal by the customer who is stored: 404 during an erasure, and 412 at another version
+/// than the client has named.
+fn refused(stored: &Item, version: Option<u64>) -> Result<(), Problem> {
+    let customer = Stored::<Customer>::from_item(stored.clone()).map_err(TableError::from)?;
+    if customer.erasing_since.is_some() {
+        return Err(no_customer());
+    }
+    if version.is_some_and(|version| customer.meta.version != version) {
+        return Err(Problem::version_mismatch());
+    }
+    Ok(())
 }
 
 fn read(request: &Request<'_>) -> Result<Address, Problem> {

@@ -35,7 +35,8 @@ pub async fn change(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     if patch.tier.is_some() && !owner.is_staff() {
         return Err(Problem::forbidden());
     }
-    let before = store.table.get(&customer::edit(owner.customer())?).await?.ok_or_else(no_customer)?;
+    let before = store.table.get(&customer::edit(owner.customer())?).await?;
+    let before = before.filter(|customer| customer.erasing_since.is_none()).ok_or_else(no_customer)?;
     if before.meta.version != version {
         return Err(Problem::version_mismatch());
     }
@@ -154,6 +155,7 @@ impl Patch {
             tier: self.tier.unwrap_or(before.tier),
             name: self.name.unwrap_or_else(|| before.name.clone()),
             place,
+            erasing_since: None,
             addresses: before.addresses.clone(),
         })
     }

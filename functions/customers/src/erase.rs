@@ -30,6 +30,9 @@ const BUDGET: Duration = Duration::from_secs(5);
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
+/// The profile is marked first. From then on nobody can give the customer further items, for example
+/// editorships, faster than they are erased.
+///
 /// The profile is deleted after the belongings, so that an interrupted request can be repeated.
 /// Repeating a step does no harm. One transaction deletes profile and claims, so both names are free
 /// at once.
@@ -38,8 +41,8 @@ const BUDGET: Duration = Duration::from_secs(5);
 /// caller may need the same token to repeat the request. If the request breaks off in between, the
 /// janitor ends the sessions.
 ///
-/// After the profile, the request erases the belongings once more, for writes that came in between.
-/// Without a profile only carts can still be written, and they expire. A request that breaks off
+/// After the profile, the request erases the belongings once more: an index may not have shown all of
+/// them. Only carts can still be written, and they expire. A request that breaks off
 /// here can be repeated as well, although its response is 404 then.
 ///
 /// The janitor then removes the customer's archive, even if no request is repeated
@@ -55,6 +58,13 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     };
     if customer.meta.version != version {
         return Err(Problem::version_mismatch());
+    }
+    if customer.erasing_since.is_none() {
+        match store.table.update(&customer::begin_erasure(&customer, Instant::now())?).await {
+            Ok(_) => telemetry::crash_point("customers.erasure.begun"),
+            Err(WriteError::Refused(_)) => return Err(Problem::version_mismatch()),
+            Err(WriteError::Table(error)) => return Err(error.into()),
+        }
     }
     belongings(store, owner.customer(), budget).await?;
     telemetry::crash_point("customers.belongings.erased");

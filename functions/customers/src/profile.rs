@@ -44,6 +44,7 @@ pub async fn create(store: &Store, request: &Request<'_>) -> Result<Response, Pr
         tier: Tier::default(),
         name,
         place,
+        erasing_since: None,
         addresses: BTreeMap::new(),
     };
     let customer = Stored::new(customer, store.born(now)?, now);

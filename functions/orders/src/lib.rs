@@ -10,6 +10,7 @@ mod log;
 mod picking;
 mod place;
 mod refund;
+mod refusal;
 mod sales;
 mod status;
 mod view;

@@ -21,27 +21,25 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
 use key_schema::idempotency::{self, Answer, IdempotencyRecord, Scope};
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Item, Stored};
+use key_schema::item::Stored;
 use key_schema::money::{Money, MoneyError};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{
-    self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, Order, OrderLine, OrderStatus, Part, Placement, ReferenceClaim, open,
+    self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, Order, OrderLine, OrderStatus, Part, Placement, open,
 };
-use key_schema::product::{Product, Stock};
+use key_schema::product::Product;
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
 use staging::{Placing, StagingError};
 use table::{Backoff, Refusal, TableError, TransactError};
 
 use crate::App;
 use crate::bounds;
-use crate::view::{Whole, location};
+use crate::refusal::{amount_refused, price_changed, reference_taken, refused, unknown_products};
+use crate::view::Whole;
 
 /// The tolerance for a `placed_at` ahead of this function's clock. Clocks differ, but an order
 /// cannot start in the future.
 const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
-/// The upper bound for the time that an order stays in status `placing`. The janitor finishes or
-/// undoes it long before.
-const LONGEST_PLACING_SECONDS: i64 = 60 * 60;
 /// The maximum number of lines that are read. A longer array gets a single error about its length.
 const MAX_LINES_READ: usize = 10_000;
 /// The largest amount that a client may state for a line, in minor units.
@@ -358,7 +356,12 @@ fn assemble(
     Ok(Whole { order: Stored::new(order, store.born(now)?, now), lines, history: vec![first] })
 }
 
-fn order_line(order_id: &OrderId, number: u64, line: &WantedLine, product: &Product) -> Result<OrderLine, MoneyError> {
+fn order_line(
+    order_id: &OrderId,
+    number: u64,
+    line: &WantedLine,
+    product: &Stored<Product>,
+) -> Result<OrderLine, MoneyError> {
     let total = match line.total {
         Some(total) if total.currency != product.price.currency => return Err(MoneyError::Mixed),
         // The amount that was really paid counts, even if the quantity does not divide it.
@@ -369,135 +372,13 @@ fn order_line(order_id: &OrderId, number: u64, line: &WantedLine, product: &Prod
         order_id: order_id.clone(),
         line: number,
         product_id: line.product_id.clone(),
+        product_born: Some(product.meta.born.clone()),
         name: product.name.clone(),
         quantity: line.quantity,
         unit_price: product.price,
         total,
         expires_at: None,
     })
-}
-
-fn price_changed(expected: Money, total: Money) -> Problem {
-    let detail = format!(
-        "is {} {}, but the order's total is now {} {} (minor units)",
-        expected.amount, expected.currency, total.amount, total.currency
-    );
-    Problem::new(Code::PriceChanged, "A price has changed. Read the cart again and show the customer the new total.")
-        .error("/expected_total", detail)
-}
-
-fn amount_refused(line: &WantedLine, error: MoneyError) -> Problem {
-    let field = if error == MoneyError::Mixed { "total/currency" } else { "quantity" };
-    let problem = Problem::new(Code::InvalidBody, "The total of a line is too large.");
-    line.error(problem, field, error.to_string())
-}
-
-fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
-    let problem = Problem::new(Code::UnknownProduct, "The order has products that are not in the catalogue.");
-    let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "is not in the catalogue");
-    lines.into_iter().fold(problem, at_line)
-}
-
-const REFERENCE_TAKEN: &str = "An order with this reference already exists.";
-
-/// Returns the problem of an order whose reference is taken, if it is.
-async fn reference_taken(store: &Store, order: &Order, now: Instant) -> Result<Option<Problem>, Problem> {
-    let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
-    match store.table.get(&order::reference(&claim)?).await? {
-        Some(first) => claimed(store, &first, now).await.map(Some),
-        None => Ok(None),
-    }
-}
-
-/// Returns the problem of an order whose reference has this claim of another one.
-async fn claimed(store: &Store, claim: &Stored<ReferenceClaim>, now: Instant) -> Result<Problem, Problem> {
-    // An order in status `placing` may still be undone, which frees the reference. An expired order
-    // keeps its reference, even without a head.
-    let first = store.table.get(&order::head(&claim.order_id)?).await?;
-    let long_ago = claim.meta.created_at.plus_seconds(LONGEST_PLACING_SECONDS) < now;
-    let placed = first.map_or(long_ago, |first| first.status != OrderStatus::Placing);
-    Ok(if placed {
-        Problem::new(Code::AlreadyExists, REFERENCE_TAKEN).location(location(&claim.order_id))
-    } else {
-        Problem::new(
-            Code::IdempotencyInProgress,
-            "An order with this reference is being placed now. Try again shortly.",
-        )
-    })
-}
-
-/// Explains the transaction's refusals, the most specific first.
-async fn refused(
-    store: &Store,
-    caller: &SignedIn,
-    once: Option<&Once>,
-    lines: &[WantedLine],
-    refusals: &[Refusal<Part>],
-    now: Instant,
-) -> Result<Response, Problem> {
-    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
-    if let (Some(once), Some(refusal)) = (once, of(Part::Idempotency)) {
-        // The other of two concurrent attempts came first, and its result is the response to both.
-        let record = decoded::<IdempotencyRecord>(refusal.item.as_deref());
-        return replay(store, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
-    }
-    if let Some(refusal) = of(Part::Reference) {
-        return Err(match decoded::<ReferenceClaim>(refusal.item.as_deref()) {
-            Some(claim) => claimed(store, &claim, now).await?,
-            None => Problem::new(Code::AlreadyExists, REFERENCE_TAKEN),
-        });
-    }
-    if of(Part::Customer).is_some() {
-        return Err(Problem::not_found("customer"));
-    }
-    if of(Part::Cart).is_some() {
-        return Err(Problem::new(Code::Conflict, "The cart changed during the checkout. Read it again."));
-    }
-    let short: Vec<(&WantedLine, Option<Stored<Stock>>)> = refusals
-        .iter()
-        .filter_map(|refusal| match refusal.label {
-            Part::Stock(number) => {
-                let at = usize::try_from(number).ok()?.checked_sub(1)?;
-                Some((lines.get(at)?, decoded(refusal.item.as_deref())))
-            }
-            _ => None,
-        })
-        .collect();
-    if of(Part::Order).is_some() {
-        // The janitor treated the order as abandoned.
-        return Err(TableError::Contended.into());
-    }
-    if short.is_empty() {
-        // Only a freshly generated id that exists already leads here.
-        return Err(Problem::internal(format!(
-            "unexpected refusal of {:?}",
-            refusals.first().map(|refusal| refusal.label)
-        )));
-    }
-    let gone: Vec<&WantedLine> = short
-        .iter()
-        .filter(|(_, stock)| !stock.as_ref().is_some_and(|stock| stock.sellable))
-        .map(|(line, _)| *line)
-        .collect();
-    if !gone.is_empty() {
-        // The products were retired between the read and the transaction.
-        return Err(unknown_products(gone));
-    }
-    let problem = Problem::new(Code::InsufficientStock, "There are not enough pieces in stock. No order was placed.");
-    Err(short.into_iter().fold(problem, |problem, (line, stock)| {
-        let available = stock.map_or(0, |stock| stock.available);
-        // The exact stock is staff's to know.
-        let detail = match available {
-            0 => "out of stock".to_owned(),
-            _ if caller.is_staff() => format!("only {available} in stock"),
-            _ => "not enough in stock".to_owned(),
-        };
-        line.error(problem, "quantity", detail)
-    }))
-}
-
-fn decoded<T: key_schema::item::Entity>(item: Option<&Item>) -> Option<Stored<T>> {
-    Stored::from_item(item?.clone()).ok()
 }
 
 fn created(whole: &Whole) -> Response {

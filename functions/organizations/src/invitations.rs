@@ -11,7 +11,7 @@ use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Meta, Stored};
 use key_schema::organization::invitation::{
-    self, Invitation, LIFETIME_SECONDS, MAX_OF_CUSTOMER, MAX_OF_ORGANIZATION, State,
+    self, Invitation, LIFETIME_SECONDS, MAX_OF_CUSTOMER, MAX_OF_INVITER, MAX_OF_ORGANIZATION, State,
 };
 use key_schema::organization::{self, Member, Organization, Part, Role};
 use table::{Backoff, Refusal, TableError, TransactError};
@@ -130,6 +130,11 @@ pub async fn invite(
     let (state, at) = (&read.state, Instant::now());
     if state.roster.as_ref().is_some_and(|roster| !roster.has_room(id, at)) {
         return Err(too_many(format!("The customer has {MAX_OF_CUSTOMER} open invitations and must decline some.")));
+    }
+    if state.roster.as_ref().is_some_and(|roster| !roster.has_room_for(admin, id, at)) {
+        return Err(too_many(format!(
+            "The customer has {MAX_OF_INVITER} open invitations by you and must answer some."
+        )));
     }
     if !has_room(store, wanted, at).await? {
         return Err(too_many(format!("An organization can have at most {MAX_OF_ORGANIZATION} open invitations.")));

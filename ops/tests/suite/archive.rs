@@ -32,6 +32,7 @@ pub async fn delivered(shop: &Shop) {
                 order_id: ID.parse().unwrap(),
                 line,
                 product_id: format!("p{line}").parse().unwrap(),
+                product_born: None,
                 name: "Ice".into(),
                 quantity: 1,
                 unit_price: head.total,

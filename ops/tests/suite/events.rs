@@ -123,6 +123,7 @@ fn customer(id: &str) -> Customer {
         username: id.parse().unwrap(),
         tier: Tier::Bronze,
         place: None,
+        erasing_since: None,
         name: "Ann".into(),
         addresses: BTreeMap::new(),
     }
@@ -152,6 +153,7 @@ async fn case_36_a_redrive_of_bus_audit_and_derived_data_after_a_newer_update_le
             order_id: "o1".parse().unwrap(),
             line,
             product_id: "p1".parse().unwrap(),
+            product_born: None,
             name: "Ice".into(),
             quantity: 3,
             unit_price: pending.total,

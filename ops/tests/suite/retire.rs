@@ -26,6 +26,7 @@ pub async fn large(shop: &Shop, id: &str) -> Stored<Order> {
             order_id: head.id.clone(),
             line,
             product_id: "p1".parse().unwrap(),
+            product_born: None,
             name: "Ice".into(),
             quantity: 1,
             unit_price: head.total,

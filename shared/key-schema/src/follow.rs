@@ -118,7 +118,7 @@ pub fn prepare(followed: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError>
 pub fn put(follow: &Stored<Follow>) -> Result<Transaction<Part>, EncodeError> {
     Ok(Transaction::new(&PUT)
         .action(Part::Edge, Guarded::put(follow, Condition::NotExists)?)
-        .action(Part::Customer, Guarded::check(customer::key(&follow.customer_id)?, Condition::Exists)))
+        .action(Part::Customer, customer::check(&follow.customer_id)?))
 }
 
 /// Removes a follow, whether or not it exists.

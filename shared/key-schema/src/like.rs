@@ -192,7 +192,7 @@ pub fn put(like: &Stored<Like>) -> Result<Transaction<Part>, EncodeError> {
     let (customer, product, at) = (&like.customer_id, &like.product_id, like.meta.created_at);
     Ok(Transaction::new(&PUT)
         .action(Part::Like, Guarded::put(like, Condition::NotExists)?)
-        .action(Part::Customer, Guarded::check(customer::key(customer)?, Condition::Exists))
+        .action(Part::Customer, customer::check(customer)?)
         .action(Part::Count, count(customer, product, 1, &like.meta.born, at)?))
 }
 

@@ -283,7 +283,7 @@ pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transa
     let transaction = Transaction::new(&ASK)
         .action(Part::Question, Guarded::put(question, Condition::NotExists)?)
         .action(Part::Copy, Guarded::put(&copy, Condition::NotExists)?)
-        .action(Part::Customer, Guarded::check(customer::key(&question.customer_id)?, Condition::Exists));
+        .action(Part::Customer, customer::check(&question.customer_id)?);
     Ok(claim.into_iter().fold(transaction, |transaction, claim| transaction.action(Part::Idempotency, claim)))
 }
 

@@ -481,5 +481,5 @@ fn written(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
 }
 
 fn exists(customer: &CustomerId) -> Result<Guarded, EncodeError> {
-    Ok(Guarded::check(customer::key(customer)?, Condition::Exists))
+    Ok(customer::check(customer)?)
 }

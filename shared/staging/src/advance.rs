@@ -1,19 +1,45 @@
-//! Changes the status of an order.
+//! Sends transactions whose actions are partly optional.
 
 use key_schema::order::Part;
 use key_schema::request::Transaction;
-use table::{Table, TransactError};
+use table::{Refusal, Table, TransactError};
 
-/// Sends the transaction that changes an order's status. If only the customer's open orders lack the
-/// order, because they have expired, the transaction is sent once more without them.
+/// Sends the transaction that changes an order's status. The customer's open orders may lack the
+/// order, because they have expired. The product of a line may have been revived, and then its pieces
+/// are no longer counted. The transaction is sent again without these actions.
 ///
 /// # Errors
 /// [`TransactError`] of the last transaction.
 pub async fn advance(table: &Table, transaction: Transaction<Part>) -> Result<(), TransactError<Part>> {
-    match table.transact(&transaction).await {
-        Err(TransactError::Refused(refusals)) if refusals.iter().all(|refusal| refusal.label == Part::Open) => {
-            table.transact(&transaction.without(&Part::Open)).await
+    without_refused(table, transaction, |refusal| refusal.label == Part::Open || is_revived(refusal)).await
+}
+
+/// Sends a transaction that returns pieces, without those of products that were revived.
+pub(crate) async fn return_pieces(table: &Table, transaction: Transaction<Part>) -> Result<(), TransactError<Part>> {
+    without_refused(table, transaction, is_revived).await
+}
+
+/// Returns whether pieces are refused because the stock is of another incarnation of the product. A
+/// stock that is missing is an error.
+fn is_revived(refusal: &Refusal<Part>) -> bool {
+    matches!(refusal.label, Part::Stock(_)) && refusal.item.is_some()
+}
+
+/// Sends a transaction until only actions that are not optional are refused. Each attempt leaves at
+/// least one action out.
+async fn without_refused(
+    table: &Table,
+    mut transaction: Transaction<Part>,
+    is_optional: fn(&Refusal<Part>) -> bool,
+) -> Result<(), TransactError<Part>> {
+    loop {
+        match table.transact(&transaction).await {
+            Err(TransactError::Refused(refusals)) if !refusals.is_empty() && refusals.iter().all(is_optional) => {
+                for refusal in refusals {
+                    transaction = transaction.without(&refusal.label);
+                }
+            }
+            outcome => return outcome,
         }
-        outcome => outcome,
     }
 }

@@ -6,6 +6,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
 use key_schema::order::{Order, OrderLine, Part};
+use key_schema::product::Stock;
 use key_schema::request::Guarded;
 use table::{Refusal, Table};
 
@@ -91,13 +92,17 @@ async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Vec<Refusal
     let mut short = Vec::new();
     for (line, stock) in lines.iter().zip(stocks) {
         let stock = match stock {
-            Some(AnyEntity::Stock(stock)) if stock.sellable && stock.available >= line.quantity => continue,
+            Some(AnyEntity::Stock(stock)) if serves(&stock, line) => continue,
             Some(AnyEntity::Stock(stock)) => Some(Box::new(stock.to_item()?)),
             _ => None,
         };
         short.push(Refusal { label: Part::Stock(line.line), item: stock });
     }
     Ok(short)
+}
+
+fn serves(stock: &Stock, line: &OrderLine) -> bool {
+    stock.sellable && stock.available >= line.quantity && stock.is_of(line.product_born.as_ref())
 }
 
 /// Adds the lines with too little stock from the other transactions. The order is already undone,

@@ -7,6 +7,7 @@ use key_schema::order::staged::{self, GIVEN_BACK_AT_ONCE, Unfinished, Work};
 use key_schema::order::{self, MAX_LINES};
 use table::{Table, TransactError};
 
+use crate::advance::return_pieces;
 use crate::{ATTEMPTS, StagingError, moved};
 
 /// The transactions of the largest order, and additional attempts for conflicts with other workers.
@@ -34,7 +35,7 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     lines.sort_by_key(|line| line.line);
     for _ in 0..STEPS {
         let Some(transaction) = staged::give_back(&head, &lines, Instant::now())? else { return Ok(()) };
-        match table.transact(&transaction).await {
+        match return_pieces(table, transaction).await {
             Ok(()) => advance(&mut head.data.unfinished, lines.len()),
             Err(TransactError::Refused(refusals)) if moved(&refusals) => {
                 let Some(current) = table.get(&order::head(id)?).await? else { return Ok(()) };

@@ -8,6 +8,7 @@ use key_schema::order::staged::{self, Claims, UNDONE_AT_ONCE, Unfinished, Work};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Part};
 use table::{Backoff, Table, TransactError};
 
+use crate::advance::return_pieces;
 use crate::{ATTEMPTS, StagingError, moved};
 
 /// The result of undoing an order.
@@ -67,7 +68,7 @@ async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLi
     let mut chunks: Vec<&[&Stored<OrderLine>]> = lines.chunks(UNDONE_AT_ONCE).collect();
     let last = chunks.pop().unwrap_or_default();
     for chunk in chunks {
-        match table.transact(&staged::undo(&head, chunk, at)?).await {
+        match return_pieces(table, staged::undo(&head, chunk, at)?).await {
             Ok(()) => head = staged::counted(&head, chunk.len(), false),
             Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(false),
             Err(error) => return Err(error.into()),
@@ -77,7 +78,7 @@ async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLi
     let mut claims = Claims { reference: true, idempotency: true, open: true };
     // Each iteration drops at least one claim, or ends the loop.
     loop {
-        let refusals = match table.transact(&staged::undo_last(&head, last, claims, at)?).await {
+        let refusals = match return_pieces(table, staged::undo_last(&head, last, claims, at)?).await {
             Ok(()) => return Ok(true),
             Err(TransactError::Refused(refusals)) if moved(&refusals) => return Ok(false),
             Err(TransactError::Refused(refusals)) => refusals,

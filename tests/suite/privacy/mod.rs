@@ -13,14 +13,15 @@ use local::System;
 use serde_json::json;
 
 use self::kept::Kept;
-use self::person::{FIELDS, GOES, STAYS, SUBJECT};
+use self::person::{FIELDS, FRIEND, GOES, STAYS, SUBJECT};
 use crate::audit::{sweep, sweeps_itself};
 use crate::control::all;
 use crate::support::client::{Answer, Call};
 use crate::support::{drain, read, root, with_own_system};
 
 /// The points at which an erasure may break off, in order: function and crash point.
-const POINTS: [(&str, &str); 3] = [
+const POINTS: [(&str, &str); 4] = [
+    ("Customers", "customers.erasure.begun"),
     ("Customers", "customers.belongings.erased"),
     ("Customers", "customers.profile.erased"),
     ("Janitor", "janitor.archive.emptied"),
@@ -73,6 +74,7 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
     }
     with_own_system(async |system| {
         person::live(system).await;
+        assert!(person::gains(system, FRIEND).await.iter().all(|status| (200..300).contains(status)));
         person::lapse(system, "privacy-before", false).await;
         swept(system).await;
         let before = Kept::everything(system).await;
@@ -91,9 +93,13 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
         person::lapse(system, "privacy-waiting", false).await;
         arm(system, POINTS[0]).await;
         assert!(person::erase(system, &tag).await >= 500, "it breaks off");
+        // From now on nobody can delay the erasure by giving the customer further items.
+        assert_eq!(person::gains(system, SUBJECT).await, [404; 6]);
+        arm(system, POINTS[1]).await;
+        assert!(person::erase(system, &tag).await >= 500, "it breaks off");
         person::lapse(system, "privacy-meanwhile", true).await;
         swept(system).await;
-        arm(system, POINTS[1]).await;
+        arm(system, POINTS[2]).await;
         assert!(person::erase(system, &tag).await >= 500, "it breaks off");
         assert_eq!(person::erase(system, &tag).await, 404, "and goes on");
         let halfway = Kept::everything(system).await;
@@ -103,7 +109,7 @@ fn nothing_is_left_of_an_erased_customer_but_what_is_documented() {
         person::lapse(system, "privacy-late", true).await;
         swept(system).await;
         assert_eq!(Kept::everything(system).await.count("archive"), archived);
-        arm(system, POINTS[2]).await;
+        arm(system, POINTS[3]).await;
         // The scheduled round may be the one that breaks off.
         janitor(system).await;
         let faults = Call::new("GET", "/_local/faults").send(system).await.expect(200).body;

@@ -16,6 +16,7 @@ use crate::support::{put_item, table};
 pub const SUBJECT: &str = "privacy-subject";
 /// A customer who shares data with the subject and is not erased.
 pub const FRIEND: &str = "privacy-friend";
+const STRANGER: &str = "privacy-stranger";
 /// The prefix of marks in texts that an erasure removes.
 pub const GOES: &str = "xq7goes";
 /// The prefix of marks in texts that remain: by the subject for others, or by staff about the
@@ -84,6 +85,7 @@ fn id(answer: &Answer) -> String {
 /// Creates the subject's data in the shop.
 pub async fn live(system: &System) {
     customer(system, FRIEND).await;
+    customer(system, STRANGER).await;
     products(system, &["privacy-tea", "privacy-jam"], 100).await;
     profile(system).await;
     shopping(system).await;
@@ -200,6 +202,30 @@ async fn papers(system: &System) {
     changed(system, &document, publish).await;
     // This draft stays open.
     changed(system, &document, draft.customer(SUBJECT)).await;
+}
+
+/// Sends requests that each give a customer another item. Returns their statuses.
+pub async fn gains(system: &System, customer: &str) -> Vec<u16> {
+    let document = Call::new("POST", "/v1/documents")
+        .customer(STRANGER)
+        .json(&json!({ "title": "Of a stranger", "sections": { "a": "A" } }));
+    let document = id(&done(system, document).await);
+    let own = |segments: &[&str]| path(&[&["customers", customer], segments].concat());
+    let question = Call::new("POST", &own(&["questions"])).json(&json!({ "subject": "S", "text": "T" }));
+    let order = Call::new("POST", "/v1/orders").json(&order_body(customer, &[("privacy-jam", 1)]));
+    let calls = [
+        Call::new("PUT", &path(&["documents", &document, "editors", customer])).customer(STRANGER),
+        Call::new("PUT", &own(&["likes", "privacy-jam"])).customer(customer),
+        Call::new("PUT", &own(&["following", STRANGER])).customer(customer),
+        Call::new("POST", &own(&["sessions"])).customer(customer).json(&json!({ "device": "D" })),
+        question.customer(customer).header("idempotency-key", "privacy-gain-question"),
+        order.customer(customer).header("idempotency-key", "privacy-gain-order"),
+    ];
+    let mut statuses = Vec::new();
+    for call in calls {
+        statuses.push(call.send(system).await.status);
+    }
+    statuses
 }
 
 /// Puts an expired session, and on request an expired cart, as if DynamoDB had not yet removed

@@ -124,6 +124,7 @@ const TROUBLES: &[Trouble] = &[
     Point("Catalog", "catalog.move.placed"),
     Point("Catalog", "catalog.move.transferred"),
     Point("Customers", "customers.belongings.erased"),
+    Point("Customers", "customers.erasure.begun"),
     Point("Customers", "customers.profile.erased"),
     Point("Janitor", "janitor.archive.emptied"),
     Point("Fulfilment", "fulfilment.admitted"),

@@ -71,6 +71,7 @@ impl Shop {
             tier: Tier::Bronze,
             name: "C".to_owned(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         };
         let profile = Stored::new(profile, Born::new("b").unwrap(), Instant::now());

@@ -89,6 +89,7 @@ pub fn profile(id: &str, place: Option<(&str, &str)>) -> Stored<Customer> {
         username: format!("{:x}", fastrand::u128(..)).parse().unwrap(),
         tier: Tier::Bronze,
         place: place.map(|(country, city)| Place { country: country.to_owned(), city: city.to_owned() }),
+        erasing_since: None,
         name: "Somebody".to_owned(),
         addresses: BTreeMap::new(),
     };

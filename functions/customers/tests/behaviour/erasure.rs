@@ -1,6 +1,8 @@
 //! Tests of erasing a customer.
 
 use http_api::sample::{Answered, Call};
+use key_schema::change::Change;
+use key_schema::customer::{Customer, Names};
 use key_schema::id::{AnswerId, Born, CustomerId, ProductId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -233,6 +235,39 @@ async fn of_an_erasure_and_a_change_at_once_one_happens_whole() {
         assert_eq!(shop.find("x@example.com").await, [changed.body]);
     }
     assert!(shop.find("ann@example.com").await.is_empty());
+}
+
+/// Otherwise a customer who repeats a request could end up without belongings and with a profile.
+#[tokio::test]
+async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_erases_it() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let ann = CustomerId::new("ann").unwrap();
+    let customer = shop.store.table.get(&customer::edit(&ann).unwrap()).await.unwrap().unwrap();
+    shop.store.table.update(&customer::begin_erasure(&customer, Instant::now()).unwrap()).await.unwrap();
+
+    let change =
+        |body: Value| if_match(Call::new("PATCH /v1/customers/{id}").path("id", "ann").customer("ann").json(&body), 1);
+    let home = |call: Call| call.path("id", "ann").path("name", "home").customer("ann");
+    let address = json!({ "street": "S", "city": "C", "country": "CH" });
+    for call in [
+        change(json!({ "name": "Anna" })),
+        change(json!({ "username": "anna" })),
+        home(Call::new("PUT /v1/customers/{id}/addresses/{name}")).json(&address),
+        home(Call::new("DELETE /v1/customers/{id}/addresses/{name}")),
+    ] {
+        let answer = shop.send(call).await;
+        assert_eq!((answer.status, answer.code()), (404, Some("not_found")), "{}", answer.body);
+    }
+    // The writes themselves are refused, for requests that have read the profile before.
+    let update = Change::<Customer>::visible(Instant::now()).name(&"Anna".to_owned()).unwrap();
+    assert!(shop.store.table.update(&customer::update(&ann, update.clone(), 1).unwrap()).await.is_err());
+    let names = Names { email: &customer.email, email_verified: false, username: &customer.username };
+    let rename = customer::rename(&customer, names, update, Instant::now()).unwrap();
+    assert!(shop.store.table.transact(&rename).await.is_err());
+
+    assert_eq!(erase(&shop, 1).await.status, 204);
+    assert_eq!(shop.read("ann").await.status, 404);
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod lists;
 mod names;
 mod overviews;
 mod profiles;
+mod registry;
 mod sessions;
 mod shop;
 mod verification;

@@ -145,6 +145,7 @@ async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
         tier: Tier::Bronze,
         name: id.to_owned(),
         place: None,
+        erasing_since: None,
         addresses: BTreeMap::new(),
     };
     let customer = Stored::new(customer, Born::new(id).unwrap(), Instant::now());

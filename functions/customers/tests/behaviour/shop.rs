@@ -150,6 +150,7 @@ impl Shop {
             order_id: order.id.clone(),
             line: 1,
             product_id: ProductId::new(product).unwrap(),
+            product_born: None,
             name: product.to_owned(),
             quantity: 1,
             unit_price: money(100),

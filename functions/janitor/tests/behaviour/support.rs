@@ -77,6 +77,7 @@ impl Shop {
             tier: Tier::Bronze,
             name: "Ann".to_owned(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         };
         let customer = Stored::new(customer, Born::new("b1").unwrap(), begun());
@@ -96,7 +97,14 @@ impl Shop {
     }
 
     pub async fn stock_up(&self, product_id: &ProductId, available: u64) {
-        self.put(Stock { product_id: product_id.clone(), available, sellable: true, last_adjustment: None }).await;
+        self.put(Stock {
+            product_id: product_id.clone(),
+            available,
+            sellable: true,
+            product_born: None,
+            last_adjustment: None,
+        })
+        .await;
     }
 
     /// Removes the item of a product's stock. The shop itself never does that.
@@ -136,6 +144,7 @@ impl Shop {
             order_id: id.clone(),
             line: line as u64,
             product_id: product(line),
+            product_born: None,
             name: "Tea".to_owned(),
             quantity: QUANTITY,
             unit_price: Money::new(1, Currency::USD),

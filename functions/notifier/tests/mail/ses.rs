@@ -40,16 +40,6 @@ async fn a_message_reaches_the_mail_service_as_it_was_written() {
     assert_eq!(mail.tags.into_iter().collect::<Vec<_>>(), [("event".to_owned(), "OrderPlaced".to_owned())]);
 }
 
-/// SES accepts only ASCII before the `@`.
-#[tokio::test]
-async fn an_address_that_the_mail_service_refuses_is_given_up() {
-    let (shop, server) = (Shop::of("Zoë", "zoë@example.com").await, MailServer::start().await.unwrap());
-    let notifier = Notifier::new(shop.table.table(), ses(&server), shop.table.codes());
-    assert_eq!(notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Rejected);
-    assert_eq!(notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::Known);
-    assert!(mails(&server).is_empty());
-}
-
 #[tokio::test]
 async fn a_throttled_mail_service_is_asked_again() {
     let (shop, server) = (Shop::open().await, MailServer::start().await.unwrap());

@@ -143,6 +143,7 @@ impl Shop {
             tier: Tier::Bronze,
             name: name.into(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         })
         .await;
@@ -152,6 +153,7 @@ impl Shop {
                 order_id: shop.order.clone(),
                 line,
                 product_id: format!("p{line}").parse().unwrap(),
+                product_born: None,
                 name: name.into(),
                 quantity: 3 - line,
                 unit_price: usd(129),
@@ -173,6 +175,7 @@ impl Shop {
             tier: Tier::Bronze,
             name: "Zoë".into(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         })
         .await;

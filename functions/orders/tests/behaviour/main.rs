@@ -9,4 +9,6 @@ mod payment;
 mod place;
 mod program;
 mod references;
+mod registry;
+mod revived;
 mod shop;

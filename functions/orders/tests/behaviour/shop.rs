@@ -51,6 +51,7 @@ impl Shop {
             tier: Tier::Bronze,
             name: "Somebody".to_owned(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         };
         self.app.store.table.transact(&customer::create(&stored(customer)).unwrap()).await.unwrap();
@@ -58,6 +59,11 @@ impl Shop {
 
     pub async fn send(&self, call: Call) -> Answered {
         call.send(&self.routes, &self.app).await
+    }
+
+    /// Returns the number of requests per pattern since the last call.
+    pub fn requests(&self) -> BTreeMap<&'static str, u32> {
+        self.app.store.table.meter().take().iter().map(|cost| (cost.pattern.id, cost.requests)).collect()
     }
 
     /// Creates a product that costs one dollar.
@@ -74,6 +80,15 @@ impl Shop {
     pub async fn retire(&self, id: &str) {
         let retire = product::retire(&product_id(id), 1, Instant::now()).unwrap();
         self.app.store.table.transact(&retire).await.unwrap();
+    }
+
+    /// Retires a product, and revives it with another stock.
+    pub async fn revive(&self, id: &str, stock: u64) {
+        self.retire(id).await;
+        let store = &self.app.store;
+        let retired = store.table.get(&product::edit(&product_id(id)).unwrap()).await.unwrap().unwrap();
+        let next = Stored::new(product_at(id, money(200)).data, Born::new("next").unwrap(), Instant::now());
+        store.table.transact(&product::revive(&retired, &next, stock, &[]).unwrap()).await.unwrap();
     }
 
     pub async fn stock(&self, id: &str) -> u64 {
@@ -150,6 +165,12 @@ impl Shop {
         self.app.store.table.get(&edit).await.unwrap().unwrap().balances()
     }
 
+    /// Returns the rest of a cancelled order's stock, as the janitor does, with another client.
+    pub async fn give_back(&self, order: &Value) {
+        let id = order["id"].as_str().unwrap().parse().unwrap();
+        staging::give_back(&self.test.table(), &id).await.unwrap();
+    }
+
     /// Puts an item unchanged.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) {
         let put = self.test.client().put_item().table_name(self.test.name());
@@ -215,6 +236,6 @@ fn product_id(id: &str) -> ProductId {
     ProductId::new(id).unwrap()
 }
 
-fn stored<T: Entity>(data: T) -> Stored<T> {
+pub fn stored<T: Entity>(data: T) -> Stored<T> {
     Stored::new(data, Born::new("born").unwrap(), Instant::now())
 }

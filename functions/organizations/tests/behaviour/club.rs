@@ -122,6 +122,7 @@ impl Club {
             tier: Tier::Bronze,
             name: id.to_owned(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         };
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());

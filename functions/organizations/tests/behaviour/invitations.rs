@@ -8,7 +8,7 @@ use key_schema::id::{Born, CustomerId, OrganizationId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::organization::Role;
-use key_schema::organization::invitation::{self, Invitation, MAX_OF_CUSTOMER, MAX_OF_ORGANIZATION};
+use key_schema::organization::invitation::{self, Invitation, MAX_OF_CUSTOMER, MAX_OF_INVITER, MAX_OF_ORGANIZATION};
 use serde_json::{Value, json};
 
 use crate::club::{
@@ -222,24 +222,32 @@ async fn an_organization_has_at_most_100_open_invitations_however_many_are_sent_
     club.expect(202, put_member(CLUB, &customers[refused.unwrap()], "member", None).customer("ann")).await;
 }
 
-/// An attacker may found any number of organizations.
+/// An attacker may found any number of organizations, with any number of accounts.
 #[tokio::test]
-async fn a_customer_has_at_most_100_open_invitations_whoever_invites() {
+async fn a_customer_has_at_most_100_open_invitations_and_10_of_one_inviter() {
     let club = Club::open().await;
-    let mut clubs = Vec::new();
-    for n in 0..MAX_OF_CUSTOMER + 3 {
-        let body = club.expect(201, found(&format!("Spam {n}")).customer("bob")).await;
-        clubs.push(body["id"].as_str().unwrap().to_owned());
+    let inviters: Vec<String> = (0..=MAX_OF_CUSTOMER / MAX_OF_INVITER).map(|n| format!("spam-{n}")).collect();
+    let mut clubs: Vec<(String, &str)> = Vec::new();
+    for inviter in &inviters {
+        club.join(inviter).await;
+        for n in 0..=MAX_OF_INVITER {
+            let body = club.expect(201, found(&format!("Spam {n}")).customer(inviter)).await;
+            clubs.push((body["id"].as_str().unwrap().to_owned(), inviter));
+        }
     }
-    for id in &clubs[..MAX_OF_CUSTOMER - 2] {
-        club.expect(202, put_member(id, "eve", "member", None).customer("bob")).await;
+    let invite = |(id, inviter): &(String, &str)| put_member(id, "eve", "member", None).customer(inviter);
+    // Of the first inviter's invitations, all but one are accepted, whichever comes first.
+    let first = &clubs[..=MAX_OF_INVITER];
+    let answers = join_all(first.iter().map(|club_of| club.settled(move || invite(club_of)))).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), MAX_OF_INVITER);
+    assert!(answers.iter().all(|answer| answer.status == 202 || answer.code() == Some("too_many_invitations")));
+    let others: Vec<&(String, &str)> =
+        clubs.chunks(MAX_OF_INVITER + 1).skip(1).flat_map(|clubs| &clubs[..MAX_OF_INVITER]).collect();
+    let (sent, last) = others.split_at(MAX_OF_CUSTOMER - MAX_OF_INVITER - 2);
+    for club_of in sent {
+        club.expect(202, invite(club_of)).await;
     }
-    let answers = join_all(
-        clubs[MAX_OF_CUSTOMER - 2..]
-            .iter()
-            .map(|id| club.settled(move || put_member(id, "eve", "member", None).customer("bob"))),
-    )
-    .await;
+    let answers = join_all(last.iter().map(|club_of| club.settled(move || invite(club_of)))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 2);
     assert!(answers.iter().all(|answer| answer.status == 202 || answer.code() == Some("too_many_invitations")));
     let (listed, requests) = club.all(|| invitations_of("eve").customer("eve"), 30).await;
@@ -247,10 +255,8 @@ async fn a_customer_has_at_most_100_open_invitations_whoever_invites() {
     assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
     // Staff add the customer all the same, and a declined invitation makes room.
     club.expect(200, put_member(CLUB, "eve", "member", None).staff("s1")).await;
-    club.expect(204, uninvite(&clubs[0], "eve").customer("eve")).await;
-    let open: Vec<&str> = listed.iter().map(|item| item["organization_id"].as_str().unwrap()).collect();
-    let refused = clubs.iter().find(|id| !open.contains(&id.as_str())).unwrap();
-    club.expect(202, put_member(refused, "eve", "member", None).customer("bob")).await;
+    club.expect(204, uninvite(&sent[0].0, "eve").customer("eve")).await;
+    club.expect(202, invite(sent[0])).await;
     assert_eq!(named(&club, "eve").await, MAX_OF_CUSTOMER);
 }
 

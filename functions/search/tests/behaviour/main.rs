@@ -4,4 +4,5 @@
 
 mod orders;
 mod products;
+mod registry;
 mod shop;

@@ -64,6 +64,7 @@ impl Shop {
             username: id.parse().unwrap(),
             tier: Tier::Bronze,
             place: None,
+            erasing_since: None,
             name: "Ann".into(),
             addresses: [].into(),
         };

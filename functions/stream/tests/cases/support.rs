@@ -72,6 +72,7 @@ pub fn line(order: &str, line: u64) -> Stored<OrderLine> {
         order_id: order.parse().unwrap(),
         line,
         product_id: format!("p{line}").parse().unwrap(),
+        product_born: None,
         name: "Ice".into(),
         quantity: line,
         unit_price: Money::new(129, Currency::USD),

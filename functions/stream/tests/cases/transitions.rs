@@ -43,7 +43,8 @@ fn meta(rev: u64) -> Meta {
 }
 
 fn stock(available: u64, sellable: bool, rev: u64) -> Stored<Stock> {
-    let data = Stock { product_id: "p1".parse().unwrap(), available, sellable, last_adjustment: None };
+    let data =
+        Stock { product_id: "p1".parse().unwrap(), available, sellable, product_born: None, last_adjustment: None };
     Stored { meta: meta(rev), data }
 }
 
@@ -56,6 +57,7 @@ fn customer(tier: Tier, rev: u64) -> Stored<Customer> {
         tier,
         name: "Ada".to_owned(),
         place: None,
+        erasing_since: None,
         addresses: Default::default(),
     };
     Stored { meta: meta(rev), data }

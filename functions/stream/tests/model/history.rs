@@ -158,6 +158,7 @@ fn line() -> Stored<OrderLine> {
         order_id: "o1".parse().unwrap(),
         line: 1,
         product_id: "p1".parse().unwrap(),
+        product_born: None,
         name: "Ice".into(),
         quantity: 2,
         unit_price: Money::new(129, Currency::USD),
@@ -185,7 +186,13 @@ fn category(name: &str) -> CategoryPath {
 }
 
 fn stock() -> Stored<Stock> {
-    stored(Stock { product_id: "p1".parse().unwrap(), available: 4, sellable: true, last_adjustment: None })
+    stored(Stock {
+        product_id: "p1".parse().unwrap(),
+        available: 4,
+        sellable: true,
+        product_born: None,
+        last_adjustment: None,
+    })
 }
 
 fn stats() -> Stored<ReviewStats> {
@@ -207,6 +214,7 @@ fn customer() -> Stored<Customer> {
         username: "c1".parse().unwrap(),
         tier: Tier::Bronze,
         place: None,
+        erasing_since: None,
         name: "C".into(),
         addresses: [].into(),
     })

@@ -65,6 +65,7 @@ impl Desk {
             tier: Tier::Bronze,
             name: "N".to_owned(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         };
         let profile = Stored::new(profile, Born::new("b1").unwrap(), Instant::now());

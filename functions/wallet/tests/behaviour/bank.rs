@@ -71,6 +71,7 @@ impl Bank {
             tier: Tier::Bronze,
             name: id.to_owned(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         };
         let profile = Stored::new(profile, Born::new(id).unwrap(), Instant::now());

@@ -20,7 +20,7 @@ use crate::change::{IndexEntry, entity};
 use crate::customer;
 use crate::encoding::join;
 use crate::expression::value;
-use crate::id::{CustomerId, LogId, OrderId, OrderReference, ProductId, StoreId};
+use crate::id::{Born, CustomerId, LogId, OrderId, OrderReference, ProductId, StoreId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
@@ -176,6 +176,10 @@ entity! {
             line: u64,
             /// The product that was sold.
             product_id: ProductId,
+            /// The incarnation of the product that was sold: the product's `born` at the sale. The
+            /// lines of earlier versions do not have it.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            product_born: Option<Born>,
             /// The name of the product at the sale.
             name: String,
             /// The number of pieces.

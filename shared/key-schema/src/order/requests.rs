@@ -84,7 +84,8 @@ pub enum Part {
     Open,
     /// The item of a line.
     Line(u64),
-    /// The stock of a line's product is too small or not for sale.
+    /// The stock of a line's product is too small, not for sale, or of another incarnation of the
+    /// product.
     Stock(u64),
     /// The wallet has too little money, has no room, or has another currency.
     Wallet,
@@ -130,7 +131,7 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError>
         .action(Part::Order, Guarded::put(order, Condition::NotExists)?)
         .action(Part::Copy, Guarded::put(&stored(order, copy(order)), Condition::NotExists)?)
         .action(Part::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
-        .action(Part::Customer, Guarded::check(customer::key(&order.customer_id)?, Condition::Exists));
+        .action(Part::Customer, customer::check(&order.customer_id)?);
     if let Some(reference) = staged::claim_of_reference(order)? {
         transaction = transaction.action(Part::Reference, reference);
     }
@@ -142,7 +143,7 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<Part>, EncodeError>
     for line in lines {
         transaction = transaction
             .action(Part::Line(line.line), Guarded::put(line, Condition::NotExists)?)
-            .action(Part::Stock(line.line), product::take(&line.product_id, line.quantity, at)?);
+            .action(Part::Stock(line.line), product::take(line, at)?);
     }
     Ok(transaction)
 }
@@ -333,8 +334,7 @@ fn transition(
         transaction = transaction.action(part, guarded);
     }
     for line in at_once {
-        transaction =
-            transaction.action(Part::Stock(line.line), product::give_back(&line.product_id, line.quantity, at)?);
+        transaction = transaction.action(Part::Stock(line.line), product::give_back(line, at)?);
     }
     Ok(transaction)
 }

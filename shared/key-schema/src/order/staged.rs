@@ -167,7 +167,7 @@ pub fn begin(
 ) -> Result<Transaction<Part>, EncodeError> {
     let mut transaction = Transaction::new(&BEGIN)
         .action(Part::Order, Guarded::put(order, Condition::NotExists)?)
-        .action(Part::Customer, Guarded::check(customer::key(&order.customer_id)?, Condition::Exists));
+        .action(Part::Customer, customer::check(&order.customer_id)?);
     if let Some(reference) = claim_of_reference(order)? {
         transaction = transaction.action(Part::Reference, reference);
     }
@@ -221,7 +221,7 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
     for line in lines {
         transaction = transaction
             .action(Part::Line(line.line), Guarded::put(line, Condition::NotExists)?)
-            .action(Part::Stock(line.line), product::take(&line.product_id, line.quantity, line.meta.created_at)?);
+            .action(Part::Stock(line.line), product::take(line, line.meta.created_at)?);
     }
     Ok(transaction)
 }
@@ -247,7 +247,7 @@ pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<
         .action(Part::Order, Guarded::update(key(&order.id)?, head, untouched(order)?))
         .action(Part::Copy, Guarded::put(&stored(order, copied), Condition::NotExists)?)
         .action(Part::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
-        .action(Part::Customer, Guarded::check(customer::key(&order.customer_id)?, Condition::Exists));
+        .action(Part::Customer, customer::check(&order.customer_id)?);
     Ok(match cart {
         Some(cart) => transaction.action(Part::Cart, cart),
         None => transaction,
@@ -317,7 +317,7 @@ fn undone(
     for line in lines {
         transaction = transaction
             .action(Part::Line(line.line), Guarded::delete(line.key()?, Condition::Exists))
-            .action(Part::Stock(line.line), product::give_back(&line.product_id, line.quantity, at)?);
+            .action(Part::Stock(line.line), product::give_back(line, at)?);
     }
     Ok(transaction)
 }
@@ -351,8 +351,7 @@ pub fn give_back(
     let mut transaction =
         Transaction::new(&GIVE_BACK).action(Part::Order, Guarded::update(key(&order.id)?, head, seen));
     for line in next {
-        transaction =
-            transaction.action(Part::Stock(line.line), product::give_back(&line.product_id, line.quantity, at)?);
+        transaction = transaction.action(Part::Stock(line.line), product::give_back(line, at)?);
     }
     Ok(Some(transaction))
 }

@@ -19,6 +19,9 @@
 //!   attacker founds. The item [`Invitations`] in the customer's partition names them. Each
 //!   transaction that makes or ends one writes it, on the condition that it is unchanged.
 //!
+//! - One customer has at most [`MAX_OF_INVITER`] open invitations to another one. So nobody fills a
+//!   list alone.
+//!
 //! A customer whose list is full declines some. Staff add members without an invitation.
 //!
 //! # Erasure
@@ -28,7 +31,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::write::{add_admins, count_members, is};
 use super::{Authority, Member, Organization, Part, Role, key, member_key, partition};
@@ -40,7 +43,7 @@ use crate::expression::{Condition, first_alive, number};
 use crate::id::{Born, CustomerId, OrganizationId, TeamId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey, hash};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction};
 
@@ -48,6 +51,8 @@ use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query
 pub const MAX_OF_ORGANIZATION: usize = 100;
 /// The maximum number of open invitations of a customer.
 pub const MAX_OF_CUSTOMER: usize = 100;
+/// The maximum number of open invitations of a customer by one inviter.
+pub const MAX_OF_INVITER: usize = 10;
 /// The time for which an invitation can be accepted: 14 days.
 pub const LIFETIME_SECONDS: i64 = 14 * 24 * 60 * 60;
 /// The time after its expiry for which [`Invitations`] still names an invitation: 7 days. DynamoDB
@@ -104,10 +109,31 @@ entity! {
         keyed {
             /// The invited customer.
             customer_id: CustomerId,
-            /// When the invitation of each organization expires.
-            open: BTreeMap<OrganizationId, Instant>,
+            /// The invitation of each organization.
+            open: BTreeMap<OrganizationId, OpenInvitation>,
         }
         free {}
+    }
+}
+
+/// An open invitation, as the customer's list names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenInvitation {
+    /// When the invitation expires.
+    pub expires_at: Instant,
+    /// The hash of the inviter's id. The id itself would outlive the inviter's erasure.
+    pub inviter: String,
+}
+
+impl OpenInvitation {
+    /// Returns the entry of an invitation by this customer.
+    #[must_use]
+    pub fn new(expires_at: Instant, inviter: &CustomerId) -> Self {
+        Self { expires_at, inviter: hash("inviter", inviter.as_str()) }
+    }
+
+    fn named_until(&self) -> Instant {
+        self.expires_at.plus_seconds(NAMED_SECONDS)
     }
 }
 
@@ -116,8 +142,19 @@ impl Invitations {
     /// invited the customer already can renew its invitation.
     #[must_use]
     pub fn has_room(&self, organization: &OrganizationId, now: Instant) -> bool {
-        let others = self.open.iter().filter(|(id, until)| *id != organization && **until > now);
-        others.count() < MAX_OF_CUSTOMER
+        self.others(organization, now).count() < MAX_OF_CUSTOMER
+    }
+
+    /// Returns whether this inviter can invite the customer to another organization.
+    #[must_use]
+    pub fn has_room_for(&self, inviter: &CustomerId, organization: &OrganizationId, now: Instant) -> bool {
+        let inviter = hash("inviter", inviter.as_str());
+        self.others(organization, now).filter(|open| open.inviter == inviter).count() < MAX_OF_INVITER
+    }
+
+    fn others(&self, organization: &OrganizationId, now: Instant) -> impl Iterator<Item = &OpenInvitation> {
+        let others = self.open.iter().filter(move |(id, open)| *id != organization && open.expires_at > now);
+        others.map(|(_, open)| open)
     }
 }
 
@@ -129,7 +166,7 @@ impl Entity for Invitations {
     }
 
     fn expires(&self) -> Option<Instant> {
-        self.open.values().max().map(|until| until.plus_seconds(NAMED_SECONDS))
+        self.open.values().map(OpenInvitation::named_until).max()
     }
 }
 
@@ -197,21 +234,21 @@ impl State {
         self.invitation.as_ref().filter(|invitation| !invitation.is_expired(now))
     }
 
-    /// Writes the customer's invitations with this organization's expiry, or without one. Those that
+    /// Writes the customer's invitations with this one of the organization, or without one. Those that
     /// expired long ago are dropped. Refused when another request has changed them since the read.
     fn list(
         &self,
         customer: &CustomerId,
         organization: &OrganizationId,
-        until: Option<Instant>,
+        new: Option<OpenInvitation>,
         born: &Born,
         at: Instant,
     ) -> Result<Guarded, EncodeError> {
         let old = self.roster.as_ref();
         let mut open = old.map(|roster| roster.open.clone()).unwrap_or_default();
         open.remove(organization);
-        open.retain(|_, until| until.plus_seconds(NAMED_SECONDS) > at);
-        open.extend(until.map(|until| (organization.clone(), until)));
+        open.retain(|_, open| open.named_until() > at);
+        open.extend(new.map(|new| (organization.clone(), new)));
         let Some(old) = old else {
             if open.is_empty() {
                 return Ok(Guarded::check(roster_key(customer)?, Condition::NotExists));
@@ -266,7 +303,8 @@ pub fn invite(
         invited => Condition::Is("invited", number(invited)),
     };
     let count = Guarded::update(key(id)?, Change::<Organization>::copied().add("invited", 1), counted);
-    let list = state.list(customer_id, id, Some(*expires_at), &new.meta.born, new.meta.updated_at)?;
+    let listed = Some(OpenInvitation::new(*expires_at, admin));
+    let list = state.list(customer_id, id, listed, &new.meta.born, new.meta.updated_at)?;
     let transaction = Transaction::new(&INVITE)
         .action(Part::Invitation, Guarded::put(new, unchanged)?)
         .action(Part::Member, Guarded::check(member_key(id, customer_id)?, Condition::NotExists))

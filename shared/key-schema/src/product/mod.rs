@@ -20,7 +20,7 @@ use serde_dynamo::AttributeValue;
 use crate::change::{IndexEntry, entity};
 use crate::encoding::{DELIMITER, Part as _};
 use crate::expression::{Condition, value};
-use crate::id::{CustomerId, ProductId};
+use crate::id::{Born, CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, decode, entity_name};
 use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
@@ -150,12 +150,25 @@ entity! {
             /// Whether orders may take from the stock, which they may not after the product was
             /// retired.
             sellable: bool,
+            /// The incarnation of the product to which the pieces belong, once the product was
+            /// revived. It is the product's `born`.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            product_born: Option<Born>,
         }
         free {
             /// The last adjustment by hand, with its author and reason, for readers of the stream.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             last_adjustment: Option<Adjustment>,
         }
+    }
+}
+
+impl Stock {
+    /// Returns whether the pieces belong to the incarnation of the product that began with `born`.
+    /// A line of an earlier version does not know it, and has [`None`].
+    #[must_use]
+    pub fn is_of(&self, born: Option<&Born>) -> bool {
+        self.product_born.as_ref().is_none_or(|own| Some(own) == born)
     }
 }
 

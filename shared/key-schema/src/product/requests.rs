@@ -13,6 +13,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::{Index, KeyError, PartitionKey};
 use crate::media::{self, UnsettledObject};
+use crate::order::OrderLine;
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction, Write};
 
@@ -58,7 +59,8 @@ fn with_copies(product: &Stored<Product>, available: u64) -> Stored<Product> {
 }
 
 fn stock_of(product: &Stored<Product>, available: u64) -> Stored<Stock> {
-    let stock = Stock { product_id: product.id.clone(), available, sellable: true, last_adjustment: None };
+    let stock =
+        Stock { product_id: product.id.clone(), available, sellable: true, product_born: None, last_adjustment: None };
     Stored::new(stock, product.meta.born.clone(), product.meta.created_at)
 }
 
@@ -94,7 +96,8 @@ pub fn create_many<'a>(
 }
 
 /// Revives a retired product as a new incarnation, `product`, with the missing nodes of its
-/// category path. `version` and `rev` continue from the retired item.
+/// category path. `version` and `rev` continue from the retired item. The stock begins anew: orders of
+/// the earlier incarnation no longer return their pieces to it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -122,7 +125,8 @@ pub fn revive(
         .or_create(born, at)
         .set("product_id", &product.id)?
         .set("available", available)?
-        .set("sellable", true)?;
+        .set("sellable", true)?
+        .set("product_born", born)?;
     let stock = Write::Update { key: stock_key(&product.id)?, steps: stock.into_steps() };
     let transaction = Transaction::new(&REVIVE)
         .action(Part::Product, Guarded::update(key(&product.id)?, change, seen))
@@ -223,18 +227,33 @@ pub fn adjust_stock(
 }
 
 /// Takes pieces for an order line. The action belongs to the order's transaction. Its condition
-/// fails if the stock is too small or not for sale.
-pub(crate) fn take(id: &ProductId, quantity: u64, at: Instant) -> Result<Guarded, EncodeError> {
-    let quantity = i64::try_from(quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))?;
-    let condition = Condition::Is("sellable", value(true)?).and(Condition::AtLeast("available", number(quantity)));
-    Ok(Guarded::update(stock_key(id)?, Change::<Stock>::visible(at).add("available", -quantity), condition))
+/// fails if the stock is too small, not for sale, or of another incarnation of the product.
+pub(crate) fn take(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
+    let quantity = pieces(line)?;
+    let enough = Condition::Is("sellable", value(true)?).and(Condition::AtLeast("available", number(quantity)));
+    let change = Change::<Stock>::visible(at).add("available", -quantity);
+    Ok(Guarded::update(stock_key(&line.product_id)?, change, enough.and(of_incarnation(line)?)))
+}
+
+fn pieces(line: &OrderLine) -> Result<i64, EncodeError> {
+    i64::try_from(line.quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))
+}
+
+/// Returns the condition that the stock is of the product that the line has sold ([`Stock::is_of`]).
+fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
+    let never_revived = Condition::Lacks("product_born");
+    Ok(match &line.product_born {
+        Some(born) => never_revived.or(Condition::Is("product_born", value(born)?)),
+        None => never_revived,
+    })
 }
 
 /// Returns the pieces of a cancelled or returned order line. The action belongs to the order's
-/// transaction. The stock of a retired product takes pieces back too.
-pub(crate) fn give_back(id: &ProductId, quantity: u64, at: Instant) -> Result<Guarded, EncodeError> {
-    let quantity = i64::try_from(quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))?;
-    Ok(Guarded::update(stock_key(id)?, Change::<Stock>::visible(at).add("available", quantity), Condition::Exists))
+/// transaction. The stock of a retired product takes pieces back too. The condition fails if the
+/// product was revived since the sale, because the pieces are no longer counted then.
+pub(crate) fn give_back(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
+    let change = Change::<Stock>::visible(at).add("available", pieces(line)?);
+    Ok(Guarded::update(stock_key(&line.product_id)?, change, Condition::Exists.and(of_incarnation(line)?)))
 }
 
 /// Reads a stock with strong consistency.

@@ -13,7 +13,7 @@ use key_schema::item::Stored;
 use key_schema::mail::MailState;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
-use key_schema::organization::invitation::{self, State};
+use key_schema::organization::invitation::{self, OpenInvitation, State};
 use key_schema::organization::{Authority, Role};
 use key_schema::product::{CategoryPath, CategoryPlace, Product};
 use key_schema::question::QuestionStatus;
@@ -107,6 +107,7 @@ fn customers(world: &World) -> Vec<Shown> {
         rename(&unverified, &email, true, &same_name),
         rename(&unverified, &email, false, &same_name),
         customer::create(&unverified).unwrap().show("customer::create"),
+        customer::begin_erasure(&stored, now).unwrap().show("customer::begin_erasure"),
         customer::delete(&unverified, now).unwrap().show("customer::delete"),
         customer::delete(&stored, now).unwrap().show("customer::delete"),
         put_address(None),
@@ -660,7 +661,8 @@ fn invitations(world: &World) -> Vec<Shown> {
     let admin = CustomerId::new("household-1").unwrap();
     let (open, roster) = (world.invitation(), world.invitations());
     let mut others = roster.clone();
-    others.data.open.insert(OrganizationId::new("go").unwrap(), at("2026-12-05T12:00:00.000Z"));
+    let other = OpenInvitation::new(at("2026-12-05T12:00:00.000Z"), &admin);
+    others.data.open.insert(OrganizationId::new("go").unwrap(), other);
     let state = |invitation, roster| State { invitation, roster };
     let none = State::default();
     let one = state(Some(open.clone()), Some(roster.clone()));

@@ -33,7 +33,7 @@ use key_schema::money::{Currency, Money};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
-use key_schema::organization::invitation::{Invitation, Invitations};
+use key_schema::organization::invitation::{Invitation, Invitations, OpenInvitation};
 use key_schema::organization::{Member, Organization, Role, Team};
 use key_schema::picking::{PickingStations, WaitingJob};
 use key_schema::picture::{Picture, ProductPictures};
@@ -150,6 +150,30 @@ impl World {
         }
     }
 
+    /// Returns a world whose ids differ from those of all other numbers.
+    pub fn numbered(number: u8) -> Self {
+        // Spread like the random part of real ids.
+        let spread = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
+        let random = std::array::from_fn(|at| spread[at % spread.len()]);
+        let id = |what: &str| format!("{what}-{number}");
+        Self {
+            customer: CustomerId::new(id("customer")).unwrap(),
+            other: CustomerId::new(id("other")).unwrap(),
+            product: ProductId::new(id("product")).unwrap(),
+            order: OrderId::generate(at(PLACED), random),
+            store: StoreId::new(id("store")).unwrap(),
+            session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), random),
+            question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), random),
+            metric: MetricName::stored(id("metric")).unwrap(),
+            point: PointId::generate(at(MEASURED), random),
+            counter: CounterName::new(id("counter")).unwrap(),
+            media: MediaId::generate(at("2017-02-03T14:00:00.000Z"), random),
+            organization: OrganizationId::new(id("organization")).unwrap(),
+            document: DocumentId::stored(id("document")).unwrap(),
+            ..Self::plain()
+        }
+    }
+
     /// Makes ids and names of the greatest allowed length, nearly all of them escaped.
     pub fn longest() -> Self {
         let hashes = |count: usize| "#".repeat(count);
@@ -217,6 +241,7 @@ impl World {
             tier: Tier::Silver,
             name: "Zoë".into(),
             place: Some(Place { country: self.country.clone(), city: self.city.clone() }),
+            erasing_since: None,
             addresses: BTreeMap::from([(self.address.clone(), self.postal_address())]),
         })
     }
@@ -318,8 +343,15 @@ impl World {
             product_id: self.product.clone(),
             available: 1_000_000,
             sellable: true,
+            product_born: None,
             last_adjustment: Some(self.adjustment()),
         })
+    }
+
+    pub fn revived_stock(&self) -> Stored<Stock> {
+        let mut stock = self.stock();
+        stock.data.product_born = Some(self.product().meta.born);
+        stock
     }
 
     pub fn review_stats(&self) -> Stored<ReviewStats> {
@@ -482,6 +514,12 @@ impl World {
         customer
     }
 
+    pub fn erased_customer(&self) -> Stored<Customer> {
+        let mut customer = self.customer();
+        customer.data.erasing_since = Some(at("2026-11-23T09:00:00.000Z"));
+        customer
+    }
+
     /// Makes a sale as the first release wrote it.
     pub fn anonymous_sale(&self) -> Stored<Sale> {
         let mut sale = self.sale(false);
@@ -634,12 +672,20 @@ impl World {
             order_id: self.order.clone(),
             line: 7,
             product_id: self.product.clone(),
+            product_born: None,
             name: "ICE - CRUSHED/CUBED 22 LB".into(),
             quantity: 6,
             unit_price: self.money(129),
             total: self.money(774),
             expires_at: None,
         })
+    }
+
+    /// Makes a line that names the incarnation of its product.
+    pub fn born_order_line(&self) -> Stored<OrderLine> {
+        let mut line = self.order_line();
+        line.data.product_born = Some(self.product().meta.born);
+        line
     }
 
     pub fn status_event(&self) -> Stored<OrderStatusEvent> {
@@ -801,7 +847,9 @@ impl World {
     }
 
     pub fn invitations(&self) -> Stored<Invitations> {
-        let open = [(self.organization.clone(), at("2026-12-04T12:00:00.000Z"))].into();
+        let inviter = CustomerId::new("household-1").unwrap();
+        let open = OpenInvitation::new(at("2026-12-04T12:00:00.000Z"), &inviter);
+        let open = [(self.organization.clone(), open)].into();
         self.stored(Invitations { customer_id: self.customer.clone(), open })
     }
 

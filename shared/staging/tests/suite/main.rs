@@ -295,7 +295,7 @@ async fn cancelled(shop: &Shop, basket: &Basket) {
         tracking: None,
         money: None,
     };
-    shop.table.transact(&order::advance(step).unwrap()).await.unwrap();
+    staging::advance(&shop.table, order::advance(step).unwrap()).await.unwrap();
 }
 
 #[tokio::test]
@@ -329,6 +329,63 @@ async fn the_stock_of_a_large_cancelled_order_goes_back_once_whatever_breaks_off
         waits += 2 * stride();
     }
     assert!(waits > 2);
+}
+
+/// Returns the stocks after some products were revived with one piece and all others are full.
+fn full_except(revived: &[usize], products: usize) -> Vec<u64> {
+    (1..=products).map(|number| if revived.contains(&number) { 1 } else { STOCK }).collect()
+}
+
+#[tokio::test]
+async fn a_cancelled_order_returns_no_pieces_to_products_that_were_revived() {
+    let lines = RETURNED_AT_ONCE + 20;
+    let shop = Shop::open(lines).await;
+    let basket = shop.basket(1, lines);
+    shop.place(&shop.table, &basket).await.unwrap();
+    // Lines of both versions, in each of the two transactions.
+    let revived = [1, 2, lines - 1, lines];
+    for number in revived {
+        shop.revive(number, 1).await;
+    }
+    cancelled(&shop, &basket).await;
+    give_back(&shop.table, &basket.order.id).await.unwrap();
+    assert_eq!(shop.available().await, full_except(&revived, lines));
+    assert!(shop.unfinished().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_undone_order_returns_no_pieces_to_products_that_were_revived() {
+    let shop = Shop::open(LINES).await;
+    let basket = shop.basket(1, LINES);
+    let mut head = basket.order.clone();
+    shop.table.transact(&staged::begin(&head, None, None).unwrap()).await.unwrap();
+    for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
+        shop.table.transact(&staged::reserve(&head, lines).unwrap()).await.unwrap();
+        head = staged::counted(&head, lines.len(), true);
+    }
+    let revived = [1, 2, LINES - 1, LINES];
+    for number in revived {
+        shop.revive(number, 1).await;
+    }
+    assert_eq!(undo(&shop.table, &basket.order.id).await.unwrap(), Undone::Gone);
+    assert_eq!(shop.available().await, full_except(&revived, LINES));
+}
+
+#[tokio::test]
+async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
+    let shop = Shop::open(LINES).await;
+    for number in [1, LINES] {
+        shop.revive(number, STOCK).await;
+    }
+    let basket = shop.basket(1, LINES);
+    let error = shop.place(&shop.table, &basket).await.unwrap_err();
+    assert_eq!(lines_refused(&error), [1, LINES as u64]);
+    shop.assert_untouched(&basket, "refused").await;
+    // The transaction itself refuses as well.
+    let begun = staged::begin(&basket.order, None, None).unwrap();
+    shop.table.transact(&begun).await.unwrap();
+    let reserved = shop.table.transact(&staged::reserve(&basket.order, &basket.lines[..1]).unwrap()).await.unwrap_err();
+    assert!(matches!(reserved, table::TransactError::Refused(refusals) if refusals[0].label == Part::Stock(1)));
 }
 
 #[tokio::test]

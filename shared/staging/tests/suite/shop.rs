@@ -65,6 +65,7 @@ impl Shop {
             tier: Tier::Bronze,
             name: "Ada".to_owned(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         };
         shop.put(&stored(customer)).await;
@@ -75,7 +76,16 @@ impl Shop {
     }
 
     pub async fn stock(&self, number: usize, available: u64, sellable: bool) {
-        let stock = Stock { product_id: product(number), available, sellable, last_adjustment: None };
+        let stock =
+            Stock { product_id: product(number), available, sellable, product_born: None, last_adjustment: None };
+        self.put(&stored(stock)).await;
+    }
+
+    /// Replaces the stock of a product by that of its next incarnation.
+    pub async fn revive(&self, number: usize, available: u64) {
+        let product_born = Some(Born::new("b2").unwrap());
+        let stock =
+            Stock { product_id: product(number), available, sellable: true, product_born, last_adjustment: None };
         self.put(&stored(stock)).await;
     }
 
@@ -93,6 +103,7 @@ impl Shop {
             tier: Tier::Bronze,
             name: String::new(),
             place: None,
+            erasing_since: None,
             addresses: BTreeMap::new(),
         });
         let key = item.key().unwrap();
@@ -118,6 +129,8 @@ impl Shop {
             order_id: id.clone(),
             line: line as u64,
             product_id: product(line),
+            // Lines of earlier versions do not know it.
+            product_born: (line % 2 == 1).then(|| Born::new("b1").unwrap()),
             name: "Ice".to_owned(),
             quantity: TAKEN,
             unit_price: Money::new(129, Currency::USD),

@@ -369,6 +369,7 @@ async fn customers(bench: &mut Bench) {
     bench.batch_get("a page of 20", customer::hydrate(&ids).unwrap()).await;
     let last = bench.table.get(&customer::edit(&customer_id(25)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
+    let last = bench.update("a customer with one address", customer::begin_erasure(&last, at(6)).unwrap()).await;
     bench.transact("a customer with one address", customer::delete(&last, at(6)).unwrap()).await;
 
     bench.query("one erasure", 1, erasure::pending(at(6)).unwrap()).await;

@@ -53,6 +53,7 @@ pub fn customer(number: u8) -> Stored<Customer> {
         tier: Tier::Bronze,
         name: "Ada Lovelace".to_owned(),
         place: Some(Place { country: "US".to_owned(), city: "Springfield".to_owned() }),
+        erasing_since: None,
         addresses: BTreeMap::from([(AddressName::new("home").unwrap(), address())]),
     };
     stored(customer, number)
@@ -137,6 +138,7 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         order_id: id.clone(),
         line: u64::from(line),
         product_id: product_id(line),
+        product_born: None,
         name: "ICE - CRUSHED/CUBED 22 LB".to_owned(),
         quantity: 2,
         unit_price: usd(129),

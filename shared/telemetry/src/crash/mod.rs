@@ -28,6 +28,7 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
         "customers.belongings.erased",
         "Everything of a customer except the profile is erased. With the profile, a retry finds items added in between.",
     ),
+    ("customers.erasure.begun", "A customer's profile is marked, and gets no further items. Nothing is erased yet."),
     (
         "customers.profile.erased",
         "The profile is erased and the erasure is noted. Items added in between and archived items still exist.",

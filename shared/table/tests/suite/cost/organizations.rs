@@ -2,7 +2,7 @@
 
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::item::Stored;
-use key_schema::organization::invitation::{self, Invitation, Invitations, State};
+use key_schema::organization::invitation::{self, Invitation, Invitations, OpenInvitation, State};
 use key_schema::organization::{self, Authority, Member, Organization, Role, Team};
 
 use super::Bench;
@@ -85,7 +85,8 @@ async fn invitations(bench: &mut Bench) {
         expires_at: at(100_000),
     };
     let open = Stored::new(data, born(3), at(603));
-    let roster = Invitations { customer_id: customer.clone(), open: [(id.clone(), at(100_000))].into() };
+    let entry = OpenInvitation::new(at(100_000), &customer);
+    let roster = Invitations { customer_id: customer.clone(), open: [(id.clone(), entry)].into() };
     let roster = Stored::new(roster, born(3), at(603));
     for accepts in [true, false] {
         let head = bench.table.get(&organization::head(&id).unwrap()).await.unwrap().unwrap();

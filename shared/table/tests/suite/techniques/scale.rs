@@ -29,6 +29,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["MetricPoint", "CounterShard", "Order"],
         patterns: &["metrics.store", "counters.add", "orders.by-status"],
         tests: &[
+            "shards_are_where_they_have_always_been",
             "a_point_that_is_sent_again_is_one_point_and_says_what_was_said_last",
             "an_addition_with_a_key_counts_once_and_has_one_answer",
         ],

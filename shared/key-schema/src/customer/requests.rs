@@ -1,271 +1,21 @@
-//! Customers: profiles, unique names, and lists by tier.
-//!
-//! The partition `CUSTOMER#<id>` holds, in this byte order, `DOCUMENT#…`, `FOLLOWS#…`, `LIKE#…`,
-//! `ORDER#<order id>`, `PROFILE`, `QUESTION#<complement of time>#<id>` and `VERIFICATION`. Order
-//! ids grow with time, question keys shrink with time, and the profile is between them. So one
-//! Query backward from `PROFILE` reads the profile and the newest orders. One Query forward from it
-//! reads the profile and the newest questions. Nothing else may sort between `ORDER#` and
-//! `QUESTION$`.
+//! The access patterns of customers.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-use serde_dynamo::AttributeValue;
-
-use crate::change::{Change, IndexEntry, entity};
+use super::{
+    Address, Customer, EmailClaim, Listed, MAX_ADDRESSES, OVERVIEW_ORDERS, PROFILE, TIER_SHARDS, Tier, UsernameClaim,
+    email_key, key, partition, stays, tier_partition, username_key,
+};
+use crate::change::Change;
 use crate::entity::AnyEntity;
 use crate::erasure::{self, Erasure};
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
 use crate::instant::Instant;
-use crate::item::{EncodeError, Entity, Meta, Stored};
-use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::item::{EncodeError, Entity as _, Stored};
+use crate::key::{Key, KeyError};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
-use crate::residence::Residence;
-use crate::shard::Shards;
 use crate::text::{Email, Username, fold};
 use crate::verification;
-
-/// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's 400 KB.
-pub const MAX_ADDRESSES: usize = 50;
-/// The shards of each tier's list.
-pub const TIER_SHARDS: Shards = Shards(4);
-/// The number of orders in an overview.
-pub const OVERVIEW_ORDERS: usize = 20;
-
-/// A customer's tier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tier {
-    /// The lowest tier, in which every customer begins.
-    #[default]
-    Bronze,
-    /// The middle tier.
-    Silver,
-    /// The highest tier.
-    Gold,
-}
-
-impl Tier {
-    /// Every tier.
-    pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
-
-    /// Returns the name in keys, JSON and attributes.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bronze => "bronze",
-            Self::Silver => "silver",
-            Self::Gold => "gold",
-        }
-    }
-}
-
-/// The error for a text that names no tier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be bronze, silver or gold")]
-pub struct UnknownTier;
-
-impl FromStr for Tier {
-    type Err = UnknownTier;
-
-    fn from_str(text: &str) -> Result<Self, UnknownTier> {
-        Self::ALL.into_iter().find(|tier| tier.as_str() == text).ok_or(UnknownTier)
-    }
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The country and city in which a customer lives. The shop needs no more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The country.
-    pub country: String,
-    /// The city.
-    pub city: String,
-}
-
-/// A postal address. Only street, city and country are required, because the world's addresses
-/// differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Address {
-    /// Street and number, or the local equivalent.
-    pub street: String,
-    /// The city.
-    pub city: String,
-    /// The postal code.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub postal_code: Option<String>,
-    /// State, province or canton.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub region: Option<String>,
-    /// The country.
-    pub country: String,
-}
-
-entity! {
-    /// A customer's profile.
-    Customer = "Customer" {
-        keyed {
-            /// The caller's `sub`, or an id that staff gave.
-            id: CustomerId,
-            /// The email address. A verified one is unique in its folded form. It changes only
-            /// together with its claim ([`rename`]).
-            email: Email,
-            /// Whether the customer has proven that the address is theirs, or staff vouches for it.
-            /// Only a verified address has a claim. Profiles of earlier versions lack this
-            /// attribute. They all have a claim, and count as verified.
-            #[serde(default = "verified_before")]
-            email_verified: bool,
-            /// The user name, unique in its folded form. It changes only together with its claim
-            /// ([`rename`]).
-            username: Username,
-            /// The tier, part of the key of the tier's list.
-            tier: Tier,
-            /// The place in which the customer lives, part of the key of the place's list.
-            /// [`crate::residence::settle`] changes it.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            place: Option<Place>,
-        }
-        free {
-            /// The name by which to address the customer.
-            name: String,
-            /// The addresses by name.
-            addresses: BTreeMap<AddressName, Address>,
-        }
-    }
-}
-
-const fn verified_before() -> bool {
-    true
-}
-
-/// A customer's place in the list of a tier, oldest customer first.
-#[derive(Debug, Clone, Copy)]
-pub struct TierPlace<'a> {
-    /// The tier.
-    pub tier: Tier,
-    /// The instant at which the customer was created.
-    pub created_at: Instant,
-    /// The customer's id.
-    pub id: &'a CustomerId,
-}
-
-impl TierPlace<'_> {
-    fn key(&self) -> Result<IndexKey, KeyError> {
-        Ok(IndexKey {
-            index: Index::Gsi2,
-            partition: tier_partition(self.tier, TIER_SHARDS.of(self.id.as_str()))?,
-            sort: SortKey::new(crate::encoding::join(&self.created_at.to_string(), &[self.id]))?,
-        })
-    }
-}
-
-impl IndexEntry for TierPlace<'_> {
-    type Entity = Customer;
-
-    fn index_key(&self) -> Result<IndexKey, EncodeError> {
-        Ok(self.key()?)
-    }
-
-    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
-        Ok(vec![("tier", value(self.tier)?)])
-    }
-}
-
-fn tier_partition(tier: Tier, shard: u32) -> Result<PartitionKey, KeyError> {
-    PartitionKey::of("TIER", &[&tier.as_str(), &shard])
-}
-
-impl Entity for Customer {
-    const NAME: &'static str = Self::ENTITY;
-
-    fn key(&self) -> Result<Key, KeyError> {
-        key(&self.id)
-    }
-
-    fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
-        let tier = TierPlace { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?;
-        let place = self.place.as_ref().map(|place| Residence { place, id: &self.id }.key()).transpose()?;
-        Ok([tier].into_iter().chain(place).collect())
-    }
-}
-
-/// The sort key of the profile in the customer's partition.
-pub(crate) const PROFILE: &str = "PROFILE";
-
-/// Returns the partition of a customer's profile and of the items stored beside it.
-pub(crate) fn partition(id: &CustomerId) -> Result<PartitionKey, KeyError> {
-    PartitionKey::of("CUSTOMER", &[id])
-}
-
-pub(crate) fn key(id: &CustomerId) -> Result<Key, KeyError> {
-    Ok(Key { pk: partition(id)?, sk: SortKey::new(PROFILE)? })
-}
-
-/// Returns a check that a customer exists, as an action for a transaction that needs the customer.
-pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
-    Ok(Guarded::check(key(id)?, Condition::Exists))
-}
-
-/// A sentinel item that reserves a verified email address for one customer. Its key is the folded address,
-/// so two spellings conflict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EmailClaim {
-    /// The folded address.
-    pub email: String,
-    /// The customer who has the address.
-    pub customer_id: CustomerId,
-}
-
-impl Entity for EmailClaim {
-    const NAME: &'static str = "EmailClaim";
-
-    fn key(&self) -> Result<Key, KeyError> {
-        email_key(&self.email)
-    }
-}
-
-fn email_key(folded: &str) -> Result<Key, KeyError> {
-    Ok(Key { pk: PartitionKey::of("EMAIL", &[&folded])?, sk: SortKey::new("EMAIL")? })
-}
-
-/// A sentinel item that reserves a user name for one customer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UsernameClaim {
-    /// The folded name.
-    pub username: String,
-    /// The customer who has the name.
-    pub customer_id: CustomerId,
-}
-
-impl Entity for UsernameClaim {
-    const NAME: &'static str = "UsernameClaim";
-
-    fn key(&self) -> Result<Key, KeyError> {
-        username_key(&self.username)
-    }
-}
-
-fn username_key(folded: &str) -> Result<Key, KeyError> {
-    Ok(Key { pk: PartitionKey::of("USERNAME", &[&folded])?, sk: SortKey::new("USERNAME")? })
-}
-
-/// A customer as the tier index shows it. The id is enough to read the profile by key.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Listed {
-    /// The customer's id.
-    pub id: CustomerId,
-}
-
-crate::item::view!(Listed of Customer);
 
 /// An action of a customer transaction. It labels the refusal of that action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -288,9 +38,10 @@ pub enum Part {
 patterns! {
     CREATE = "customers.create": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; claims of earlier versions (check)" => "none of the items exists, also in the form of earlier versions; EMAIL#… only for a verified address", Consistency::Write, "owner", "Create a customer and claim the verified email and the user name", ["POST /v1/customers"];
     GET = "customers.get": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Eventual, "owner", "Read a customer", ["GET /v1/customers/{id}", "GET /v1/customers"];
-    EDIT = "customers.edit": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the next change compares its names with the stored ones"), "owner", "Read a customer before changing unique names or erasing", ["PATCH /v1/customers/{id}", "DELETE /v1/customers/{id}"];
-    UPDATE = "customers.update": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match", Consistency::Write, "owner", "Change a customer", ["PATCH /v1/customers/{id}"];
+    EDIT = "customers.edit": GetItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "the profile", Consistency::Strong("the next change compares its names with the stored ones"), "owner", "Read a customer before changing unique names or erasing, and after a verification", ["PATCH /v1/customers/{id}", "DELETE /v1/customers/{id}", "PUT /v1/customers/{id}/email/verification"];
+    UPDATE = "customers.update": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match; no erasure has begun", Consistency::Write, "owner", "Change a customer", ["PATCH /v1/customers/{id}"];
     RENAME = "customers.rename": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…" => "version = the If-Match; the new names are free, also in the form of earlier versions; the old claims are this customer's; EMAIL#… only for verified addresses", Consistency::Write, "owner", "Change email or user name with their claims", ["PATCH /v1/customers/{id}"];
+    BEGIN_ERASURE = "customers.begin-erasure": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "version = the If-Match; SET erasing_since", Consistency::Write, "owner", "Begin an erasure, so that the customer gets no further items", ["DELETE /v1/customers/{id}"];
     DELETE = "customers.delete": TransactWriteItems, "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; USERNAME#…; ERASURE#<id>" => "version = the If-Match; the claims are this customer's", Consistency::Write, "owner", "Erase a customer, free the names and note the erasure for the archive", ["DELETE /v1/customers/{id}"];
     PUT_ADDRESS = "customers.put-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "exists and has this address or room for one more; SET addresses.<name>", Consistency::Write, "owner", "Set one address without touching the others", ["PUT /v1/customers/{id}/addresses/{name}"];
     REMOVE_ADDRESS = "customers.remove-address": UpdateItem, "PK = CUSTOMER#<id>, SK = PROFILE" => "has this address; REMOVE addresses.<name>", Consistency::Write, "owner", "Remove one address", ["DELETE /v1/customers/{id}/addresses/{name}"];
@@ -379,7 +130,8 @@ pub fn edit(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
 /// # Errors
 /// [`KeyError`].
 pub fn update(id: &CustomerId, change: Change<Customer>, version: u64) -> Result<Single<Stored<Customer>>, KeyError> {
-    Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, Condition::version(version))))
+    let condition = Condition::version(version).and(stays());
+    Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, condition)))
 }
 
 /// The names of a profile after a change.
@@ -413,7 +165,7 @@ pub fn rename(
     renamed.data.username = username.clone();
     renamed.meta.updated_at = at;
     let (before, after) = (Claims::of(old), Claims::of(&renamed));
-    let update = Guarded::update(key(&old.id)?, change, Condition::version(old.meta.version));
+    let update = Guarded::update(key(&old.id)?, change, Condition::version(old.meta.version).and(stays()));
     let mut transaction = Transaction::new(&RENAME).action(Part::Profile, update);
     // Another spelling with the same folded form keeps its claim.
     if before.address() != after.address() {
@@ -435,6 +187,17 @@ pub fn rename(
         transaction = free_earlier(transaction, Part::Username, earlier);
     }
     Ok(transaction)
+}
+
+/// Begins the erasure of the customer who was read. The version stays, so that the same request can be
+/// repeated.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn begin_erasure(customer: &Stored<Customer>, at: Instant) -> Result<Single<Stored<Customer>>, EncodeError> {
+    let change = Change::<Customer>::copied().set("erasing_since", at)?;
+    let unchanged = Condition::version(customer.meta.version);
+    Ok(Single::new(&BEGIN_ERASURE, Guarded::update(key(&customer.id)?, change, unchanged)))
 }
 
 /// Removes a customer's profile at the version that was read, frees the claimed names, and notes
@@ -473,7 +236,7 @@ pub fn put_address(
     let change = Change::<Customer>::visible(at).set_entry("addresses", name.as_str(), address)?;
     let room =
         Condition::HasEntry("addresses", name.to_string()).or(Condition::FewerEntries("addresses", MAX_ADDRESSES));
-    let condition = at_version(Condition::Exists.and(room), version);
+    let condition = at_version(Condition::Exists.and(room).and(stays()), version);
     Ok(Single::new(&PUT_ADDRESS, Guarded::update(key(id)?, change, condition)))
 }
 
@@ -489,7 +252,7 @@ pub fn remove_address(
     at: Instant,
 ) -> Result<Single<Stored<Customer>>, KeyError> {
     let change = Change::<Customer>::visible(at).remove_entry("addresses", name.as_str());
-    let condition = at_version(Condition::HasEntry("addresses", name.to_string()), version);
+    let condition = at_version(Condition::HasEntry("addresses", name.to_string()).and(stays()), version);
     Ok(Single::new(&REMOVE_ADDRESS, Guarded::update(key(id)?, change, condition)))
 }
 

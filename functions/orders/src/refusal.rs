@@ -1,0 +1,148 @@
+//! Explains why an order was not placed.
+
+use http_api::{Code, Once, Problem, Response, SignedIn, Store};
+use key_schema::idempotency::IdempotencyRecord;
+use key_schema::instant::Instant;
+use key_schema::item::{Entity, FromItem as _, Item, Stored};
+use key_schema::money::{Money, MoneyError};
+use key_schema::order::{self, Order, OrderStatus, Part, ReferenceClaim};
+use key_schema::product::Stock;
+use table::{Refusal, TableError};
+
+use crate::place::{WantedLine, replay};
+use crate::view::location;
+
+/// The upper bound for the time that an order stays in status `placing`. The janitor finishes or
+/// undoes it long before.
+const LONGEST_PLACING_SECONDS: i64 = 60 * 60;
+
+/// Returns the problem of a checkout whose customer has seen another total.
+pub fn price_changed(expected: Money, total: Money) -> Problem {
+    let detail = format!(
+        "is {} {}, but the order's total is now {} {} (minor units)",
+        expected.amount, expected.currency, total.amount, total.currency
+    );
+    Problem::new(Code::PriceChanged, "A price has changed. Read the cart again and show the customer the new total.")
+        .error("/expected_total", detail)
+}
+
+/// Returns the problem of a line whose total is invalid.
+pub fn amount_refused(line: &WantedLine, error: MoneyError) -> Problem {
+    let field = if error == MoneyError::Mixed { "total/currency" } else { "quantity" };
+    let problem = Problem::new(Code::InvalidBody, "The total of a line is too large.");
+    line.error(problem, field, error.to_string())
+}
+
+/// Returns the problem of lines whose products are not in the catalogue.
+pub fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
+    let problem = Problem::new(Code::UnknownProduct, "The order has products that are not in the catalogue.");
+    let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "is not in the catalogue");
+    lines.into_iter().fold(problem, at_line)
+}
+
+const REFERENCE_TAKEN: &str = "An order with this reference already exists.";
+
+/// Returns the problem of an order whose reference is taken, if it is.
+pub async fn reference_taken(store: &Store, order: &Order, now: Instant) -> Result<Option<Problem>, Problem> {
+    let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
+    match store.table.get(&order::reference(&claim)?).await? {
+        Some(first) => claimed(store, &first, now).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Returns the problem of an order whose reference has this claim of another one.
+async fn claimed(store: &Store, claim: &Stored<ReferenceClaim>, now: Instant) -> Result<Problem, Problem> {
+    // An order in status `placing` may still be undone, which frees the reference. An expired order
+    // keeps its reference, even without a head.
+    let first = store.table.get(&order::head(&claim.order_id)?).await?;
+    let long_ago = claim.meta.created_at.plus_seconds(LONGEST_PLACING_SECONDS) < now;
+    let placed = first.map_or(long_ago, |first| first.status != OrderStatus::Placing);
+    Ok(if placed {
+        Problem::new(Code::AlreadyExists, REFERENCE_TAKEN).location(location(&claim.order_id))
+    } else {
+        Problem::new(
+            Code::IdempotencyInProgress,
+            "An order with this reference is being placed now. Try again shortly.",
+        )
+    })
+}
+
+/// Explains the transaction's refusals, the most specific first.
+pub async fn refused(
+    store: &Store,
+    caller: &SignedIn,
+    once: Option<&Once>,
+    lines: &[WantedLine],
+    refusals: &[Refusal<Part>],
+    now: Instant,
+) -> Result<Response, Problem> {
+    let of = |part| refusals.iter().find(|refusal| refusal.label == part);
+    if let (Some(once), Some(refusal)) = (once, of(Part::Idempotency)) {
+        // The other of two concurrent attempts came first, and its result is the response to both.
+        let record = decoded::<IdempotencyRecord>(refusal.item.as_deref());
+        return replay(store, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
+    }
+    if let Some(refusal) = of(Part::Reference) {
+        return Err(match decoded::<ReferenceClaim>(refusal.item.as_deref()) {
+            Some(claim) => claimed(store, &claim, now).await?,
+            None => Problem::new(Code::AlreadyExists, REFERENCE_TAKEN),
+        });
+    }
+    if of(Part::Customer).is_some() {
+        return Err(Problem::not_found("customer"));
+    }
+    if of(Part::Cart).is_some() {
+        return Err(Problem::new(Code::Conflict, "The cart changed during the checkout. Read it again."));
+    }
+    let short: Vec<(&WantedLine, Option<Stored<Stock>>)> = refusals
+        .iter()
+        .filter_map(|refusal| match refusal.label {
+            Part::Stock(number) => {
+                let at = usize::try_from(number).ok()?.checked_sub(1)?;
+                Some((lines.get(at)?, decoded(refusal.item.as_deref())))
+            }
+            _ => None,
+        })
+        .collect();
+    if of(Part::Order).is_some() {
+        // The janitor treated the order as abandoned.
+        return Err(TableError::Contended.into());
+    }
+    if short.is_empty() {
+        // Only a freshly generated id that exists already leads here.
+        return Err(Problem::internal(format!(
+            "unexpected refusal of {:?}",
+            refusals.first().map(|refusal| refusal.label)
+        )));
+    }
+    let gone: Vec<&WantedLine> = short
+        .iter()
+        .filter(|(_, stock)| !stock.as_ref().is_some_and(|stock| stock.sellable))
+        .map(|(line, _)| *line)
+        .collect();
+    if !gone.is_empty() {
+        // The products were retired between the read and the transaction.
+        return Err(unknown_products(gone));
+    }
+    let is_enough = |line: &WantedLine, stock: &Stored<Stock>| stock.available >= line.quantity;
+    if short.iter().any(|(line, stock)| stock.as_ref().is_some_and(|stock| is_enough(line, stock))) {
+        // The product was revived between the read and the transaction. Its price may be another.
+        return Err(TableError::Contended.into());
+    }
+    let problem = Problem::new(Code::InsufficientStock, "There are not enough pieces in stock. No order was placed.");
+    Err(short.into_iter().fold(problem, |problem, (line, stock)| {
+        let available = stock.map_or(0, |stock| stock.available);
+        // The exact stock is staff's to know.
+        let detail = match available {
+            0 => "out of stock".to_owned(),
+            _ if caller.is_staff() => format!("only {available} in stock"),
+            _ => "not enough in stock".to_owned(),
+        };
+        line.error(problem, "quantity", detail)
+    }))
+}
+
+fn decoded<T: Entity>(item: Option<&Item>) -> Option<Stored<T>> {
+    Stored::from_item(item?.clone()).ok()
+}

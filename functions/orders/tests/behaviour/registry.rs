@@ -1,0 +1,203 @@
+//! Tests that the registry of access patterns lists the routes that use each pattern.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use futures::future::join_all;
+use http_api::sample::Call;
+use key_schema::id::{CustomerId, OrderId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::money::Money;
+use key_schema::order::RETURNED_AT_ONCE;
+use key_schema::order::open::{OpenOrder, OpenOrders};
+use key_schema::order::staged::GIVEN_BACK_AT_ONCE;
+use key_schema::registry;
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, checkout, moved, order, staff_order, stored};
+
+/// The number of lines of an order that takes several transactions to place.
+const LARGE: usize = 60;
+/// The number of lines of an order whose cancellation takes three further transactions.
+const LARGEST: usize = RETURNED_AT_ONCE + 2 * GIVEN_BACK_AT_ONCE + 1;
+
+/// Sends calls, and records the patterns that each route uses.
+struct Recorder<'s> {
+    shop: &'s Shop,
+    routes: BTreeSet<String>,
+    used: BTreeSet<(String, &'static str)>,
+}
+
+impl Recorder<'_> {
+    /// Sends a call, expects a status and returns the body.
+    async fn expect(&mut self, status: u16, call: Call) -> Value {
+        let (shop, route) = (self.shop, route_of(&call));
+        let _ = shop.requests();
+        let answer = shop.send(call).await;
+        self.record(&route, shop.requests());
+        assert_eq!(answer.status, status, "{route}: {}", answer.body);
+        answer.body
+    }
+
+    /// Sends a call and expects a status. The call pauses when the function has used `pattern`,
+    /// until `meanwhile` has ended.
+    async fn expect_paused(
+        &mut self,
+        status: u16,
+        call: Call,
+        pattern: &'static str,
+        meanwhile: impl Future<Output = ()>,
+    ) {
+        let (shop, route) = (self.shop, route_of(&call));
+        let _ = shop.requests();
+        let mut answer = pin!(shop.send(call));
+        poll_fn(|context| {
+            assert!(answer.as_mut().poll(context).is_pending(), "{route} has not used {pattern}");
+            let used = shop.requests();
+            let is_reached = used.contains_key(pattern);
+            self.record(&route, used);
+            if is_reached { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        meanwhile.await;
+        let answer = answer.await;
+        self.record(&route, shop.requests());
+        assert_eq!(answer.status, status, "{route}: {}", answer.body);
+    }
+
+    fn record(&mut self, route: &str, used: BTreeMap<&'static str, u32>) {
+        self.routes.insert(route.to_owned());
+        self.used.extend(used.into_keys().map(|pattern| (route.to_owned(), pattern)));
+    }
+}
+
+fn route_of(call: &Call) -> String {
+    call.event()["routeKey"].as_str().unwrap().to_owned()
+}
+
+fn euros(amount: i64) -> Money {
+    Money::new(amount, "EUR".parse().unwrap())
+}
+
+/// Returns ann's open orders with entries of orders that do not exist.
+fn open_orders(count: u8, most: u64) -> Stored<OpenOrders> {
+    let id = |number| OrderId::generate(Instant::now(), [number; 10]);
+    stored(OpenOrders {
+        customer_id: CustomerId::new("ann").unwrap(),
+        expires_at: Instant::now().plus_seconds(3_600),
+        entries: (0..count).map(|number| (id(number), OpenOrder { most, lines: 1 })).collect(),
+    })
+}
+
+fn on(route: &'static str, order: &Value) -> Call {
+    Call::new(route).path("id", order["id"].as_str().unwrap())
+}
+
+/// Places orders of both sizes, some of which the function refuses. Returns the one with all
+/// `lines`.
+async fn place(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) -> Value {
+    let shop = recorder.shop;
+    // The function reads the open orders again while one of them is only partly stored.
+    shop.put(&open_orders(1, 1_000)).await;
+    let mended = open_orders(0, 0);
+    recorder.expect_paused(201, order(&[("tea", 1)], "k1"), "orders.open", shop.put(&mended)).await;
+    for _ in 0..2 {
+        recorder.expect(201, order(&[("tea", 1)], "k2")).await;
+    }
+    let with_reference = |key: &str| {
+        let lines = json!([{ "product_id": "tea", "quantity": 1 }]);
+        let body = json!({ "customer_id": "ann", "reference": "r1", "lines": lines });
+        Call::new("POST /v1/orders").customer("ann").header("idempotency-key", key).json(&body)
+    };
+    recorder.expect(201, with_reference("k3")).await;
+    recorder.expect(409, with_reference("k4")).await;
+    let short = [&lines[..LARGE], &[("salt", 1)]].concat();
+    recorder.expect(409, order(&short, "k5")).await;
+    // A customer with the largest number of open orders uses the reference again.
+    shop.put(&open_orders(20, 1)).await;
+    recorder.expect(409, with_reference("k6")).await;
+    recorder.expect(201, staff_order(lines, "k7", &json!({}))).await
+}
+
+/// Checks out carts of both sizes.
+async fn check_out(recorder: &mut Recorder<'_>, lines: &[(&str, u64)]) {
+    let shop = recorder.shop;
+    // The cached settings expire.
+    shop.wait(30);
+    shop.put(&open_orders(1, 1_000)).await;
+    shop.fill_cart(&[("tea", 1)]).await;
+    let (once, mended) = (checkout().header("idempotency-key", "c1").json(&json!({})), open_orders(0, 0));
+    recorder.expect_paused(201, once.clone(), "orders.open", shop.put(&mended)).await;
+    recorder.expect(201, once).await;
+    shop.fill_cart(&lines[..LARGE]).await;
+    recorder.expect(201, checkout().json(&json!({}))).await;
+    shop.fill_cart(&[&lines[..LARGE], &[("salt", 1)]].concat()).await;
+    recorder.expect(409, checkout().json(&json!({}))).await;
+}
+
+/// Pays an order, refunds it, and cancels the order with the most lines. Returns the first order.
+async fn change(recorder: &mut Recorder<'_>, largest: &Value) -> Value {
+    let shop = recorder.shop;
+    shop.priced_product("cocoa", euros(100)).await;
+    let cocoa = recorder.expect(201, order(&[("cocoa", 1)], "k8")).await;
+    // An earlier version opened the wallet in another currency than the shop's.
+    shop.store_wallet(euros(150), &[]).await;
+    let pay = on("POST /v1/orders/{id}/status", &cocoa).customer("ann").header("if-match", "\"1\"");
+    recorder.expect(200, pay.json(&json!({ "to": "paid", "pay_from_wallet": true }))).await;
+    shop.store_wallet(euros(50), &[]).await;
+    for _ in 0..2 {
+        let refund = on("POST /v1/orders/{id}/refunds", &cocoa).staff("sam").header("idempotency-key", "f1");
+        recorder.expect(201, refund.json(&json!({ "amount": euros(40) }))).await;
+    }
+    // The janitor returns the rest of the stock during the request, so the function reads the head.
+    recorder.expect_paused(200, moved(largest, "cancelled"), "orders.give-back", shop.give_back(largest)).await;
+    cocoa
+}
+
+/// Issues an order's invoice, adds to its log, and reads every list.
+async fn read(recorder: &mut Recorder<'_>, order: &Value) {
+    let invoice = recorder.expect(201, on("POST /v1/orders/{id}/invoice", order).staff("sam")).await;
+    let number = invoice["number"].to_string();
+    let note = on("POST /v1/orders/{id}/log", order).staff("sam").json(&json!({ "text": "Fragile." }));
+    recorder.expect(201, note).await;
+    let of = |route: &'static str, id: &str| Call::new(route).path("id", id).staff("sam");
+    for call in [
+        on("POST /v1/orders/{id}/invoice", order).staff("sam"),
+        Call::new("GET /v1/invoices/{number}").path("number", &number).customer("ann"),
+        on("GET /v1/orders/{id}/log", order).staff("sam"),
+        on("GET /v1/orders/{id}", order).customer("ann"),
+        Call::new("GET /v1/orders").query("status", "paid").staff("sam"),
+        Call::new("GET /v1/picking").staff("sam"),
+        of("GET /v1/customers/{id}/orders", "ann"),
+        of("GET /v1/customers/{id}/shipments", "ann"),
+        of("GET /v1/products/{id}/sales", "tea"),
+    ] {
+        recorder.expect(200, call).await;
+    }
+}
+
+#[tokio::test]
+async fn every_route_uses_exactly_the_patterns_that_the_registry_lists_for_it() {
+    let shop = Shop::open().await;
+    let products: Vec<String> = (0..LARGEST).map(|number| format!("p{number:03}")).collect();
+    for chunk in products.chunks(50) {
+        join_all(chunk.iter().map(|product| shop.product(product, 10))).await;
+    }
+    shop.product("tea", 100).await;
+    shop.product("salt", 0).await;
+    let lines: Vec<(&str, u64)> = products.iter().map(|product| (product.as_str(), 1)).collect();
+    let mut recorder = Recorder { shop: &shop, routes: BTreeSet::new(), used: BTreeSet::new() };
+    let largest = place(&mut recorder, &lines).await;
+    check_out(&mut recorder, &lines).await;
+    let order = change(&mut recorder, &largest).await;
+    read(&mut recorder, &order).await;
+
+    let own: BTreeSet<String> = orders::routes().keys().map(str::to_owned).collect();
+    assert_eq!(recorder.routes, own);
+    let listed =
+        registry::all().flat_map(|pattern| pattern.routes.iter().map(|route| ((*route).to_owned(), pattern.id)));
+    assert_eq!(recorder.used, listed.filter(|(route, _)| own.contains(route)).collect());
+}

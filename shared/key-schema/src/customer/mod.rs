@@ -1,0 +1,278 @@
+//! Customers: profiles, unique names, and lists by tier.
+//!
+//! The partition `CUSTOMER#<id>` holds, in this byte order, `DOCUMENT#…`, `FOLLOWS#…`, `LIKE#…`,
+//! `ORDER#<order id>`, `PROFILE`, `QUESTION#<complement of time>#<id>` and `VERIFICATION`. Order
+//! ids grow with time, question keys shrink with time, and the profile is between them. So one
+//! Query backward from `PROFILE` reads the profile and the newest orders. One Query forward from it
+//! reads the profile and the newest questions. Nothing else may sort between `ORDER#` and
+//! `QUESTION$`.
+
+mod requests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_dynamo::AttributeValue;
+
+use crate::change::{IndexEntry, entity};
+use crate::expression::{Condition, value};
+use crate::id::{AddressName, CustomerId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Meta};
+use crate::key::{Index, IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::request::Guarded;
+use crate::residence::Residence;
+use crate::shard::Shards;
+use crate::text::{Email, Username};
+
+pub use requests::*;
+
+/// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's 400 KB.
+pub const MAX_ADDRESSES: usize = 50;
+/// The shards of each tier's list.
+pub const TIER_SHARDS: Shards = Shards(4);
+/// The number of orders in an overview.
+pub const OVERVIEW_ORDERS: usize = 20;
+
+/// A customer's tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// The lowest tier, in which every customer begins.
+    #[default]
+    Bronze,
+    /// The middle tier.
+    Silver,
+    /// The highest tier.
+    Gold,
+}
+
+impl Tier {
+    /// Every tier.
+    pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
+
+    /// Returns the name in keys, JSON and attributes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bronze => "bronze",
+            Self::Silver => "silver",
+            Self::Gold => "gold",
+        }
+    }
+}
+
+/// The error for a text that names no tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be bronze, silver or gold")]
+pub struct UnknownTier;
+
+impl FromStr for Tier {
+    type Err = UnknownTier;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTier> {
+        Self::ALL.into_iter().find(|tier| tier.as_str() == text).ok_or(UnknownTier)
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The country and city in which a customer lives. The shop needs no more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The country.
+    pub country: String,
+    /// The city.
+    pub city: String,
+}
+
+/// A postal address. Only street, city and country are required, because the world's addresses
+/// differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// Street and number, or the local equivalent.
+    pub street: String,
+    /// The city.
+    pub city: String,
+    /// The postal code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub postal_code: Option<String>,
+    /// State, province or canton.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub region: Option<String>,
+    /// The country.
+    pub country: String,
+}
+
+entity! {
+    /// A customer's profile.
+    Customer = "Customer" {
+        keyed {
+            /// The caller's `sub`, or an id that staff gave.
+            id: CustomerId,
+            /// The email address. A verified one is unique in its folded form. It changes only
+            /// together with its claim ([`rename`]).
+            email: Email,
+            /// Whether the customer has proven that the address is theirs, or staff vouches for it.
+            /// Only a verified address has a claim. Profiles of earlier versions lack this
+            /// attribute. They all have a claim, and count as verified.
+            #[serde(default = "verified_before")]
+            email_verified: bool,
+            /// The user name, unique in its folded form. It changes only together with its claim
+            /// ([`rename`]).
+            username: Username,
+            /// The tier, part of the key of the tier's list.
+            tier: Tier,
+            /// The place in which the customer lives, part of the key of the place's list.
+            /// [`crate::residence::settle`] changes it.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            place: Option<Place>,
+            /// When an erasure of the customer began, if one did. From then on the customer gets no
+            /// further items ([`check`]), so the erasure ends.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            erasing_since: Option<Instant>,
+        }
+        free {
+            /// The name by which to address the customer.
+            name: String,
+            /// The addresses by name.
+            addresses: BTreeMap<AddressName, Address>,
+        }
+    }
+}
+
+const fn verified_before() -> bool {
+    true
+}
+
+/// A customer's place in the list of a tier, oldest customer first.
+#[derive(Debug, Clone, Copy)]
+pub struct TierPlace<'a> {
+    /// The tier.
+    pub tier: Tier,
+    /// The instant at which the customer was created.
+    pub created_at: Instant,
+    /// The customer's id.
+    pub id: &'a CustomerId,
+}
+
+impl TierPlace<'_> {
+    fn key(&self) -> Result<IndexKey, KeyError> {
+        Ok(IndexKey {
+            index: Index::Gsi2,
+            partition: tier_partition(self.tier, TIER_SHARDS.of(self.id.as_str()))?,
+            sort: SortKey::new(crate::encoding::join(&self.created_at.to_string(), &[self.id]))?,
+        })
+    }
+}
+
+impl IndexEntry for TierPlace<'_> {
+    type Entity = Customer;
+
+    fn index_key(&self) -> Result<IndexKey, EncodeError> {
+        Ok(self.key()?)
+    }
+
+    fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
+        Ok(vec![("tier", value(self.tier)?)])
+    }
+}
+
+fn tier_partition(tier: Tier, shard: u32) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("TIER", &[&tier.as_str(), &shard])
+}
+
+impl Entity for Customer {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.id)
+    }
+
+    fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
+        let tier = TierPlace { tier: self.tier, created_at: meta.created_at, id: &self.id }.key()?;
+        let place = self.place.as_ref().map(|place| Residence { place, id: &self.id }.key()).transpose()?;
+        Ok([tier].into_iter().chain(place).collect())
+    }
+}
+
+/// The sort key of the profile in the customer's partition.
+pub(crate) const PROFILE: &str = "PROFILE";
+
+/// Returns the partition of a customer's profile and of the items stored beside it.
+pub(crate) fn partition(id: &CustomerId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("CUSTOMER", &[id])
+}
+
+pub(crate) fn key(id: &CustomerId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition(id)?, sk: SortKey::new(PROFILE)? })
+}
+
+/// Returns a check that a customer exists and is not being erased, as an action for a transaction that
+/// needs the customer.
+pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
+    Ok(Guarded::check(key(id)?, Condition::Exists.and(stays())))
+}
+
+/// Returns the condition that no erasure of the customer has begun.
+const fn stays() -> Condition {
+    Condition::Lacks("erasing_since")
+}
+
+/// A sentinel item that reserves a verified email address for one customer. Its key is the folded address,
+/// so two spellings conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmailClaim {
+    /// The folded address.
+    pub email: String,
+    /// The customer who has the address.
+    pub customer_id: CustomerId,
+}
+
+impl Entity for EmailClaim {
+    const NAME: &'static str = "EmailClaim";
+
+    fn key(&self) -> Result<Key, KeyError> {
+        email_key(&self.email)
+    }
+}
+
+fn email_key(folded: &str) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("EMAIL", &[&folded])?, sk: SortKey::new("EMAIL")? })
+}
+
+/// A sentinel item that reserves a user name for one customer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsernameClaim {
+    /// The folded name.
+    pub username: String,
+    /// The customer who has the name.
+    pub customer_id: CustomerId,
+}
+
+impl Entity for UsernameClaim {
+    const NAME: &'static str = "UsernameClaim";
+
+    fn key(&self) -> Result<Key, KeyError> {
+        username_key(&self.username)
+    }
+}
+
+fn username_key(folded: &str) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("USERNAME", &[&folded])?, sk: SortKey::new("USERNAME")? })
+}
+
+/// A customer as the tier index shows it. The id is enough to read the profile by key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Listed {
+    /// The customer's id.
+    pub id: CustomerId,
+}
+
+crate::item::view!(Listed of Customer);
