@@ -91,7 +91,8 @@ fn an_unpaid_order_lapses_after_an_hour_and_everybody_is_told_why() {
 #[test]
 fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
     with_own_system(async |system| {
-        let count = 12;
+        // Nobody but the janitors ends the last two orders.
+        let (count, raced) = (14, 12);
         customer(system, "race-ann").await;
         products(system, &["race-tea"], 100).await;
         let mut orders = Vec::new();
@@ -99,7 +100,7 @@ fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
             orders.push(order(system, "race-ann", &[("race-tea", 3)], &format!("race-{number}")).await);
         }
         ahead(system, "Janitor", HOUR).await;
-        let calls = orders.iter().enumerate().map(|(at, order)| {
+        let calls = orders[..raced].iter().enumerate().map(|(at, order)| {
             let to = if at % 2 == 0 { "paid" } else { "cancelled" };
             step(order, to).staff().send(system)
         });
@@ -108,15 +109,17 @@ fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
         drain(system).await;
 
         let mut paid = 0;
-        for (order, answer) in orders.iter().zip(&answers) {
+        for (order, answer) in orders.iter().zip(answers.iter().map(Some).chain([None, None])) {
             let found = read(system, order).await;
             let steps = steps(&found);
             let events = changes(system, order).await;
             let [(status, by, note)] = steps[..] else { panic!("{steps:?}") };
-            if by == "system" {
-                assert!(answer.status == 412 || answer.code() == "illegal_transition", "{}", answer.body);
-            } else {
-                assert_eq!(answer.status, 200, "{}", answer.body);
+            match answer {
+                Some(answer) if by == "system" => {
+                    assert!(answer.status == 412 || answer.code() == "illegal_transition", "{}", answer.body);
+                }
+                Some(answer) => assert_eq!(answer.status, 200, "{}", answer.body),
+                None => assert_eq!(by, "system"),
             }
             assert_eq!(note, (by == "system").then_some("lapsed"));
             assert_eq!(events, [(status.to_owned(), note.map(str::to_owned))]);
