@@ -326,8 +326,8 @@ fn an_order_keeps_the_name_and_the_price_at_which_it_was_placed() {
     });
 }
 
-/// The id stands for the product, so what customers and staff wrote about it comes back. The stock does
-/// not, because the pieces of earlier orders are no longer counted.
+/// The id stands for the product, so what customers and staff wrote about it comes back. The stock
+/// does not, because the pieces of earlier orders are no longer counted.
 #[test]
 fn a_product_that_returns_under_its_id_keeps_everything_but_its_stock() {
     with_system(async |system| {

@@ -47,8 +47,8 @@ pub async fn remove(store: &Store, request: &Request<'_>) -> Result<Response, Pr
     }
 }
 
-/// Explains a refusal by the customer who is stored: 404 during an erasure, and 412 at another version
-/// than the client has named.
+/// Explains a refusal by the customer who is stored: 404 during an erasure, and 412 at another
+/// version than the client has named.
 fn refused(stored: &Item, version: Option<u64>) -> Result<(), Problem> {
     let customer = Stored::<Customer>::from_item(stored.clone()).map_err(TableError::from)?;
     if customer.erasing_since.is_some() {

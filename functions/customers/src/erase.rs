@@ -30,20 +30,20 @@ const BUDGET: Duration = Duration::from_secs(5);
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
-/// The profile is marked first. From then on nobody can give the customer further items, for example
-/// editorships, faster than they are erased.
+/// The profile is marked first. From then on nobody can give the customer further items, for
+/// example editorships, faster than they are erased.
 ///
 /// The profile is deleted after the belongings, so that an interrupted request can be repeated.
-/// Repeating a step does no harm. One transaction deletes profile and claims, so both names are free
-/// at once.
+/// Repeating a step does no harm. One transaction deletes profile and claims, so both names are
+/// free at once.
 ///
 /// The sessions end after the profile, and their tokens are refused from then on. Before that, the
 /// caller may need the same token to repeat the request. If the request breaks off in between, the
 /// janitor ends the sessions.
 ///
-/// After the profile, the request erases the belongings once more: an index may not have shown all of
-/// them. Only carts can still be written, and they expire. A request that breaks off
-/// here can be repeated as well, although its response is 404 then.
+/// After the profile, the request erases the belongings once more: an index may not have shown all
+/// of them. Only carts can still be written, and they expire. A request that breaks off here can be
+/// repeated as well, although its response is 404 then.
 ///
 /// The janitor then removes the customer's archive, even if no request is repeated
 /// ([`key_schema::erasure`]). Orders stay because the books need them, and so do reviews.

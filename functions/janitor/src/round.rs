@@ -122,8 +122,8 @@ impl Janitor {
     }
 
     /// Handles all orders that have been unfinished for longer than the grace, until `stop`, and
-    /// then orders that have lapsed, erasures and objects. If the list breaks off, the orders read so
-    /// far are still handled.
+    /// then orders that have lapsed, erasures and objects. If the list breaks off, the orders read
+    /// so far are still handled.
     pub async fn come_by(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
         // Listing takes at most half of the time, because a slow table and a long list would leave

@@ -110,9 +110,9 @@ impl Message {
         self.kind == Kind::EmailVerificationRequested
     }
 
-    /// Returns whether the recipient is exactly one plain address of ASCII. A mail service also accepts
-    /// lists, names, groups and comments in an address field, which need these characters. It accepts
-    /// only ASCII, and another spelling must not use up the mails of an address.
+    /// Returns whether the recipient is exactly one plain address of ASCII. A mail service also
+    /// accepts lists, names, groups and comments in an address field, which need these characters.
+    /// It accepts only ASCII, and another spelling must not use up the mails of an address.
     #[must_use]
     pub fn has_plain_recipient(&self) -> bool {
         self.to.as_str().is_ascii()

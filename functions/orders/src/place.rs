@@ -225,8 +225,8 @@ pub async fn place(
                 break refusals;
             }
         }
-        // Another of the customer's orders came first, or is only partly there. The bounds depend on
-        // it.
+        // Another of the customer's orders came first, or is only partly there. The bounds depend
+        // on it.
         if !backoff.wait().await {
             return Err(TableError::Contended.into());
         }

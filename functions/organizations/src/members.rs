@@ -76,7 +76,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
                 if read.state.open(Instant::now()).is_some() {
                     invitations::accept(store, &read.state, role, team.as_ref()).await?
                 } else {
-                    // An acceptance between the two reads left a membership. Without one, it is 404.
+                    // An acceptance between the two reads left a membership. Without one, it is
+                    // 404.
                     may_see(store, &caller, &id).await?;
                     None
                 }
@@ -110,8 +111,8 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
     }
 }
 
-/// Returns whether a customer's request for their own membership asks for no change. Only admins can
-/// ask for one.
+/// Returns whether a customer's request for their own membership asks for no change. Only admins
+/// can ask for one.
 fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool {
     let same_team = team.is_none() || team == member.team.as_ref();
     match role {

@@ -9,18 +9,18 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::id;
 
 /// Returns the NFKC_Casefold form of a text: without invisible characters, with NFKC and full case
-/// folding. It makes `Straße` equal to `STRASSE`, `ﬁ` to `fi`, full-width letters to plain ones, and
-/// `a\u{200D}nn` to `ann`.
+/// folding. It makes `Straße` equal to `STRASSE`, `ﬁ` to `fi`, full-width letters to plain ones,
+/// and `a\u{200D}nn` to `ann`.
 ///
-/// This contains the mappings of the PRECIS profile `UsernameCaseMapped` (RFC 8265): width, case and
-/// NFC. The profile also refuses spaces and symbols, which user names may contain here.
+/// This contains the mappings of the PRECIS profile `UsernameCaseMapped` (RFC 8265): width, case
+/// and NFC. The profile also refuses spaces and symbols, which user names may contain here.
 #[must_use]
 pub fn fold(text: &str) -> String {
     claim_form(&without_invisible(text))
 }
 
-/// Removes the characters with Unicode's property `Default_Ignorable_Code_Point`. They have no glyph,
-/// such as joiners, soft hyphens, variation selectors and marks of direction.
+/// Removes the characters with Unicode's property `Default_Ignorable_Code_Point`. They have no
+/// glyph, such as joiners, soft hyphens, variation selectors and marks of direction.
 fn without_invisible(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).collect()
 }
@@ -49,9 +49,9 @@ const fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Normalises a text with NFKC and full case folding, repeated until stable. The keys of claims have
-/// this form. It equals [`fold`] for a text without invisible characters, which earlier versions
-/// accepted in names.
+/// Normalises a text with NFKC and full case folding, repeated until stable. The keys of claims
+/// have this form. It equals [`fold`] for a text without invisible characters, which earlier
+/// versions accepted in names.
 fn claim_form(text: &str) -> String {
     // A fast path: most names are ASCII, and every read of a customer folds two names.
     if text.is_ascii() {

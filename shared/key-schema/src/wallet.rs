@@ -7,9 +7,9 @@
 //! two entries share one id, the transfer's.
 //!
 //! The balance in the shop's currency is the attribute `amount`. Each other balance is an attribute
-//! with the currency's code as its name, because DynamoDB adds only to top-level attributes. Clients
-//! can send only listed currencies ([`Currency::is_listed`]). So the money of strangers cannot fill
-//! an item: with every currency it has less than 4 KB.
+//! with the currency's code as its name, because DynamoDB adds only to top-level attributes.
+//! Clients can send only listed currencies ([`Currency::is_listed`]). So the money of strangers
+//! cannot fill an item: with every currency it has less than 4 KB.
 //!
 //! # Guarantees of the conditions
 //!
@@ -48,8 +48,8 @@ use crate::money::{Currency, Money};
 use crate::pattern::{Consistency, patterns};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
-/// The largest balance in one currency, in minor units. It is below 2^53, so that every JSON reader reads it
-/// exactly.
+/// The largest balance in one currency, in minor units. It is below 2^53, so that every JSON reader
+/// reads it exactly.
 pub const MAX_BALANCE: i64 = 9_000_000_000_000_000;
 
 entity! {
@@ -61,8 +61,8 @@ entity! {
             /// The currency of `amount`: the shop's, or another one in a wallet that an earlier
             /// version opened.
             currency: Currency,
-            /// The balance in `currency`, in minor units, 0 to [`MAX_BALANCE`]. It equals the sum of
-            /// the entries in this currency.
+            /// The balance in `currency`, in minor units, 0 to [`MAX_BALANCE`]. It equals the sum
+            /// of the entries in this currency.
             amount: i64,
             /// The balances in other currencies, under the same rules.
             #[serde(flatten, deserialize_with = "others")]
@@ -327,9 +327,10 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
     Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
 }
 
-/// Makes the shop's currency the one of `currency` and `amount`, in a wallet that an earlier version
-/// opened in another currency. Returns [`None`] for any other wallet. The conversion changes no
-/// balance, so it moves only `rev`. It fails if the wallet has changed since it was read.
+/// Makes the shop's currency the one of `currency` and `amount`, in a wallet that an earlier
+/// version opened in another currency. Returns [`None`] for any other wallet. The conversion
+/// changes no balance, so it moves only `rev`. It fails if the wallet has changed since it was
+/// read.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -347,8 +348,8 @@ pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
 }
 
 /// Pays an entry's money into the wallet, on the condition that the balance in its currency is
-/// still as it was `seen`. So the balance in the response ([`plus`]) is the stored balance right after this
-/// deposit. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// still as it was `seen`. So the balance in the response ([`plus`]) is the stored balance right
+/// after this deposit. `claim` is the idempotency record ([`crate::idempotency::claim`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -391,7 +392,8 @@ pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<Part>
 
 /// Pays for an order. The returned actions belong to the caller's transaction. DynamoDB refuses
 /// them if the wallet has too little money of this currency. The refusal has the label
-/// [`Part::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and `id` is new.
+/// [`Part::Wallet`], and [`convert`], then [`minus`] explain it. `money` is at least 0, and `id` is
+/// new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -408,7 +410,8 @@ pub fn debit(
 
 /// Refunds a payment for an order. The returned actions belong to the caller's transaction.
 /// DynamoDB refuses them if the wallet has no room for money of this currency. The refusal has the
-/// label [`Part::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least 0, and `id` is new.
+/// label [`Part::Wallet`], and [`convert`], then [`plus`] explain it. `money` is at least 0, and
+/// `id` is new.
 ///
 /// # Errors
 /// [`EncodeError`].

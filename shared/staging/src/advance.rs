@@ -5,8 +5,8 @@ use key_schema::request::Transaction;
 use table::{Refusal, Table, TransactError};
 
 /// Sends the transaction that changes an order's status. The customer's open orders may lack the
-/// order, because they have expired. The product of a line may have been revived, and then its pieces
-/// are no longer counted. The transaction is sent again without these actions.
+/// order, because they have expired. The product of a line may have been revived, and then its
+/// pieces are no longer counted. The transaction is sent again without these actions.
 ///
 /// # Errors
 /// [`TransactError`] of the last transaction.

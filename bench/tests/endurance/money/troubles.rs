@@ -40,8 +40,8 @@ const LANES: usize = 3;
 /// An hour in seconds.
 const HOUR: i64 = 60 * 60;
 /// The points that no trouble passes. The janitor passes the first when an order lapses, an hour
-/// after its customer placed it: `tests/suite/lapses.rs` covers it. Only an unreadable record passes
-/// the second, and no client can write one: the tests of `stream` cover it.
+/// after its customer placed it: `tests/suite/lapses.rs` covers it. Only an unreadable record
+/// passes the second, and no client can write one: the tests of `stream` cover it.
 const ELSEWHERE: [&str; 2] = ["orders.lapsed", "stream.quarantine.kept"];
 
 /// The janitor's crash points while it undoes a half-placed large order, and while it finishes a

@@ -44,7 +44,8 @@ async fn the_steps_that_matter_to_a_customer_are_told_and_no_others() {
     assert_eq!(shop.post.sent().len(), 5);
 }
 
-/// A customer who did not pay must not read that somebody cancelled the order, or look for a refund.
+/// A customer who did not pay must not read that somebody cancelled the order, or look for a
+/// refund.
 #[tokio::test]
 async fn an_order_that_lapsed_says_why_it_was_cancelled_and_that_nothing_is_owed() {
     let shop = Shop::open().await;

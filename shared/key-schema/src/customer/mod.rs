@@ -214,8 +214,8 @@ pub(crate) fn key(id: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new(PROFILE)? })
 }
 
-/// Returns a check that a customer exists and is not being erased, as an action for a transaction that
-/// needs the customer.
+/// Returns a check that a customer exists and is not being erased, as an action for a transaction
+/// that needs the customer.
 pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(key(id)?, Condition::Exists.and(stays())))
 }
@@ -225,8 +225,8 @@ const fn stays() -> Condition {
     Condition::Lacks("erasing_since")
 }
 
-/// A sentinel item that reserves a verified email address for one customer. Its key is the folded address,
-/// so two spellings conflict.
+/// A sentinel item that reserves a verified email address for one customer. Its key is the folded
+/// address, so two spellings conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailClaim {
     /// The folded address.

@@ -189,8 +189,8 @@ pub fn rename(
     Ok(transaction)
 }
 
-/// Begins the erasure of the customer who was read. The version stays, so that the same request can be
-/// repeated.
+/// Begins the erasure of the customer who was read. The version stays, so that the same request can
+/// be repeated.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -272,8 +272,8 @@ pub fn by_email(email: &str) -> Result<Get<Stored<EmailClaim>>, KeyError> {
     Ok(Get::new(&BY_EMAIL, email_key(&fold(email))?))
 }
 
-/// Reads the claim of an email address that an earlier version stored with its invisible characters.
-/// Returns [`None`] for an address without any.
+/// Reads the claim of an email address that an earlier version stored with its invisible
+/// characters. Returns [`None`] for an address without any.
 ///
 /// # Errors
 /// [`KeyError`].

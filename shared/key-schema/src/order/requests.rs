@@ -104,7 +104,8 @@ pub struct Placement<'a> {
     pub by: &'a str,
     /// The idempotency record ([`idempotency::claim`]), if the request has a key.
     pub claim: Option<Guarded>,
-    /// The order's entry in its customer's open orders ([`open::enter`]), if the customer places it.
+    /// The order's entry in its customer's open orders ([`open::enter`]), if the customer places
+    /// it.
     pub open: Option<Guarded>,
     /// The deletion of the cart from which the order is placed ([`crate::cart::check_out`]), if
     /// any.

@@ -234,8 +234,9 @@ impl State {
         self.invitation.as_ref().filter(|invitation| !invitation.is_expired(now))
     }
 
-    /// Writes the customer's invitations with this one of the organization, or without one. Those that
-    /// expired long ago are dropped. Refused when another request has changed them since the read.
+    /// Writes the customer's invitations with this one of the organization, or without one. Those
+    /// that expired long ago are dropped. Refused when another request has changed them since the
+    /// read.
     fn list(
         &self,
         customer: &CustomerId,

@@ -96,8 +96,8 @@ pub fn create_many<'a>(
 }
 
 /// Revives a retired product as a new incarnation, `product`, with the missing nodes of its
-/// category path. `version` and `rev` continue from the retired item. The stock begins anew: orders of
-/// the earlier incarnation no longer return their pieces to it.
+/// category path. `version` and `rev` continue from the retired item. The stock begins anew: orders
+/// of the earlier incarnation no longer return their pieces to it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -239,7 +239,8 @@ fn pieces(line: &OrderLine) -> Result<i64, EncodeError> {
     i64::try_from(line.quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))
 }
 
-/// Returns the condition that the stock is of the product that the line has sold ([`Stock::is_of`]).
+/// Returns the condition that the stock is of the product that the line has sold
+/// ([`Stock::is_of`]).
 fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
     let never_revived = Condition::Lacks("product_born");
     Ok(match &line.product_born {

@@ -249,8 +249,8 @@ fn an_index_key_is_stored_whole_or_not_at_all() {
     }
 }
 
-/// Technique F10 in `docs/patterns.md`: a bare `STATUS#paid` would send the writes of the whole shop
-/// to one partition. The items of the 64 worlds agree in everything but their ids.
+/// Technique F10 in `docs/patterns.md`: a bare `STATUS#paid` would send the writes of the whole
+/// shop to one partition. The items of the 64 worlds agree in everything but their ids.
 #[test]
 fn no_index_partition_is_named_by_a_low_cardinality_value_alone() {
     let mut partitions: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
