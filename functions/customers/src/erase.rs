@@ -10,7 +10,7 @@ use key_schema::request::BatchWrite;
 use key_schema::{cart, question, session};
 use table::{TransactError, WriteError};
 
-use crate::profile::{no_customer, refused};
+use crate::profile::{no_customer, overtaken, refused};
 use crate::{documents, edges, memberships, owner};
 
 /// The sessions per page.
@@ -30,8 +30,8 @@ const BUDGET: Duration = Duration::from_secs(5);
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
-/// The profile is marked first. From then on nobody can give the customer further items, for
-/// example editorships, faster than they are erased.
+/// The profile is marked first. From then on a transaction that needs the customer is refused. So
+/// nobody adds further items, such as editorships, to the customer.
 ///
 /// The profile is deleted after the belongings, so that an interrupted request can be repeated.
 /// Repeating a step does no harm. One transaction deletes profile and claims, so both names are
@@ -42,7 +42,7 @@ const BUDGET: Duration = Duration::from_secs(5);
 /// janitor ends the sessions.
 ///
 /// After the profile, the request erases the belongings once more: an index may not have shown all
-/// of them. Only carts can still be written, and they expire. A request that breaks off here can be
+/// of them. Only carts can still be written, and followers added. Carts expire. A request that breaks off here can be
 /// repeated as well, although its response is 404 then.
 ///
 /// The janitor then removes the customer's archive, even if no request is repeated
@@ -62,7 +62,7 @@ pub async fn erase(store: &Store, request: &Request<'_>) -> Result<Response, Pro
     if customer.erasing_since.is_none() {
         match store.table.update(&customer::begin_erasure(&customer, Instant::now())?).await {
             Ok(_) => telemetry::crash_point("customers.erasure.begun"),
-            Err(WriteError::Refused(_)) => return Err(Problem::version_mismatch()),
+            Err(WriteError::Refused(stored)) => return Err(overtaken(stored.is_some())),
             Err(WriteError::Table(error)) => return Err(error.into()),
         }
     }

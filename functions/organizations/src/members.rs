@@ -76,9 +76,10 @@ pub async fn put(store: &Store, request: &Request<'_>) -> Result<Response, Probl
                 if read.state.open(Instant::now()).is_some() {
                     invitations::accept(store, &read.state, role, team.as_ref()).await?
                 } else {
-                    // An acceptance between the two reads left a membership. Without one, it is
-                    // 404.
-                    may_see(store, &caller, &id).await?;
+                    // An acceptance between the two reads left a membership. Without a membership
+                    // the response is 404.
+                    let Read { member, .. } = self::read(store, &id, &customer, &caller).await?;
+                    member.ok_or_else(no_such_organization)?;
                     None
                 }
             }

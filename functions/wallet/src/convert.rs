@@ -5,8 +5,8 @@ use key_schema::wallet::{self, Wallet};
 use table::WriteError;
 
 /// Converts a wallet that an earlier version opened in another currency. Returns `false` for any
-/// other wallet. After `true` the caller repeats its movement, because another request may have converted the
-/// wallet first.
+/// other wallet. After `true` the caller repeats its movement, because another request may have
+/// converted the wallet first.
 pub async fn converted(store: &Store, wallet: &Wallet) -> Result<bool, Problem> {
     let Some(write) = wallet::convert(wallet)? else { return Ok(false) };
     match store.table.write(&write).await {

@@ -25,8 +25,8 @@ fn is_revived(refusal: &Refusal<Part>) -> bool {
     matches!(refusal.label, Part::Stock(_)) && refusal.item.is_some()
 }
 
-/// Sends a transaction until only actions that are not optional are refused. Each attempt leaves at
-/// least one action out.
+/// Sends a transaction. As long as only optional actions are refused, it is sent again without
+/// them.
 async fn without_refused(
     table: &Table,
     mut transaction: Transaction<Part>,

@@ -139,7 +139,7 @@ impl Entity for Product {
 
 entity! {
     /// The number of pieces for sale. The stock stays when its product is retired, so that a
-    /// cancelled order can always return its pieces.
+    /// cancelled order can return its pieces until the product is revived.
     Stock = "Stock" {
         keyed {
             /// The id of the product.
