@@ -42,8 +42,8 @@ const BUDGET: Duration = Duration::from_secs(5);
 /// janitor ends the sessions.
 ///
 /// After the profile, the request erases the belongings once more: an index may not have shown all
-/// of them. Only carts can still be written, and followers added. Carts expire. A request that breaks off here can be
-/// repeated as well, although its response is 404 then.
+/// of them. Meanwhile only carts can be written, which expire, and followers can be added. A
+/// request that breaks off here can be repeated as well, although its response is 404 then.
 ///
 /// The janitor then removes the customer's archive, even if no request is repeated
 /// ([`key_schema::erasure`]). Orders stay because the books need them, and so do reviews.
