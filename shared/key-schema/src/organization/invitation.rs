@@ -18,8 +18,8 @@
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
 //!   attacker founds. The item [`Invitations`] in the customer's partition names them. Each
 //!   transaction that makes or ends one writes it, on the condition that it is unchanged.
-//! - An inviter has at most [`MAX_OF_INVITER`] open invitations of the same customer. So nobody fills
-//!   a list alone.
+//! - An inviter has at most [`MAX_OF_INVITER`] open invitations of the same customer. So nobody
+//!   fills a list alone.
 //!
 //! A customer whose list is full declines some. Staff add members without an invitation.
 //!
